@@ -1,0 +1,51 @@
+"""The configuration of the local broker: Kafka's server.properties and its log4j2.properties."""
+
+# Longer than any event time is away: the flights are of 2013, and their copies reach years ahead.
+FOREVER = 2**63 - 1
+
+
+def server_properties(port: int, controller_port: int) -> str:
+    """One node that is broker and controller, for one machine; its data is in `data` of its working folder."""
+    return f"""\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs=data
+auto.create.topics.enable=false
+default.replication.factor=1
+min.insync.replicas=1
+# Small, so that the first consumer group and the first transaction do not wait for 50 partitions.
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+# Retention and segments go by the records' own timestamps, which are years old.
+log.retention.ms=-1
+log.retention.bytes=-1
+log.roll.ms={FOREVER}
+log.message.timestamp.type=CreateTime
+log.message.timestamp.before.max.ms={FOREVER}
+log.message.timestamp.after.max.ms={FOREVER}
+"""
+
+
+# Read only where a binding from slf4j to log4j is among the jars; kafka_2.13 itself brings none.
+LOG4J = """\
+status=error
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d{ISO8601} %p %c{1} %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.console.ref=console
+"""

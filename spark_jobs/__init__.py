@@ -1,0 +1,1 @@
+"""Sluice's Spark side, in the order of a record's way: stages/source, decode, guard, stateful/, stages/sink, audit, checks."""

@@ -1,0 +1,76 @@
+"""Reads Spark's checkpoint without Spark: which batches were committed, which offsets each covers, which watermark was in force.
+
+The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line with the format's version,
+then JSON. `offsets/<N>` is written before batch N runs, `commits/<N>` after its sink has committed.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+Offsets = dict[int, int]
+"""Kafka partition -> the next offset to read."""
+
+
+class Batch(NamedTuple):
+    """One planned micro-batch."""
+
+    id: int
+    start: Offsets
+    end: Offsets
+    watermark_ms: int
+    """Milliseconds since the epoch: what this batch evicts by, and what the batch after it drops late rows by."""
+    late_before_ms: int
+    """Milliseconds since the epoch: rows at or before it were late in this batch (the watermark of the batch before)."""
+
+    @property
+    def covered(self) -> int:
+        """How many offsets the batch spans."""
+        return sum(end - self.start.get(partition, 0) for partition, end in self.end.items())
+
+    @property
+    def watermark(self) -> datetime | None:
+        """The watermark in force, or None before there is one."""
+        return datetime.fromtimestamp(self.watermark_ms / 1000, UTC) if self.watermark_ms > 0 else None
+
+
+class Checkpoint:
+    """A checkpoint folder, live or stopped. Reading never disturbs it."""
+
+    def __init__(self, folder: UPath) -> None:
+        self.folder = folder
+
+    @property
+    def query_id(self) -> str | None:
+        """The query's own id, which Delta's transaction id carries; None before the first start."""
+        path = self.folder / "metadata"
+        return str(json.loads(path.read_text())["id"]) if path.exists() else None
+
+    def planned(self) -> list[int]:
+        """Ids of the batches that have offsets, ascending."""
+        return _ids(self.folder / "offsets")
+
+    def committed(self) -> list[int]:
+        """Ids of the batches that are committed, ascending."""
+        return _ids(self.folder / "commits")
+
+    def batch(self, batch_id: int) -> Batch:
+        """What `offsets/<batch_id>` and its predecessor say. Raises FileNotFoundError where Spark has purged it."""
+        metadata, end = self._read(batch_id)
+        before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, {})
+        # A partition that appeared since the batch before starts at 0: Kafka has nothing earlier for it.
+        return Batch(batch_id, start, end, int(metadata["batchWatermarkMs"]), int(before["batchWatermarkMs"]))
+
+    def _read(self, batch_id: int) -> tuple[dict[str, int], Offsets]:
+        _, metadata, *sources = (self.folder / "offsets" / str(batch_id)).read_text().splitlines()
+        topics = json.loads(sources[0]) if sources and sources[0] != "-" else {}
+        return json.loads(metadata), {int(p): int(o) for offsets in topics.values() for p, o in offsets.items()}
+
+
+def _ids(folder: UPath) -> list[int]:
+    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.exists() else []

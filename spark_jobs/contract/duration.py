@@ -1,0 +1,48 @@
+"""Durations as specs write them: a timedelta, or the interval text that Spark reads ("1 hour 30 minutes")."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from spark_jobs.contract.model import refuse
+
+UNITS = {
+    "week": timedelta(weeks=1),
+    "day": timedelta(days=1),
+    "hour": timedelta(hours=1),
+    "minute": timedelta(minutes=1),
+    "second": timedelta(seconds=1),
+    "millisecond": timedelta(milliseconds=1),
+}
+_PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?:\s+|$)")
+
+
+def parse_duration(given: object) -> timedelta:
+    """A timedelta from a timedelta or from interval text. Months and years are refused: they have no fixed length."""
+    if isinstance(given, timedelta):
+        return given
+    text = given.strip().lower() if isinstance(given, str) else ""
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text) or any(unit not in UNITS for _, unit in parts):
+        refuse(
+            "duration", given, "it is not a duration",
+            f"Write a timedelta or text such as '2 hours' or '1 day 30 minutes'; the units are {', '.join(UNITS)}",
+        )
+    return sum((int(count) * UNITS[unit] for count, unit in parts), timedelta())
+
+
+def interval(duration: timedelta) -> str:
+    """Spark's interval text for a duration, exact to the millisecond, in the largest units that fit."""
+    left, words = duration, []
+    for unit, size in UNITS.items():
+        count, left = divmod(left, size)
+        if count:
+            words.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    return " ".join(words) or "0 seconds"
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)]

@@ -1,0 +1,146 @@
+"""Every way in which Sluice refuses or fails: one class, one code, one exit status, one remedy each.
+
+docs/operations.md lists them for the operator; tests/unit/test_errors.py holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SluiceError(Exception):
+    """The root. A subclass says what went wrong; `what` says where; `remedy` says what the operator does.
+
+    `code` is stable and is what tests and dashboards match; `exit_status` is what the process ends with; `retry` says
+    whether the same run, tried again without a change, can succeed. Airflow retries by it.
+    """
+
+    code: ClassVar[str] = "SLUICE_ERROR"
+    exit_status: ClassVar[int] = 70
+    retry: ClassVar[bool] = False
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what, remedy)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.what}" + (f" {self.remedy}" if self.remedy else "")
+
+
+class SpecInvalid(SluiceError):
+    """A pipeline's spec was refused when it was made."""
+
+    code, exit_status = "SPEC_INVALID", 10
+
+
+class PipelineUnknown(SluiceError):
+    """No folder under spark_jobs/pipelines has that name."""
+
+    code, exit_status = "PIPELINE_UNKNOWN", 11
+
+
+class SettingInvalid(SluiceError):
+    """An environment variable is missing or does not parse."""
+
+    code, exit_status = "SETTING_INVALID", 12
+
+
+class RootNotWritable(SluiceError):
+    """The root folder of tables and checkpoints cannot be written."""
+
+    code, exit_status = "ROOT_NOT_WRITABLE", 13
+
+
+class JarsMissing(SluiceError):
+    """The jars that pyspark does not ship are not where SLUICE_JARS points."""
+
+    code, exit_status = "JARS_MISSING", 14
+
+
+class KafkaUnreachable(SluiceError):
+    """No broker answered within the time limit."""
+
+    code, exit_status, retry = "KAFKA_UNREACHABLE", 20, True
+
+
+class TopicMissing(SluiceError):
+    """The broker answered and does not have the topic."""
+
+    code, exit_status = "TOPIC_MISSING", 21
+
+
+class TopicRemade(SluiceError):
+    """The topic has another id than the one that the checkpoint was made from: it was deleted and created anew."""
+
+    code, exit_status = "TOPIC_REMADE", 22
+
+
+class RecordsGone(SluiceError):
+    """Retention removed records that this checkpoint has not read."""
+
+    code, exit_status = "RECORDS_GONE", 23
+
+
+class LeaseHeld(SluiceError):
+    """Another process is writing this pipeline's checkpoint."""
+
+    code, exit_status, retry = "LEASE_HELD", 30, True
+
+
+class StateIncompatible(SluiceError):
+    """The spec changed in a way in which Spark could not resume the state, or would resume it wrongly."""
+
+    code, exit_status = "STATE_INCOMPATIBLE", 31
+
+
+class CheckpointForeign(SluiceError):
+    """The table was written by another generation of this pipeline than the checkpoint belongs to."""
+
+    code, exit_status = "CHECKPOINT_FOREIGN", 32
+
+
+class SparkFailed(SluiceError):
+    """Spark could not be started, or ended the query with an error."""
+
+    code, exit_status, retry = "SPARK_FAILED", 40, True
+
+
+class ReportMissing(SluiceError):
+    """The process ended without a report: it counts as failed, whatever its exit status was."""
+
+    code, exit_status, retry = "REPORT_MISSING", 41, True
+
+
+class Stopped(SluiceError):
+    """The run was asked to stop (SIGTERM or Ctrl-C) before Kafka was drained; the next run resumes."""
+
+    code, exit_status, retry = "STOPPED", 42, True
+
+
+class CheckFailed(SluiceError):
+    """A critical check said no: the rows are in the table, nothing was published."""
+
+    code, exit_status = "CHECK_FAILED", 50
+
+
+class CheckBroken(SluiceError):
+    """A check could not be evaluated. That is an error of the check, not a verdict on the data."""
+
+    code, exit_status = "CHECK_BROKEN", 51
+
+
+class ConnectionMissing(SluiceError):
+    """Airflow has no connection of the given id, or it is not one to Spark."""
+
+    code, exit_status = "CONNECTION_MISSING", 60
+
+
+def catalogue() -> tuple[type[SluiceError], ...]:
+    """Every error class below the root, by exit status."""
+    return tuple(sorted(SluiceError.__subclasses__(), key=lambda error: error.exit_status))
+
+
+def by_code(code: str) -> type[SluiceError]:
+    """The class that has `code`; the root where no class has it (a report from a newer Sluice)."""
+    return next((error for error in catalogue() if error.code == code), SluiceError)

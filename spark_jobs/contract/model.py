@@ -1,0 +1,51 @@
+"""The base of everything declared: frozen, no unknown fields, and a refusal that names field, value, reason and remedy."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from spark_jobs.contract.errors import SpecInvalid
+
+
+class Model(BaseModel):
+    """A frozen value. Raises SpecInvalid, with every problem in one message, when it is made from bad input."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True, arbitrary_types_allowed=False)
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise SpecInvalid(_explain(type(self), data, error)) from None
+
+
+def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
+    """Refuse a value from within a validator. `field` is dotted from the model that is being made."""
+    raise PydanticCustomError(
+        "refused", "{why}", {"field": field, "given": repr(given), "why": why, "remedy": remedy}
+    )
+
+
+def _explain(model: type[BaseModel], data: dict[str, Any], error: ValidationError) -> str:
+    name = data.get("name")
+    subject = f"{model.__name__} {name!r}" if isinstance(name, str) else model.__name__
+    return f"{subject}: " + "; ".join(_sentence(model, detail) for detail in error.errors())
+
+
+def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
+    field = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "refused":
+        context = detail["ctx"]
+        return f"{context['field']} is {context['given']}: {context['why']}. {context['remedy']}."
+    if detail["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(str(detail["loc"][-1]), model.model_fields, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(model.model_fields)}."
+        return f"unknown field {field!r} (given {detail['input']!r}): {hint}"
+    if detail["type"] == "missing":
+        about = model.model_fields[field].description if field in model.model_fields else None
+        return f"field {field!r} is missing: it has no default" + (f" ({about})" if about else "") + "."
+    return f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}."

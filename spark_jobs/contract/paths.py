@@ -1,0 +1,61 @@
+"""Where things lie under the root. The one place that knows; docs/architecture.md explains.
+
+<root>/tables/<pipeline>                          the output
+<root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
+<root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint of that checkpoint
+<root>/checkpoints/<pipeline>/v<N>/lease          locked by the one process that writes
+<root>/checkpoints/<pipeline>/v<N>/cursor.json    how far the account and the checks have come
+<root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.errors import RootNotWritable
+from spark_jobs.contract.spec import Pipeline
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+OPS_TABLES = ("runs", "batches", "quarantine", "late", "checks")
+
+
+class Paths:
+    """The paths of one pipeline under one root. Any root that fsspec and Spark both understand."""
+
+    def __init__(self, root: str, pipeline: Pipeline) -> None:
+        from upath import UPath  # noqa: PLC0415 - fsspec is not needed to parse a DAG
+
+        self.root: UPath = UPath(root)
+        self.table: UPath = self.root / "tables" / pipeline.name
+        self.version: UPath = self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
+        self.checkpoint: UPath = self.version / "spark"
+        self.identity: UPath = self.version / "identity.json"
+        self.lease: UPath = self.version / "lease"
+        self.cursor: UPath = self.version / "cursor.json"
+
+    def ops(self, table: str) -> UPath:
+        """The path of one ops table."""
+        return self.root / "ops" / table
+
+    def ensure_writable(self) -> None:
+        """Make the version's folder and write into it. Raises RootNotWritable with the operating system's reason."""
+        probe = self.version / ".writable"
+        try:
+            self.version.mkdir(parents=True, exist_ok=True)
+            probe.write_text("")
+            probe.unlink()
+        except OSError as error:
+            raise RootNotWritable(
+                f"{self.version} cannot be written: {error.strerror or error}.",
+                "Check SLUICE_ROOT, the permissions and the space left.",
+            ) from error
+
+
+def ops_path(root: str, table: str) -> UPath:
+    """The path of one ops table, for readers that have no pipeline in hand."""
+    from upath import UPath  # noqa: PLC0415 - as above
+
+    path: UPath = UPath(root) / "ops" / table
+    return path

@@ -1,0 +1,126 @@
+"""The report: the JSON file by which a run tells Airflow what it did. A run without one failed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
+
+from spark_jobs.contract.checks import Severity
+from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
+
+VERSION = 1
+
+
+class Part(BaseModel):
+    """Strict and closed: a report from another version of Sluice is an error, not a guess."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Account(Part):
+    """Where each offset went. Counts of records, except as said."""
+
+    covered: int = Described(default=0, description="offsets between start and end of the committed batches")
+    gaps: int = Described(default=0, description="offsets without a record: compacted, or markers of transactions")
+    read: int = Described(default=0, description="records that Spark read: covered - gaps")
+    malformed: int = Described(default=0, description="could not be decoded; in ops.quarantine")
+    premature: int = Described(default=0, description="event time too far past the Kafka timestamp; in ops.quarantine")
+    filtered: int = Described(default=0, description="left out by a Transform before the first stateful step")
+    late: int = Described(default=0, description="behind the watermark; in ops.late")
+    accepted: int = Described(default=0, description="entered the first stateful step and were not late")
+    duplicates: int = Described(default=0, description="accepted, and dropped as delivered before")
+    rows_out: int = Described(default=0, description="rows written to the table")
+    unaccounted: int = Described(default=0, description="what the sums above leave unexplained; must be 0")
+
+    def __add__(self, other: Account) -> Account:
+        return Account(**{name: getattr(self, name) + getattr(other, name) for name in Account.model_fields})
+
+
+class StateUse(Part):
+    """The state stores when the run ended, summed over the steps."""
+
+    rows: int = 0
+    bytes: int = 0
+    rows_before: int = Described(default=0, description="rows when the run began")
+
+
+class CheckResult(Part):
+    """One judged expectation."""
+
+    suite: Literal["output", "state"]
+    type: str
+    column: str | None = None
+    severity: Severity
+    outcome: Literal["passed", "failed", "broken"]
+    about: str = ""
+    observed: str = Described(default="", description="what GX saw, as JSON")
+    unexpected: int = Described(default=0, description="failing rows")
+    sample: str = Described(default="", description="at most 20 failing values, as JSON")
+
+
+class Problem(Part):
+    """The error that ended a run."""
+
+    code: str
+    what: str
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, error: SluiceError) -> Problem:
+        return cls(code=error.code, what=error.what, remedy=error.remedy)
+
+    def error(self) -> SluiceError:
+        """The error again, as its class, so that Airflow decides about a retry by it."""
+        return by_code(self.code)(self.what, self.remedy)
+
+
+class Report(Part):
+    """What a run did. Times are UTC; offsets are partition -> next offset to read."""
+
+    report_version: Literal[1] = VERSION
+    pipeline: str
+    run_id: str
+    kind: Literal["drain"] = "drain"
+    status: Literal["succeeded", "failed"]
+    problem: Problem | None = None
+    started_at: datetime
+    ended_at: datetime
+    query_seconds: float = Described(default=0, description="from the query's start to its end")
+    generation: str = ""
+    batches: tuple[int, ...] = Described(default=(), description="batch ids that this run accounted for")
+    recovered: tuple[int, ...] = Described(default=(), description="those of them that an earlier run had left unaccounted")
+    offsets_start: dict[str, int] = Described(default_factory=dict)
+    offsets_end: dict[str, int] = Described(default_factory=dict)
+    watermark: datetime | None = None
+    account: Account = Account()
+    state: StateUse = StateUse()
+    table_version_before: int | None = None
+    table_version: int | None = None
+    checks: tuple[CheckResult, ...] = ()
+    seconds: dict[str, float] = Described(default_factory=dict, description="where the time went, by phase")
+
+    def failing(self, severity: Severity) -> tuple[CheckResult, ...]:
+        """The checks of one severity that failed."""
+        return tuple(check for check in self.checks if check.outcome == "failed" and check.severity == severity)
+
+    def write(self, path: Path) -> None:
+        """Write whole or not at all: a half-written report is none."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(self.model_dump_json(indent=2))
+        partial.replace(path)
+
+
+def read_report(path: Path) -> Report:
+    """Raises ReportMissing where there is none, or it is not one of this version."""
+    try:
+        return Report.model_validate_json(path.read_text())
+    except FileNotFoundError:
+        raise ReportMissing(f"the run left no report at {path}: it was killed, or never began.",
+                            "Look at the lines above in the task's log; running again resumes where it stopped.") from None
+    except ValidationError as error:
+        raise ReportMissing(f"{path} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
+                            "Run Airflow and Spark with the same version of Sluice.") from None

@@ -1,0 +1,57 @@
+"""The facts of an installation, each read from one environment variable, in one place. No secret is among them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from spark_jobs.contract.errors import SettingInvalid
+
+REPO = Path(__file__).parent.parent.parent
+
+VARIABLES = {
+    "SLUICE_ROOT": ("where tables, checkpoints and ops tables lie", str(REPO / ".local" / "root")),
+    "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
+    "SLUICE_JARS": ("the folder with the jars that `make setup` fetches", str(REPO / "jars" / "spark")),
+    "SLUICE_MASTER": ("Spark's master for the command line (Airflow has a connection for that)", "local[2]"),
+    "SLUICE_DRIVER_MEMORY": ("heap of the driver; in local mode of everything", "2g"),
+}
+"""Each variable, what it means, and its default (None: it must be set)."""
+
+
+class Settings(NamedTuple):
+    """One installation's facts. `root` is a path or URL without a trailing slash."""
+
+    root: str
+    kafka: str
+    jars: Path
+    master: str
+    driver_memory: str
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        """Raises SettingInvalid, naming the variable, where one is missing or malformed."""
+        values = {name: _value(name) for name in VARIABLES}
+        for server in values["SLUICE_KAFKA"].split(","):
+            host, _, port = server.strip().rpartition(":")
+            if not host or not port.isdigit():
+                raise SettingInvalid(f"SLUICE_KAFKA is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
+                                     "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
+        return cls(
+            values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
+            values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"],
+        )
+
+    def environment(self) -> dict[str, str]:
+        """The same facts as variables, for a process that this one starts."""
+        return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), self.master, self.driver_memory), strict=True))
+
+
+def _value(name: str) -> str:
+    about, default = VARIABLES[name]
+    value = os.environ.get(name) or default
+    if not value:
+        raise SettingInvalid(f"{name} is not set: it says {about}.",
+                             "`make up` starts a local Kafka and prints the line to set it.")
+    return value

@@ -1,0 +1,51 @@
+"""What the broker holds, asked without Spark: the topic's identity, and its first and next offsets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import IsolationLevel
+
+from spark_jobs.checkpoint import Offsets
+from spark_jobs.contract.errors import KafkaUnreachable, TopicMissing
+
+TIMEOUT_SECONDS = 10.0
+
+
+class TopicState(NamedTuple):
+    """A topic as the broker has it."""
+
+    id: str
+    """The broker's own id of the topic: a topic made anew under the same name has another."""
+    earliest: Offsets
+    """The first offset that retention has left."""
+    latest: Offsets
+    """The next offset that a read_committed consumer will not see yet."""
+
+
+def topic_state(brokers: str, topic: str) -> TopicState:
+    """Raises KafkaUnreachable or TopicMissing, within TIMEOUT_SECONDS for each question."""
+    client = AdminClient({"bootstrap.servers": brokers, "log_level": 0, "socket.timeout.ms": 5000}, logger=None)
+    try:
+        client.list_topics(timeout=TIMEOUT_SECONDS)
+        described = client.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT_SECONDS)[topic].result()
+    except KafkaException as error:
+        if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+            raise TopicMissing(f"the brokers at {brokers} have no topic {topic!r}.",
+                               "Create it, or correct the topic's name in the spec.") from None
+        raise KafkaUnreachable(f"no broker answered at {brokers} within {TIMEOUT_SECONDS:.0f} s ({error.args[0].str()}).",
+                               "Check that Kafka runs and that SLUICE_KAFKA is right.") from None
+    partitions = [partition.id for partition in described.partitions]
+    earliest, latest = (_offsets(client, topic, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
+    return TopicState(str(described.topic_id), earliest, latest)
+
+
+def _offsets(client: AdminClient, topic: str, partitions: list[int], spec: OffsetSpec) -> Offsets:
+    asked = client.list_offsets(
+        {TopicPartition(topic, partition): spec for partition in partitions},
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=TIMEOUT_SECONDS,
+    )
+    return {partition.partition: answer.result().offset for partition, answer in asked.items()}

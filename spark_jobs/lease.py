@@ -1,0 +1,59 @@
+"""One writer for one checkpoint, held by the process that writes and released by the kernel when it dies."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.errors import LeaseHeld
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+@contextmanager
+def lease(path: UPath, run_id: str) -> Iterator[None]:
+    """Hold the lease at `path` (a local file) for the block. Raises LeaseHeld at once, naming the holder.
+
+    An flock belongs to the open file, so it goes with the process, however that ends: there is no stale lease.
+    """
+    descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LeaseHeld(f"{path.parent} is being written by {_holder(path)}.",
+                            "Wait for it to end, or stop it; never run two drains of one pipeline.") from None
+        os.ftruncate(descriptor, 0)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        os.pwrite(descriptor, json.dumps(
+            {"run_id": run_id, "pid": os.getpid(), "host": socket.gethostname(), "started_at": started}).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def holder(path: UPath) -> str | None:
+    """Who holds the lease now, in words; None where nobody does. Takes nothing."""
+    if not path.exists():
+        return None
+    with open(str(path), "rb") as file:  # noqa: PTH123 - flock needs a real descriptor
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _holder(path)
+    return None
+
+
+def _holder(path: UPath) -> str:
+    try:
+        held = json.loads(path.read_text())
+        return f"run {held['run_id']} (process {held['pid']} on {held['host']}, since {held['started_at']})"
+    except (ValueError, KeyError):
+        return "another run that has not said its name yet"

@@ -1,0 +1,90 @@
+"""The ops tables: what Sluice writes down about its runs. Delta, partitioned by pipeline, written and read without a JVM.
+
+A batch's rows are replaced as a whole, so writing them again after a crash changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import deltalake
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError, DeltaError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+_TIME = pa.timestamp("us", "UTC")
+_WHERE = [("pipeline", pa.string()), ("generation", pa.string()), ("batch_id", pa.int64())]
+_RECORD = [
+    *_WHERE, ("run_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
+    ("kafka_timestamp", _TIME), ("event_time", _TIME), ("key", pa.binary()), ("value", pa.binary()),
+]
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "runs": pa.schema([
+        ("pipeline", pa.string()), ("run_id", pa.string()), ("kind", pa.string()), ("status", pa.string()),
+        ("problem", pa.string()), ("started_at", _TIME), ("ended_at", _TIME), ("query_seconds", pa.float64()),
+        ("batches", pa.int64()), ("read", pa.int64()), ("rows_out", pa.int64()), ("duplicates", pa.int64()),
+        ("late", pa.int64()), ("malformed", pa.int64()), ("premature", pa.int64()), ("unaccounted", pa.int64()),
+        ("state_rows", pa.int64()), ("watermark", _TIME), ("table_version", pa.int64()), ("report", pa.string()),
+    ]),
+    "batches": pa.schema([
+        *_WHERE, ("run_id", pa.string()), ("source", pa.string()), ("seconds", pa.float64()),
+        ("offsets_start", pa.string()), ("offsets_end", pa.string()),
+        *[(name, pa.int64()) for name in ("covered", "gaps", "read", "malformed", "premature", "filtered", "late", "accepted",
+                                          "duplicates", "rows_out", "unaccounted")],
+        ("first_event_time", _TIME), ("last_event_time", _TIME), ("watermark", _TIME), ("late_before", _TIME),
+        ("state_rows", pa.int64()), ("state_bytes", pa.int64()), ("operators", pa.string()),
+        ("table_version", pa.int64()), ("audited_at", _TIME),
+    ]),
+    "quarantine": pa.schema([*_RECORD, ("kind", pa.string()), ("reason", pa.string())]),
+    "late": pa.schema([*_RECORD, ("watermark_missed", _TIME), ("step", pa.string())]),
+    "checks": pa.schema([
+        ("pipeline", pa.string()), ("run_id", pa.string()), ("checked_at", _TIME), ("table_version", pa.int64()),
+        *[(name, pa.string()) for name in ("suite", "type", "column", "severity", "outcome", "about", "observed")],
+        ("unexpected", pa.int64()), ("sample", pa.string()),
+    ]),
+}
+"""Table -> columns."""
+
+# Two pipelines may commit to one ops table in the same moment; delta-rs then refuses the second, which tries again.
+_patiently = retry(
+    retry=retry_if_exception_type((CommitFailedError, DeltaError)),
+    wait=wait_random_exponential(multiplier=0.1, max=5), stop=stop_after_attempt(10), reraise=True,
+)
+
+
+@_patiently
+def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
+    """Add rows."""
+    deltalake.write_deltalake(str(_made(root, table)), _arrow(table, rows), mode="append")
+
+
+@_patiently
+def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int) -> None:
+    """Put rows in the place of all rows whose columns equal `where`, in one commit."""
+    predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
+    deltalake.write_deltalake(str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate)
+
+
+def query(root: UPath, table: str, sql: str) -> pa.Table:
+    """Run SQL (DataFusion's) in which the ops table is called by its name. An ops table that nobody wrote yet is empty."""
+    builder = deltalake.QueryBuilder().register(table, deltalake.DeltaTable(str(_made(root, table))))
+    return pa.table(builder.execute(sql).read_all())
+
+
+def _made(root: UPath, table: str) -> UPath:
+    path = root / "ops" / table
+    if not deltalake.DeltaTable.is_deltatable(str(path)):
+        deltalake.DeltaTable.create(str(path), SCHEMAS[table], partition_by=["pipeline"], mode="ignore")
+    return path
+
+
+def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMAS[table]) if isinstance(rows, list) else rows.cast(SCHEMAS[table])
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

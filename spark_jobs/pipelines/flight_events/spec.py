@@ -1,0 +1,29 @@
+"""Every flight event once: what Kafka delivered at least once, without the copies."""
+
+from spark_jobs.contract.checks import Check, within
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="flight_events",
+    about="Departures and arrivals, deduplicated on the event id within the watermark.",
+    topic=FLIGHTS,
+    watermark_delay="2 hours",
+    steps=(Deduplicate(keys=("event_id",)),),
+    output_checks=(
+        Check(type="expect_column_values_to_be_in_set", kwargs={"column": "event_type", "value_set": ["departure", "arrival"]}),
+        Check(type="expect_column_values_to_be_unique", kwargs={"column": "event_id"}, about="deduplication holds within a run"),
+        Check(
+            type="expect_column_values_to_be_between",
+            kwargs={"column": "delay_minutes", "min_value": -120, "max_value": 1440},
+            severity="warning",
+            about="delays of more than a day happen, but deserve a look",
+        ),
+    ),
+    state_checks=(
+        within("late_share", 0.05, about="above this, watermark_delay is too short for this producer"),
+        within("malformed_share", 0.02, about="a producer changed its format: see sluice show quarantine"),
+        within("state_growth", 1.0, severity="critical", about="deduplication never keeps more keys than rows that came in"),
+    ),
+)

@@ -1,0 +1,73 @@
+"""What a drain would do, found out without a JVM: Airflow's first task, and `sluice plan`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.duration import interval
+from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.cursor import read_cursor
+from spark_jobs.identity import settle
+from spark_jobs.kafka import topic_state
+from spark_jobs.lease import holder
+
+
+class Plan(BaseModel):
+    """What there is to do. `reasons` is empty when a run would do nothing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pipeline: str
+    new_offsets: int
+    reasons: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def idle(self) -> bool:
+        return not self.reasons
+
+
+def plan(spec: Pipeline, settings: Settings) -> Plan:
+    """Raises the SluiceError that the drain would end with: no lease, changed spec, no Kafka, no topic, lost records."""
+    paths = Paths(settings.root, spec)
+    paths.ensure_writable()
+    held = holder(paths.lease)
+    if held:
+        raise LeaseHeld(f"{paths.version} is being written by {held}.", "Wait for it to end, or stop it.")
+    topic = topic_state(settings.kafka, spec.topic.name)
+    identity = settle(spec, paths, topic)
+    checkpoint = Checkpoint(paths.checkpoint)
+    committed = checkpoint.committed()
+    done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
+    new = {partition: latest - done.get(partition, 0) for partition, latest in topic.latest.items()}
+    reasons = _reasons(paths, checkpoint, sum(new.values()))
+    return Plan(
+        pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
+        lines=(
+            f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation {identity.generation}, "
+            f"state version {spec.state.version}",
+            f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
+            f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
+            *(f"partition {p}: next {done.get(p, 0)}, end {topic.latest[p]}, {new[p]} new" for p in sorted(new)),
+            *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+        ),
+    )
+
+
+def _reasons(paths: Paths, checkpoint: Checkpoint, new_offsets: int) -> tuple[str, ...]:
+    reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
+    planned, committed = checkpoint.planned(), checkpoint.committed()
+    cursor = read_cursor(paths.cursor)
+    if planned and planned[-1:] != committed[-1:]:
+        reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
+    elif committed and cursor.judged < committed[-1]:
+        reasons.append(
+            f"batches {cursor.judged + 1} to {committed[-1]} have not passed the checks yet: they will be accounted for and judged"
+        )
+    return tuple(reasons)

@@ -1,0 +1,55 @@
+"""The Spark session of a run: every Spark setting that Sluice makes is here, each with its reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.spec import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STATE = "org.apache.spark.sql.execution.streaming.state."
+PROVIDERS = {"rocksdb": _STATE + "RocksDBStateStoreProvider", "hdfs": _STATE + "HDFSBackedStateStoreProvider"}
+
+STATIC = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""Settled when the session is made."""
+
+
+def dynamic(state: State) -> dict[str, str]:
+    """Settings that a running session can take, for one pipeline's state."""
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        # Frozen into the checkpoint by the first batch. Every partition of every stateful step is a store to open and commit.
+        "spark.sql.shuffle.partitions": str(state.shuffle_partitions),
+        "spark.sql.streaming.stateStore.providerClass": PROVIDERS[state.provider],
+        # State checkpoints carry ids of their own: a batch that was run twice cannot leave a mixture of two states.
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2" if state.provider == "rocksdb" else "1",
+        # A snapshot with every commit, no changelog. A scheduled run is a restart, and one that is over before the maintenance
+        # thread wakes (60 s) would leave only changelogs, which every later run replays from the beginning. Measured in bench/.
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+        # Delta reads its own log with 50 tasks by default; these tables' logs are small.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # Ends a batch's progress with the driver's own clock; the audit reads each one.
+        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        "spark.sql.streaming.minBatchesToRetain": "100",
+    }
+
+
+def session(name: str, state: State) -> SparkSession:
+    """The session of this process, set for one pipeline's state."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
+
+    builder = SparkSession.builder.appName(f"sluice {name}")
+    for key, value in {**STATIC, **dynamic(state)}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def tune(spark: SparkSession, state: State) -> None:
+    """Set a session that is shared by several pipelines, as in tests, for one of them."""
+    for key, value in dynamic(state).items():
+        spark.conf.set(key, value)

@@ -1,0 +1,110 @@
+"""One record: JSON bytes to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
+
+The strictness is msgspec's: one JSON object and nothing after it, exact types, numbers that fit, valid UTF-8.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from spark_jobs.contract.topic import Topic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import DataType
+
+_INT, _BIGINT = 2**31, 2**63
+_PYTHON: dict[str, Any] = {
+    "string": str,
+    "int": Annotated[int, msgspec.Meta(ge=-_INT, le=_INT - 1)],
+    "bigint": Annotated[int, msgspec.Meta(ge=-_BIGINT, le=_BIGINT - 1)],
+    "double": float,
+    "boolean": bool,
+    "timestamp": Annotated[datetime, msgspec.Meta(tz=True)],
+    "date": date,
+}
+
+
+def spark_type(name: str) -> DataType:
+    """Spark's type for a field's type."""
+    from pyspark.sql import types  # noqa: PLC0415 - unit tests of the decoder need no Spark
+
+    return {
+        "string": types.StringType(), "int": types.IntegerType(), "bigint": types.LongType(), "double": types.DoubleType(),
+        "boolean": types.BooleanType(), "timestamp": types.TimestampType(), "date": types.DateType(),
+    }[name]
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """Arrow's type for a field's type, as Spark exchanges it."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    return {
+        "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
+        "boolean": pa.bool_(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(),
+    }[name]
+
+
+class RecordDecoder:
+    """Decodes the records of one topic."""
+
+    def __init__(self, topic: Topic) -> None:
+        self._names = topic.columns
+        self._times = [index for index, field in enumerate(topic.fields) if field.type == "timestamp"]
+        self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
+        self._nothing = (None,) * len(self._names)
+        fields = [
+            (f.name, _PYTHON[f.type]) if f.required else (f.name, _PYTHON[f.type] | None, None) for f in topic.fields
+        ]
+        # gc=False: a record holds no cycles, and a million of them would keep the collector busy.
+        self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, kw_only=True, gc=False))
+
+    def columns(self, values: Sequence[bytes | None]) -> tuple[list[tuple[Any, ...]], list[str | None]]:
+        """Decoded columns in the topic's order, and a reason for each record that is malformed (None for the good ones)."""
+        rows, reasons = [], []
+        for value in values:
+            row, reason = self.row(value)
+            rows.append(row)
+            reasons.append(reason)
+        return list(zip(*rows, strict=True)) or [()] * len(self._names), reasons
+
+    def row(self, value: bytes | None) -> tuple[tuple[Any, ...], str | None]:
+        """One record's values and None, or nulls and the reason."""
+        if not value:
+            return self._nothing, "tombstone: the value is null" if value is None else "the value is empty"
+        try:
+            row = msgspec.structs.astuple(self._decoder.decode(value))
+        except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as error:
+            return self._nothing, self._reason(value, error)
+        # A key in the wrong case looks like a missing optional field, so only records that lack one are looked at again.
+        if any(row[index] is None for index in self._optional) and (wrong := self._wrong_case(value)):
+            return self._nothing, wrong
+        if any(row[index] is not None and row[index].tzinfo is not UTC for index in self._times):
+            return self._in_utc(row)
+        return row, None
+
+    def _in_utc(self, row: tuple[Any, ...]) -> tuple[tuple[Any, ...], str | None]:
+        try:
+            return tuple(v.astimezone(UTC) if i in self._times and v is not None else v for i, v in enumerate(row)), None
+        except OverflowError:
+            return self._nothing, "a time lies outside the years 1 to 9999 once it is in UTC"
+
+    def _reason(self, value: bytes, error: Exception) -> str:
+        if isinstance(error, msgspec.ValidationError):
+            return self._wrong_case(value) or str(error)
+        return "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+
+    def _wrong_case(self, value: bytes) -> str | None:
+        try:
+            record = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+        keys = record if isinstance(record, dict) else {}
+        lower = {name.lower(): name for name in self._names}
+        wrong = [key for key in keys if key not in self._names and key.lower() in lower and lower[key.lower()] not in keys]
+        return f"key {wrong[0]!r} is in the wrong case: the field is {lower[wrong[0].lower()]!r}" if wrong else None

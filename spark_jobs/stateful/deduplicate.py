@@ -1,0 +1,18 @@
+"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates for keys that are kept for ever."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from spark_jobs.contract.steps import Deduplicate
+
+
+def apply(rows: DataFrame, step: Deduplicate) -> DataFrame:
+    """The first record of each key. Late rows are dropped before the store is asked (StreamingDeduplicateWithinWatermarkExec)."""
+    keys = list(step.keys)
+    return rows.dropDuplicatesWithinWatermark(keys) if step.scope == "watermark" else rows.dropDuplicates(keys)
+
+
+def is_late(event_time: str, late_before: Column) -> Column:
+    """Spark drops rows at or before the watermark that was in force in the batch before."""
+    return F.col(event_time) <= late_before

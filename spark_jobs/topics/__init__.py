@@ -1,0 +1,1 @@
+"""Topics that more than one pipeline reads. A topic with a single reader is declared in that pipeline's spec."""
