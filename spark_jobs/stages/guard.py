@@ -5,7 +5,7 @@ One event time in the future would move the watermark there, and make every late
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import Column, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.topic import Topic
@@ -15,13 +15,3 @@ def is_premature(topic: Topic) -> Column:
     """True where the event time lies more than max_ahead past the record's Kafka timestamp; null for malformed records."""
     ahead = F.expr(f"interval {interval(topic.max_ahead)}")
     return F.col(topic.event_time) > F.col("kafka.timestamp") + ahead
-
-
-def mark(decoded: DataFrame, topic: Topic) -> DataFrame:
-    """Add premature boolean (never null)."""
-    return decoded.withColumn("premature", F.coalesce(is_premature(topic), F.lit(False)))
-
-
-def good(marked: DataFrame) -> DataFrame:
-    """The records that may go on: the topic's fields and kafka."""
-    return marked.where(F.col("malformed").isNull() & ~F.col("premature")).drop("malformed", "premature")

@@ -70,3 +70,8 @@ def _streaming_commits(path: UPath, query_id: str) -> Iterator[tuple[int, dict]]
         parameters = commit.get("operationParameters") or {}
         if commit.get("operation") == "STREAMING UPDATE" and parameters.get("queryId") == query_id:
             yield int(parameters["epochId"]), commit
+
+
+def version(path: UPath) -> int:
+    """The table's newest version."""
+    return deltalake.DeltaTable(str(path)).version()

@@ -15,11 +15,13 @@ from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, 
 from spark_jobs.stateful import aggregate, deduplicate, group_state
 
 
-def before_state(rows: DataFrame, spec: Pipeline) -> DataFrame:
-    """The steps that come before any state. They keep the kafka column, so that the audit can place every row."""
+def reaches_state(spec: Pipeline) -> Column:
+    """Which good records the steps before the first stateful one let through. Never null."""
+    reaches = F.lit(True)
     for step in spec.steps[: spec.first_stateful]:
-        rows = apply(rows, step, spec)
-    return rows
+        if isinstance(step, Transform):
+            reaches = reaches & F.coalesce(F.expr(step.where), F.lit(False))
+    return reaches
 
 
 def from_state_on(rows: DataFrame, spec: Pipeline) -> DataFrame:

@@ -1,0 +1,29 @@
+"""One run's fixed facts, as the stages need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.identity import Identity
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Run(NamedTuple):
+    """A run that holds the lease."""
+
+    spec: Pipeline
+    settings: Settings
+    paths: Paths
+    identity: Identity
+    run_id: str
+    spark: SparkSession
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.paths.checkpoint)

@@ -1,0 +1,149 @@
+"""Audit: accounts for every committed batch, once, and keeps the records that were not accepted.
+
+The checkpoint is the truth and the audit catches up with it: while the query runs, after it, and at the start of the next run.
+Each batch is written whole and the cursor moves after it, so a crash repeats at most one batch, with the same result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Observation, functions as F
+
+from spark_jobs import ops
+from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.report import Account
+from spark_jobs.cursor import Cursor, read_cursor
+from spark_jobs.run import Run
+from spark_jobs.stages import fate, sink, source
+from spark_jobs.stages.account import Found, balance, needs_reading
+from spark_jobs.stages.progress import Progress
+from spark_jobs.stateful.chain import is_late
+
+SLICE = 500_000
+"""Offsets that are read again at a time: bounds the driver's memory, whatever the batch's size."""
+
+
+class Audit:
+    """The account of one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.cursor: Cursor = read_cursor(run.paths.cursor)
+        self.rows_before = self.cursor.state.rows
+        self.accounts: dict[int, Account] = {}
+        self.last: Batch | None = None
+
+    @property
+    def total(self) -> Account:
+        """The sum of this run's batches."""
+        return sum(self.accounts.values(), Account())
+
+    def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
+        """Account for each committed batch that has no account yet.
+
+        A batch whose progress is still to come waits, unless the query has `ended`: then it is lost, and counts come from Kafka.
+        """
+        waiting = [batch for batch in self.run.checkpoint.committed() if batch > self.cursor.audited]
+        ready = waiting if ended else [batch for batch in waiting if batch in progress]
+        if not ready:
+            return
+        written = sink.written(self.run.paths.table, self.run.checkpoint.query_id or "", ready[0])
+        for batch_id in ready:
+            self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
+
+    def _account(self, batch: Batch, progress: Progress | None, written: sink.Written | None) -> None:
+        found = self._read_again(batch) if needs_reading(batch, progress) else None
+        account = balance(self.run.spec, batch, progress, found, written.rows if written else 0)
+        state = (progress.state if progress else None) or self.cursor.state
+        first_us, last_us = _span(progress, found)
+        newest = max(filter(None, [self.cursor.last_event_time, _time(last_us)]), default=None)
+        row = self._where(batch) | account.model_dump() | {
+            "source": "progress" if progress else "reread",
+            "seconds": progress.seconds if progress else None,
+            "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
+            "first_event_time": _time(first_us), "last_event_time": _time(last_us),
+            "watermark": batch.watermark, "late_before": _time(batch.late_before_ms * 1000 or None),
+            "state_rows": state.rows, "state_bytes": state.bytes,
+            "operators": json.dumps(progress.operators) if progress else None,
+            "table_version": written.version if written else None, "audited_at": datetime.now(UTC),
+        }
+        ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))
+        self.accounts[batch.id], self.last = account, batch
+        self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, "last_event_time": newest})
+        self.cursor.write(self.run.paths.cursor)
+
+    def _read_again(self, batch: Batch) -> Found:
+        """Read the batch's exact offsets, keep what was not accepted, and count everything."""
+        total, bad = Found(0, 0, 0, 0, 0, 0, None, None), []
+        for part in slices(batch):
+            found, rows = self._read_part(part)
+            total = _sum(total, found)
+            bad.append(rows)
+        self._keep(batch, pa.concat_tables(bad) if bad else None)
+        return total
+
+    def _read_part(self, part: Batch) -> tuple[Found, pa.Table]:
+        spec = self.run.spec
+        records = source.exactly(self.run.spark, spec, self.run.settings.kafka, part)
+        judged = fate.judged(records, spec, is_late(spec, part.late_before_ms))
+        seen = Observation()
+        bad = judged.observe(seen, *fate.counts(spec)).where(F.col("fate").isin("malformed", "premature", "late"))
+        rows = bad.select(
+            "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
+            F.col(spec.topic.event_time).alias("event_time"), "kafka.key", "kafka.value", "fate", "malformed",
+        ).toArrow()
+        return Found(**seen.get), rows
+
+    def _keep(self, batch: Batch, bad: pa.Table | None) -> None:
+        quarantined, late = [], []
+        ahead = self.run.spec.topic.max_ahead
+        for row in bad.to_pylist() if bad else []:
+            kind, reason = row.pop("fate"), row.pop("malformed")
+            common = self._where(batch) | {"topic": self.run.spec.topic.name} | row
+            if kind == "late":
+                step = self.run.spec.steps[self.run.spec.first_stateful].kind
+                late.append(common | {"watermark_missed": _time(batch.late_before_ms * 1000), "step": step})
+            else:
+                why = reason or f"event time is {row['event_time'] - row['kafka_timestamp']} past the Kafka timestamp; at most {ahead}"
+                quarantined.append(common | {"kind": kind, "reason": why})
+        ops.replace(self.run.paths.root, "quarantine", quarantined, **self._key(batch))
+        ops.replace(self.run.paths.root, "late", late, **self._key(batch))
+
+    def _key(self, batch: Batch) -> dict[str, str | int]:
+        return {"pipeline": self.run.spec.name, "generation": self.run.identity.generation, "batch_id": batch.id}
+
+    def _where(self, batch: Batch) -> dict[str, Any]:
+        return {**self._key(batch), "run_id": self.run.run_id}
+
+
+def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
+    """The batch in parts of at most about `most` offsets, each partition cut at the same shares."""
+    parts = max(1, -(-batch.covered // most))
+    cuts = [
+        {p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts for p, end in batch.end.items()}
+        for n in range(parts + 1)
+    ]
+    for start, end in zip(cuts, cuts[1:], strict=False):
+        yield batch._replace(start=start, end=end)
+
+
+def _sum(a: Found, b: Found) -> Found:
+    first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
+    last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
+    return Found(*(x + y for x, y in zip(a[:6], b[:6], strict=True)), first, last)
+
+
+def _span(progress: Progress | None, found: Found | None) -> tuple[int | None, int | None]:
+    if progress is None:
+        return (found.first_event_us, found.last_event_us) if found else (None, None)
+    seen = progress.observed.get("fate", {})
+    return seen.get("first_event_us"), seen.get("last_event_us")
+
+
+def _time(us: int | None) -> datetime | None:
+    return None if us is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)

@@ -1,0 +1,38 @@
+"""Progress for a person: one line a batch, as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spark_jobs.checkpoint import Offsets
+from spark_jobs.run import Run
+from spark_jobs.stages.progress import Progress
+
+
+class Watch:
+    """Says each batch once."""
+
+    def __init__(self, run: Run, target: Offsets, say: Callable[[str], None]) -> None:
+        self._run, self._target, self._say = run, target, say
+        self._shown: set[int] = set()
+        committed = run.checkpoint.committed()
+        self._start: Offsets = run.checkpoint.batch(committed[-1]).end if committed else {}
+
+    def show(self, progress: dict[int, Progress]) -> None:
+        """Say the batches that have come since the last call."""
+        for batch_id in sorted(progress.keys() - self._shown):
+            self._shown.add(batch_id)
+            self._say(self._line(progress[batch_id]))
+
+    def _line(self, progress: Progress) -> str:
+        batch = self._run.checkpoint.batch(progress.batch_id)
+        rate = progress.read / progress.seconds if progress.seconds else 0
+        whole = sum(end - self._start.get(p, 0) for p, end in self._target.items())
+        done = sum(end - self._start.get(p, 0) for p, end in batch.end.items())
+        state = progress.state
+        rows = f"{state.rows:,} rows" if state else "unchanged"
+        watermark = f"{batch.watermark:%Y-%m-%d %H:%M:%S}" if batch.watermark else "none yet"
+        return (
+            f"{self._run.spec.name}: batch {batch.id}: {progress.read:,} records in {progress.seconds:.1f} s "
+            f"({rate:,.0f}/s), {done / whole if whole else 1:.0%} done, state {rows}, watermark {watermark}"
+        )
