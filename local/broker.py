@@ -112,7 +112,8 @@ def _launch(home: Path, jars: Path) -> None:
 def _format(home: Path, command: list[str]) -> None:
     """Give the empty data folder its cluster id, without which Kafka does not start."""
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", "server.properties"]
+    # One argument with "=": an id may begin with a dash, which would read as an option.
+    tool = [*command, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", "server.properties"]
     done = subprocess.run(tool, cwd=home, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         message = f"{home / 'data'} cannot be formatted: {_last_lines(done.stdout + done.stderr)}"

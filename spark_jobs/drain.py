@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs import ops
-from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, SparkFailed, Stopped
+from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped, unexpected
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Problem, Report, StateUse
 from spark_jobs.contract.settings import Settings
@@ -37,15 +36,21 @@ POLL_SECONDS = 0.2
 def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None]) -> Report:
     """Run it. Always returns a report, also of a failure; `say` gets a line of progress at a time."""
     record: dict[str, Any] = {"pipeline": spec.name, "run_id": run_id, "started_at": datetime.now(UTC)}
+    problem: SluiceError | None
     try:
         _run(spec, settings, run_id, say, record)
         problem = _verdict(record["checks"])
     except SluiceError as error:
         problem = error
-    except PySparkException as error:
-        problem = SparkFailed(f"Spark ended the query: {_first_line(error)}", "Running again resumes; look at the lines above.")
-    record["ended_at"] = datetime.now(UTC)
-    return Report(**record, status="failed" if problem else "succeeded", problem=Problem.of(problem) if problem else None)
+    except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
+        problem = unexpected(error)
+    report = Report(
+        **record, ended_at=datetime.now(UTC), status="failed" if problem else "succeeded",
+        problem=Problem.of(problem) if problem else None,
+    )
+    if record.get("generation"):
+        ops.append(Paths(settings.root, spec).root, "runs", [_row(report)])
+    return report
 
 
 def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], record: dict[str, Any]) -> None:
@@ -102,17 +107,18 @@ def _keep_up(query: StreamingQuery, audit: Audit, watch: Watch, *, ended: bool) 
 
 
 def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[str, Any]) -> None:
-    last = audit.last
+    committed = run.checkpoint.committed()
     before = audit.cursor.judged_table_version
     record.update(
         generation=run.identity.generation, batches=tuple(audit.accounts), recovered=recovered, account=audit.total,
         state=StateUse(rows=audit.cursor.state.rows, bytes=audit.cursor.state.bytes, rows_before=audit.rows_before),
         table_version_before=before, table_version=sink.version(run.paths.table),
     )
-    if last is not None:
-        first = run.checkpoint.batch(min(audit.accounts))
+    if committed:
+        last = run.checkpoint.batch(committed[-1])
+        start = run.checkpoint.batch(min(audit.accounts)).start if audit.accounts else last.end
         record.update(
-            offsets_start={str(p): o for p, o in first.start.items()}, offsets_end={str(p): o for p, o in last.end.items()},
+            offsets_start={str(p): o for p, o in start.items()}, offsets_end={str(p): o for p, o in last.end.items()},
             watermark=last.watermark,
         )
 
@@ -183,5 +189,14 @@ class _Clock:
             self._record["query_seconds"] = self._laps[phase]
 
 
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _row(report: Report) -> dict[str, Any]:
+    """The run as ops.runs has it."""
+    account = report.account
+    return {
+        **report.model_dump(include={"pipeline", "run_id", "kind", "status", "started_at", "ended_at", "query_seconds",
+                                     "watermark", "table_version"}),
+        **{name: getattr(account, name)
+           for name in ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")},
+        "problem": report.problem.code if report.problem else None, "batches": len(report.batches),
+        "state_rows": report.state.rows, "report": report.model_dump_json(),
+    }

@@ -9,8 +9,14 @@ import argparse
 import os
 import sys
 import time
-import traceback
+from datetime import UTC, datetime
 from pathlib import Path
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import unexpected
+from spark_jobs.contract.report import Problem, Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.drain import drain
 
 
 def main(words: list[str]) -> int:
@@ -18,26 +24,20 @@ def main(words: list[str]) -> int:
     wanted = _parse(words)
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
-    from spark_jobs.contract.errors import SluiceError, SparkFailed  # noqa: PLC0415 - after the time zone is settled
-
+    started = datetime.now(UTC)
     try:
-        from spark_jobs.contract import registry  # noqa: PLC0415
-        from spark_jobs.contract.settings import Settings  # noqa: PLC0415
-        from spark_jobs.drain import drain  # noqa: PLC0415
-
         report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
-        report.write(wanted.report)
-        problem = report.problem.error() if report.problem else None
-    except SluiceError as error:
-        problem = error
-    except Exception as error:  # noqa: BLE001 - the last resort: an operator gets one line, a developer asks for the rest
-        if os.environ.get("SLUICE_TRACEBACK"):
-            traceback.print_exc()
-        problem = SparkFailed(f"{type(error).__name__}: {error}".splitlines()[0], "Set SLUICE_TRACEBACK=1 for the stack trace.")
-    if problem:
-        say(str(problem))
-        return problem.exit_status
-    return 0
+    except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
+        report = Report(
+            pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(unexpected(error)),
+            started_at=started, ended_at=datetime.now(UTC),
+        )
+    report.write(wanted.report)
+    if report.problem is None:
+        return 0
+    problem = report.problem.error()
+    say(str(problem))
+    return problem.exit_status
 
 
 def say(line: str) -> None:

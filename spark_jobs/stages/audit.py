@@ -36,7 +36,6 @@ class Audit:
         self.cursor: Cursor = read_cursor(run.paths.cursor)
         self.rows_before = self.cursor.state.rows
         self.accounts: dict[int, Account] = {}
-        self.last: Batch | None = None
 
     @property
     def total(self) -> Account:
@@ -73,7 +72,7 @@ class Audit:
             "table_version": written.version if written else None, "audited_at": datetime.now(UTC),
         }
         ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))
-        self.accounts[batch.id], self.last = account, batch
+        self.accounts[batch.id] = account
         self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, "last_event_time": newest})
         self.cursor.write(self.run.paths.cursor)
 

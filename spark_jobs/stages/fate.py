@@ -28,11 +28,11 @@ def judged(records: DataFrame, spec: Pipeline, late: Column | None = None) -> Da
 
 
 def counts(spec: Pipeline) -> list[Column]:
-    """Aggregates over judged records: read, one count a fate, and the span of event times that are to be trusted."""
-    trusted = F.when(~F.col("fate").isin("malformed", "premature"), F.col(spec.topic.event_time))
+    """Aggregates over judged records: read, one count a fate, and the span of the event times that moved the watermark."""
+    moved = F.when(F.col("fate").isin("late", "entered"), F.col(spec.topic.event_time))
     return [
         F.count(F.lit(1)).alias("read"),
         *[F.count_if(F.col("fate") == fate).alias(fate) for fate in FATES],
-        F.unix_micros(F.min(trusted)).alias("first_event_us"),
-        F.unix_micros(F.max(trusted)).alias("last_event_us"),
+        F.unix_micros(F.min(moved)).alias("first_event_us"),
+        F.unix_micros(F.max(moved)).alias("last_event_us"),
     ]

@@ -1,6 +1,7 @@
 """One record: JSON bytes to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
 
-The strictness is msgspec's: one JSON object and nothing after it, exact types, numbers that fit, valid UTF-8.
+The strictness is msgspec's: one JSON object and nothing after it, exact types, numbers that fit, times with a zone. Keys that
+the topic does not declare are ignored, and of a key that is there twice the last one counts. The whole value must be UTF-8.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class RecordDecoder:
         if not value:
             return self._nothing, "tombstone: the value is null" if value is None else "the value is empty"
         try:
+            if not value.isascii():
+                value.decode()  # msgspec looks at the text of declared fields only
             row = msgspec.structs.astuple(self._decoder.decode(value))
         except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as error:
             return self._nothing, self._reason(value, error)

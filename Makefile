@@ -1,0 +1,62 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what is missing first, once.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
+
+.PHONY: help setup demo test lint bench up down clean lock need
+
+help: ## show this
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(READY) ## fetch Python packages and jars, once; every other target does it too
+
+demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
+	@$(BIN)/python -m local.demo
+
+test: $(READY) lint ## run every test: unit, Spark, Airflow, end to end
+	@$(BIN)/python -m pytest
+
+lint: $(READY) ## ruff, mypy and the import boundary
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(READY) ## measure against a plain PySpark script; takes about half an hour on two cores
+	@$(BIN)/python -m bench
+
+up: $(READY) ## start Kafka and Airflow's UI and leave them running
+	@$(BIN)/python -m local.up up
+
+down: ## stop what `make up` started
+	@$(BIN)/python -m local.up down
+
+clean: ## remove everything that setup, demo and up have made
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m local.up down; fi
+	rm -rf .venv .local jars
+
+lock: $(READY) ## resolve the dependencies anew and write requirements/lock.txt
+	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
+	  --group airflow --group spark --group dev -o requirements/lock.txt
+
+need:
+	@command -v java >/dev/null || { echo 'Java 17 is missing. Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17' >&2; exit 1; }
+	@java -version 2>&1 | grep -qE '"(17|21)\b' || { echo "Java 17 is needed, and 'java' is: $$(java -version 2>&1 | head -n 1)" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo 'Maven is missing. Debian and Ubuntu: apt-get install maven; macOS: brew install maven' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "Python 3.11 to 3.13 is needed, and '$(PYTHON)' is $$($(PYTHON) --version); name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+
+$(READY): | need
+	@echo 'setting up, once: about 170 Python packages and 60 jars'
+	@[ -x .local/uv/bin/uv ] || { $(PYTHON) -m venv .local/uv; .local/uv/bin/pip install -q --require-hashes -r requirements/uv.txt; }
+	@[ -x $(BIN)/python ] || .local/uv/bin/uv venv -q --python $(PYTHON) .venv
+	@echo '  Python packages ...'
+	@# Compiled at once: a machine that writes no .pyc files would compile half of Spark's and Airflow's Python at every start.
+	@.local/uv/bin/uv pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements/lock.txt
+	@.local/uv/bin/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@echo '  jars ...'
+	@for part in spark kafka; do rm -rf jars/$$part; mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
+	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
+	@rm -rf .local/setup && mkdir -p .local/setup && touch $@

@@ -1,0 +1,132 @@
+"""`sluice`: the command line. It calls what Airflow's tasks call."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from spark_jobs import show as views
+from spark_jobs.contract import registry
+from spark_jobs.contract.duration import interval
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+
+app = typer.Typer(
+    help="Stateful streaming on a schedule: drain Kafka through Spark's state into Delta, and account for every record.",
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+)
+console = Console(soft_wrap=True, highlight=False)
+PipelineName = Annotated[str, typer.Argument(help="a folder under spark_jobs/pipelines", metavar="PIPELINE")]
+
+
+@app.command(epilog="Examples:  sluice validate   |   sluice validate departure_delays")
+def validate(pipelines: Annotated[list[str] | None, typer.Argument(help="default: all of them")] = None) -> None:
+    """Check pipelines' specs, without Spark, Kafka or Airflow."""
+    with _one_line_errors():
+        for name in pipelines or registry.names():
+            spec = registry.load(name)
+            console.print(f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> {spec.output_mode}")
+
+
+@app.command(epilog="Example:  sluice plan flight_events")
+def plan(pipeline: PipelineName) -> None:
+    """Say what a drain would do: new offsets by partition, unfinished business, or nothing. Starts no JVM."""
+    from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
+
+    with _one_line_errors():
+        for line in make_plan(registry.load(pipeline), Settings.from_environment()).lines:
+            console.print(line)
+
+
+@app.command(epilog="Example:  sluice drain flight_events --report /tmp/report.json")
+def drain(
+    pipeline: PipelineName,
+    report: Annotated[Path | None, typer.Option(help="where to write the report; default: beside the root's reports")] = None,
+    run_id: Annotated[str | None, typer.Option(help="the run's name in the ops tables; default: made from the time")] = None,
+) -> None:
+    """Consume what Kafka holds now, through spark-submit, and stop. Runs nothing where there is nothing to do."""
+    from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - as above
+    from spark_jobs.submit import command, environment  # noqa: PLC0415
+
+    with _one_line_errors():
+        spec, settings = registry.load(pipeline), Settings.from_environment()
+        for line in (planned := make_plan(spec, settings)).lines:
+            console.print(line)
+        if planned.idle:
+            return
+        run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+        path = report or Path(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
+        path.unlink(missing_ok=True)
+        submitted = subprocess.Popen(command(settings, pipeline, path, run_id), env={**os.environ, **environment(settings)})
+        with _passing_on_interrupts():
+            submitted.wait()
+        _summarise(read_report(path), path)
+
+
+@app.command(epilog="Examples:  sluice show runs   |   sluice show late --pipeline departure_delays --limit 5")
+def show(
+    table: Annotated[views.Table, typer.Argument(help="which of the ops tables")],
+    pipeline: Annotated[str | None, typer.Option(help="only this pipeline")] = None,
+    limit: Annotated[int, typer.Option(help="how many rows, newest first", min=1, max=10_000)] = 20,
+) -> None:
+    """Show what Sluice wrote down: runs, batches, late and quarantined records, checks. Reads Delta without Spark."""
+    with _one_line_errors():
+        if pipeline is not None:
+            registry.load(pipeline)
+        root = os.environ.get("SLUICE_ROOT") or views.DEFAULT_ROOT
+        Console().print(views.view(root, table, pipeline, limit))
+
+
+def _steps(spec: Pipeline) -> str:
+    words = [step.kind for step in spec.steps]
+    delay = f" (watermark {interval(spec.watermark_delay)})" if spec.watermark_delay else ""
+    return " -> ".join(words) + delay
+
+
+def _summarise(report: Report, path: Path) -> None:
+    account = report.account
+    console.print(
+        f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
+        f"duplicates {account.duplicates:,}, late {account.late:,}, malformed {account.malformed:,}, "
+        f"premature {account.premature:,}, unaccounted {account.unaccounted:,}; state {report.state.rows:,} rows; "
+        f"{(report.ended_at - report.started_at).total_seconds():.1f} s"
+    )
+    for check in report.failing("critical") + report.failing("warning"):
+        console.print(f"  [yellow]{check.severity}[/] {check.type} on {check.column}: {check.unexpected} rows, {check.sample}")
+    console.print(f"report: {path}")
+    if report.problem:
+        raise report.problem.error()
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """A SluiceError becomes one line and its exit status."""
+    try:
+        yield
+    except SluiceError as error:
+        Console(stderr=True, soft_wrap=True).print(f"[red]{error.code}[/] {error.what} {error.remedy}", highlight=False)
+        raise typer.Exit(error.exit_status) from None
+
+
+@contextmanager
+def _passing_on_interrupts() -> Iterator[None]:
+    """Ctrl-C reaches the drain too, which stops at a batch's boundary: wait for it instead of dying first."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.print("stopping at the next batch boundary ...")
+
+
+if __name__ == "__main__":
+    sys.exit(app())

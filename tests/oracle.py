@@ -1,0 +1,116 @@
+"""What each pipeline must give, computed from the generator's ledger by DuckDB and plain Python: nothing of Sluice, nothing of Spark.
+
+The ledger says what every record was; `late` says which records the drains recorded as late. The canonical result over all good
+records, less those, is what the table must hold.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+Place = tuple[int, int]
+"""Partition and offset."""
+Row = dict[str, Any]
+
+
+def events(ledger: pa.Table, late: set[Place]) -> pa.Table:
+    """Each good event once, as long as one of its copies was not late."""
+    lost = pa.table({"partition": [p for p, _ in late], "offset": [o for _, o in late]},
+                    schema=pa.schema([("partition", pa.int32()), ("offset", pa.int64())]))
+    with _duck(ledger=ledger, lost=lost) as db:
+        return db.sql("""
+            SELECT DISTINCT event_id, event_type, event_time, scheduled_time, carrier, flight, tail_number, origin,
+                   destination, delay_minutes, cancelled, distance_miles
+            FROM ledger ANTI JOIN lost USING ("partition", "offset")
+            WHERE kind IN ('good', 'duplicate')
+        """).to_arrow_table()
+
+
+def flight_events(found: pa.Table, _watermark: datetime) -> list[Row]:
+    """Every event, as soon as it is read."""
+    return found.to_pylist()
+
+
+def departure_delays(found: pa.Table, watermark: datetime) -> list[Row]:
+    """The hours that have closed by the watermark."""
+    with _duck(found=found, limit=pa.table({"at": [watermark]})) as db:
+        return db.sql("""
+            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS window_start,
+                   time_bucket(INTERVAL 1 HOUR, event_time) + INTERVAL 1 HOUR AS window_end,
+                   carrier, origin, count(*) AS flights, avg(delay_minutes) AS mean_delay_minutes,
+                   max(delay_minutes) AS max_delay_minutes, count_if(cancelled) AS cancellations
+            FROM found, "limit" WHERE event_type = 'departure'
+            GROUP BY ALL HAVING window_end <= any_value("limit".at)
+        """).to_arrow_table().to_pylist()
+
+
+def aircraft_rotations(found: pa.Table, watermark: datetime) -> list[Row]:
+    """The rotations that are known by the watermark: an aircraft that is not seen for 48 hours is closed."""
+    departures: dict[str, list[Row]] = defaultdict(list)
+    for event in found.to_pylist():
+        if event["event_type"] == "departure" and not event["cancelled"] and event["tail_number"] is not None:
+            departures[event["tail_number"]].append(event)
+    rows = []
+    for tail, flights in departures.items():
+        flights.sort(key=lambda f: (f["event_time"], f["event_id"]))
+        for flight, following in zip(flights, [*flights[1:], None], strict=True):
+            unseen_at = flight["event_time"] + timedelta(hours=48)
+            back = following if following and following["event_time"] <= unseen_at else None
+            closed_at = back["event_time"] if back else unseen_at
+            if closed_at <= watermark:
+                rows.append(_rotation(tail, flight, back, closed_at))
+    return rows
+
+
+def _rotation(tail: str, flight: Row, back: Row | None, closed_at: datetime) -> Row:
+    gap = int((back["event_time"] - flight["event_time"]).total_seconds() // 60) if back else None
+    return {
+        "tail_number": tail, "outcome": "rotation" if back else "unseen", "departed_from": flight["origin"],
+        "flew_to": flight["destination"], "departed_at": flight["event_time"], "next_from": back["origin"] if back else None,
+        "next_departed_at": back["event_time"] if back else None, "minutes_between": gap, "closed_at": closed_at,
+    }
+
+
+RESULTS = {"flight_events": flight_events, "departure_delays": departure_delays, "aircraft_rotations": aircraft_rotations}
+
+
+def late_places(ledger: pa.Table, batches: list[dict[int, int]], enters: str, delay: timedelta) -> set[Place]:
+    """Which records are late, replayed from the batches' end offsets: a batch's lateness is judged by the watermark that the
+    batch before it ran under, which is the newest event of all batches before that one, less the delay.
+
+    `enters` is SQL: which good records reach the first stateful step and so move the watermark.
+    """
+    with _duck(ledger=ledger) as db:
+        rows = db.sql(f"""SELECT "partition", "offset", event_time FROM ledger
+                          WHERE kind IN ('good', 'duplicate') AND ({enters})""").fetchall()
+    newest, watermark, judged_by, late = datetime.min.replace(tzinfo=UTC), None, None, set()
+    start: dict[int, int] = {}
+    for end in batches:
+        inside = [(p, o, t.astimezone(UTC)) for p, o, t in rows if start.get(p, 0) <= o < end[p]]
+        late |= {(p, o) for p, o, t in inside if judged_by is not None and t <= judged_by}
+        newest = max([newest, *(t for _, _, t in inside)])
+        judged_by, watermark, start = watermark, newest - delay, end
+    return late
+
+
+def comparable(rows: list[Row]) -> list[tuple[Any, ...]]:
+    """Rows in one order, with means rounded to what a sum of doubles is good for."""
+    def cell(value: object) -> object:
+        if isinstance(value, datetime):
+            return value.astimezone(UTC)
+        return round(value, 9) if isinstance(value, float) else value
+
+    return sorted((tuple(cell(row[name]) for name in sorted(row)) for row in rows), key=repr)
+
+
+def _duck(**tables: pa.Table) -> duckdb.DuckDBPyConnection:
+    db = duckdb.connect()
+    db.sql("SET TimeZone = 'UTC'")
+    for name, table in tables.items():
+        db.register(name, table)
+    return db

@@ -1,0 +1,55 @@
+"""One Spark session and one broker for all Spark tests."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import broker
+from spark_jobs.contract.settings import REPO, Settings
+from tests.scene import Scene
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real broker."""
+    home = tmp_path_factory.mktemp("kafka")
+    address = broker.start(home, REPO / "jars" / "kafka")
+    os.environ["SLUICE_KAFKA"] = address
+    yield address
+    broker.stop(home)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark(kafka: str) -> Iterator[Any]:
+    """The session that every drain of these tests finds and uses (getOrCreate)."""
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.session import STATIC
+    from spark_jobs.submit import configuration, environment
+
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    settings = Settings.from_environment()
+    os.environ.update(environment(settings))
+    builder = SparkSession.builder.master("local[2]").appName("sluice tests")
+    for key, value in {**configuration(settings), **STATIC}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def scene(kafka: str, tmp_path: Path) -> Callable[..., Scene]:
+    """Make a scene for a pipeline in this test's folder."""
+
+    def make(pipeline: str, **given: Any) -> Scene:
+        return Scene(kafka, tmp_path, pipeline, **given)
+
+    return make

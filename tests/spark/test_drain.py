@@ -1,0 +1,54 @@
+"""Drains over real Kafka, held against an oracle that knows neither Spark nor Sluice."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.contract.report import Report
+from spark_jobs.drain import drain
+from tests.scene import Scene
+
+
+def run(scene: Scene, run_id: str = "run") -> Report:
+    lines: list[str] = []
+    report = drain(scene.spec, scene.settings, run_id, lines.append)
+    print("\n".join(lines), report.problem)
+    return report
+
+
+@pytest.mark.parametrize("pipeline", ["flight_events", "departure_delays", "aircraft_rotations"])
+def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(scene, pipeline):
+    made = scene(pipeline)
+    for number in range(3):
+        counts = made.deliver()
+        report = run(made, f"run-{number}")
+        assert report.status == "succeeded", report.problem
+        assert report.account.read == sum(counts.values())
+        assert report.account.malformed == counts["malformed"]
+        assert report.account.premature == counts["premature"]
+        assert report.account.unaccounted == 0
+    assert made.late(), "a scene without late records proves nothing about them"
+    made.assert_exact()
+
+
+@pytest.mark.parametrize("pipeline", ["departure_delays", "aircraft_rotations"])
+def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, pipeline):
+    made = scene(pipeline, events=3000, deliveries=1, max_offsets_per_batch=600)
+    made.deliver_all()
+    report = run(made)
+    assert report.status == "succeeded", report.problem
+    assert len(report.batches) >= 5
+    made.assert_exact()
+
+
+def test_a_run_with_nothing_new_keeps_the_last_known_state_and_writes_nothing(scene):
+    made = scene("flight_events", events=500, deliveries=1)
+    made.deliver_all()
+    first = run(made, "first")
+    second = run(made, "second")
+    assert second.status == "succeeded"
+    assert second.batches == ()
+    assert second.state.rows == first.state.rows > 0
+    assert second.watermark == first.watermark
+    assert second.table_version == first.table_version
+    made.assert_exact()
