@@ -1,7 +1,8 @@
-"""Reads Spark's checkpoint without Spark: which batches were committed, which offsets each covers, which watermark was in force.
+"""Reads Spark's checkpoint without Spark: which batches were committed, what each covers, which watermark was in force.
 
 The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line with the format's version,
-then JSON. `offsets/<N>` is written before batch N runs, `commits/<N>` after its sink has committed.
+then JSON. `offsets/<N>` is written before batch N runs, `commits/<N>` after its sink has committed. `sources/0/0` is where the
+first batch started: KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
 """
 
 from __future__ import annotations
@@ -62,14 +63,22 @@ class Checkpoint:
     def batch(self, batch_id: int) -> Batch:
         """What `offsets/<batch_id>` and its predecessor say. Raises FileNotFoundError where Spark has purged it."""
         metadata, end = self._read(batch_id)
-        before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, {})
+        before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, self._first())
         # A partition that appeared since the batch before starts at 0: Kafka has nothing earlier for it.
         return Batch(batch_id, start, end, int(metadata["batchWatermarkMs"]), int(before["batchWatermarkMs"]))
 
     def _read(self, batch_id: int) -> tuple[dict[str, int], Offsets]:
         _, metadata, *sources = (self.folder / "offsets" / str(batch_id)).read_text().splitlines()
-        topics = json.loads(sources[0]) if sources and sources[0] != "-" else {}
-        return json.loads(metadata), {int(p): int(o) for offsets in topics.values() for p, o in offsets.items()}
+        return json.loads(metadata), _offsets(sources[0]) if sources and sources[0] != "-" else {}
+
+    def _first(self) -> Offsets:
+        """Where reading began: past 0 in a partition of which retention had removed records before the first drain."""
+        path = self.folder / "sources" / "0" / "0"
+        return _offsets(path.read_text().splitlines()[-1]) if path.exists() else {}
+
+
+def _offsets(line: str) -> Offsets:
+    return {int(p): int(o) for offsets in json.loads(line).values() for p, o in offsets.items()}
 
 
 def _ids(folder: UPath) -> list[int]:

@@ -92,7 +92,7 @@ def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str]
         audit.cursor.write(run.paths.cursor)
     watch = Watch(run, target, say)
     with _stoppable() as asked:
-        query = sink.start(rows, run.spec, run.paths)
+        query = sink.start(rows, run)
         while not query.awaitTermination(POLL_SECONDS) and not asked:
             _keep_up(query, audit, watch, ended=False)
         query.stop()

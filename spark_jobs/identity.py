@@ -1,4 +1,4 @@
-"""Who a checkpoint is: its generation, the topic that it was made from, and the fingerprint of the spec that its state obeys."""
+"""Who a checkpoint is: its generation, the topic that it was made from, and the fingerprint of the spec of its state."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.contract.errors import RecordsGone, StateIncompatible, TopicRemade
+from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
 from spark_jobs.contract.fingerprint import changes, fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.cursor import read_cursor
 from spark_jobs.kafka import TopicState
 
 if TYPE_CHECKING:
@@ -55,26 +56,44 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
     if differences:
         raise StateIncompatible(
             f"the state at {paths.version} was made by another spec: {'; '.join(differences)}.",
-            f"Revert the spec, or set state.version to {spec.state.version + 1} to start a new state beside the old one.",
+            f"Revert the spec; or {_anew(spec, paths)}.",
         )
     if known.topic_id != topic.id:
         raise TopicRemade(
             f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from {known.topic_id}: "
             "the topic was deleted and created anew, and its offsets mean other records.",
-            f"Set state.version to {spec.state.version + 1} to read the new topic from its beginning.",
+            f"To read the new topic from its beginning, {_anew(spec, paths)}.",
         )
-    _refuse_lost(paths, topic)
+    _refuse_missing(paths, known)
+    _refuse_lost(spec, paths, topic)
     return known
 
 
-def _refuse_lost(paths: Paths, topic: TopicState) -> None:
+def _anew(spec: Pipeline, paths: Paths) -> str:
+    following = spec.state.version + 1
+    return f"set state.version to {following} and move {paths.table} away: state and table then start anew from Kafka"
+
+
+def _refuse_missing(paths: Paths, known: Identity) -> None:
+    audited, committed = read_cursor(paths.cursor).audited, Checkpoint(paths.checkpoint).committed()
+    if audited > max(committed, default=-1):
+        raise CheckpointForeign(
+            f"{paths.checkpoint} ends at batch {max(committed, default=-1)}, but batch {audited} of generation "
+            f"{known.generation} is in the table: the checkpoint was deleted or is not whole.",
+            f"Put the checkpoint back; a run without it would write those rows again into {paths.table}.",
+        )
+
+
+def _refuse_lost(spec: Pipeline, paths: Paths, topic: TopicState) -> None:
     checkpoint = Checkpoint(paths.checkpoint)
-    planned = checkpoint.committed()
+    planned, committed = checkpoint.planned(), checkpoint.committed()
     if not planned:
         return
-    lost = {p: (at, topic.earliest.get(p, 0)) for p, at in checkpoint.batch(planned[-1]).end.items()
-            if topic.earliest.get(p, 0) > at}
+    next_to_read = checkpoint.batch(committed[-1]).end if committed else checkpoint.batch(planned[0]).start
+    # A partition that no batch knows yet will be read from 0.
+    held = {p: (next_to_read.get(p, 0), first) for p, first in topic.earliest.items()}
+    lost = {p: (at, first) for p, (at, first) in held.items() if first > at}
     if lost:
         detail = ", ".join(f"partition {p}: {first - at} records ({at} to {first - 1})" for p, (at, first) in lost.items())
         raise RecordsGone(f"Kafka's retention removed records that were never read: {detail}.",
-                          "Lengthen the topic's retention; to go on without them, start a new state.version.")
+                          f"Lengthen the topic's retention; to go on without them, {_anew(spec, paths)}.")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-from confluent_kafka import IsolationLevel
 
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.errors import KafkaUnreachable, TopicMissing
 
-TIMEOUT_SECONDS = 10.0
+TIMEOUT_SECONDS = 7.0
+"""For each of four questions, so that the last one, too, is given up within 30 seconds."""
 
 
 class TopicState(NamedTuple):
@@ -31,14 +31,15 @@ def topic_state(brokers: str, topic: str) -> TopicState:
     try:
         client.list_topics(timeout=TIMEOUT_SECONDS)
         described = client.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT_SECONDS)[topic].result()
+        partitions = [partition.id for partition in described.partitions]
+        first, following = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        earliest, latest = (_offsets(client, topic, partitions, spec) for spec in (first, following))
     except KafkaException as error:
         if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
             raise TopicMissing(f"the brokers at {brokers} have no topic {topic!r}.",
                                "Create it, or correct the topic's name in the spec.") from None
         raise KafkaUnreachable(f"no broker answered at {brokers} within {TIMEOUT_SECONDS:.0f} s ({error.args[0].str()}).",
                                "Check that Kafka runs and that SLUICE_KAFKA is right.") from None
-    partitions = [partition.id for partition in described.partitions]
-    earliest, latest = (_offsets(client, topic, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
     return TopicState(str(described.topic_id), earliest, latest)
 
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,20 +17,20 @@ from spark_jobs.contract.errors import LeaseHeld
 if TYPE_CHECKING:
     from upath import UPath
 
+PATIENCE_SECONDS = 0.3
+
 
 @contextmanager
 def lease(path: UPath, run_id: str) -> Iterator[None]:
-    """Hold the lease at `path` (a local file) for the block. Raises LeaseHeld at once, naming the holder.
+    """Hold the lease at `path` (a local file) for the block. Raises LeaseHeld within PATIENCE_SECONDS, naming the holder.
 
     An flock belongs to the open file, so it goes with the process, however that ends: there is no stale lease.
     """
     descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(descriptor):
             raise LeaseHeld(f"{path.parent} is being written by {_holder(path)}.",
-                            "Wait for it to end, or stop it; never run two drains of one pipeline.") from None
+                            "Wait for it to end, or stop it; never run two drains of one pipeline.")
         os.ftruncate(descriptor, 0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         os.pwrite(descriptor, json.dumps(
@@ -39,8 +40,22 @@ def lease(path: UPath, run_id: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _locked(descriptor: int) -> bool:
+    """Try for PATIENCE_SECONDS: whoever asks for the holder shares the lock for an instant, and is none."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(PATIENCE_SECONDS / 10)
+        else:
+            return True
+
+
 def holder(path: UPath) -> str | None:
-    """Who holds the lease now, in words; None where nobody does. Takes nothing."""
+    """Who holds the lease now, in words; None where nobody does. Keeps nobody from taking it."""
     if not path.exists():
         return None
     with open(str(path), "rb") as file:  # noqa: PTH123 - flock needs a real descriptor

@@ -5,6 +5,7 @@ A batch's rows are replaced as a whole, so writing them again after a crash chan
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import deltalake
@@ -70,16 +71,28 @@ def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **wh
 
 
 def query(root: UPath, table: str, sql: str) -> pa.Table:
-    """Run SQL (DataFusion's) in which the ops table is called by its name. An ops table that nobody wrote yet is empty."""
-    builder = deltalake.QueryBuilder().register(table, deltalake.DeltaTable(str(_made(root, table))))
-    return pa.table(builder.execute(sql).read_all())
+    """Run SQL (DataFusion's) in which the ops table is called by its name. One that nobody wrote is empty, and stays unmade."""
+    path = str(root / "ops" / table)
+    if deltalake.DeltaTable.is_deltatable(path):
+        return _select(path, table, sql)
+    with TemporaryDirectory() as empty:
+        _create(empty, table)
+        return _select(empty, table, sql)
+
+
+def _select(path: str, table: str, sql: str) -> pa.Table:
+    return pa.table(deltalake.QueryBuilder().register(table, deltalake.DeltaTable(path)).execute(sql).read_all())
 
 
 def _made(root: UPath, table: str) -> UPath:
     path = root / "ops" / table
     if not deltalake.DeltaTable.is_deltatable(str(path)):
-        deltalake.DeltaTable.create(str(path), SCHEMAS[table], partition_by=["pipeline"], mode="ignore")
+        _create(str(path), table)
     return path
+
+
+def _create(path: str, table: str) -> None:
+    deltalake.DeltaTable.create(path, SCHEMAS[table], partition_by=["pipeline"], mode="ignore")
 
 
 def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:

@@ -67,7 +67,6 @@ def _reasons(paths: Paths, checkpoint: Checkpoint, new_offsets: int) -> tuple[st
     if planned and planned[-1:] != committed[-1:]:
         reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
     elif committed and cursor.judged < committed[-1]:
-        reasons.append(
-            f"batches {cursor.judged + 1} to {committed[-1]} have not passed the checks yet: they will be accounted for and judged"
-        )
+        which = f"batches {cursor.judged + 1} to {committed[-1]}"
+        reasons.append(f"{which} have not passed the checks yet: they will be accounted for and judged")
     return tuple(reasons)

@@ -38,15 +38,17 @@ def flight_events(found: pa.Table, _watermark: datetime) -> list[Row]:
 
 def departure_delays(found: pa.Table, watermark: datetime) -> list[Row]:
     """The hours that have closed by the watermark."""
-    with _duck(found=found, limit=pa.table({"at": [watermark]})) as db:
+    with _duck(found=found) as db:
         return db.sql("""
-            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS window_start,
-                   time_bucket(INTERVAL 1 HOUR, event_time) + INTERVAL 1 HOUR AS window_end,
-                   carrier, origin, count(*) AS flights, avg(delay_minutes) AS mean_delay_minutes,
-                   max(delay_minutes) AS max_delay_minutes, count_if(cancelled) AS cancellations
-            FROM found, "limit" WHERE event_type = 'departure'
-            GROUP BY ALL HAVING window_end <= any_value("limit".at)
-        """).to_arrow_table().to_pylist()
+            WITH departures AS (
+                SELECT *, time_bucket(INTERVAL 1 HOUR, event_time) AS window_start FROM found WHERE event_type = 'departure'
+            )
+            SELECT window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, origin, count(*) AS flights,
+                   avg(delay_minutes) AS mean_delay_minutes, max(delay_minutes) AS max_delay_minutes,
+                   count_if(cancelled)::BIGINT AS cancellations
+            FROM departures WHERE window_start + INTERVAL 1 HOUR <= ?
+            GROUP BY window_start, carrier, origin
+        """, params=[watermark]).to_arrow_table().to_pylist()
 
 
 def aircraft_rotations(found: pa.Table, watermark: datetime) -> list[Row]:

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
+from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.model import Model, refuse
 
 Severity = Literal["critical", "warning", "info"]
@@ -33,6 +34,12 @@ class Check(Model):
     severity: Severity = Described(default="critical", description="critical stops publishing; warning is shown")
     about: str = Described(default="", description="why it matters and what to look at when it fails")
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        named = [self.kwargs[name] for name in ("column", "column_A", "column_B") if name in self.kwargs]
+        return (*named, *self.kwargs.get("column_list", ()), *self.kwargs.get("column_set", ()))
+
     @model_validator(mode="after")
     def _no_severity_twice(self) -> Self:
         if "severity" in self.kwargs or "result_format" in self.kwargs:
@@ -44,7 +51,7 @@ class Check(Model):
 def within(column: str, most: float, *, severity: Severity = "warning", about: str = "") -> Check:
     """A state check: `column` (one of STATE_METRICS) is at most `most`."""
     if column not in STATE_METRICS:
-        refuse("column", column, "it is not a state metric", f"Use one of {', '.join(STATE_METRICS)}")
+        raise SpecInvalid(f"within: column is {column!r}: it is not a state metric.", f"Use one of {', '.join(STATE_METRICS)}.")
     return Check(
         type="expect_column_values_to_be_between",
         kwargs={"column": column, "max_value": most},

@@ -18,13 +18,13 @@ UNITS = {
     "second": timedelta(seconds=1),
     "millisecond": timedelta(milliseconds=1),
 }
-_PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?:\s+|$)")
+_PART = re.compile(r"(\d{1,18})\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
 def parse_duration(given: object) -> timedelta:
     """A timedelta from a timedelta or from interval text. Months and years are refused: they have no fixed length."""
     if isinstance(given, timedelta):
-        return given
+        return _to_the_millisecond(given)
     text = given.strip().lower() if isinstance(given, str) else ""
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text) or any(unit not in UNITS for _, unit in parts):
@@ -32,7 +32,16 @@ def parse_duration(given: object) -> timedelta:
             "duration", given, "it is not a duration",
             f"Write a timedelta or text such as '2 hours' or '1 day 30 minutes'; the units are {', '.join(UNITS)}",
         )
-    return sum((int(count) * UNITS[unit] for count, unit in parts), timedelta())
+    try:
+        return sum((int(count) * UNITS[unit] for count, unit in parts), timedelta())
+    except OverflowError:
+        refuse("duration", given, "it is longer than time itself: at most 999999999 days can be told", "Write a shorter one")
+
+
+def _to_the_millisecond(given: timedelta) -> timedelta:
+    if given % UNITS["millisecond"]:
+        refuse("duration", str(given), "Spark's event time goes by whole milliseconds", "Round it")
+    return given
 
 
 def interval(duration: timedelta) -> str:
@@ -45,4 +54,5 @@ def interval(duration: timedelta) -> str:
     return " ".join(words) or "0 seconds"
 
 
+# A field of this type says strict=False: mypy then takes text for it, and the check is parse_duration's anyway.
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)]

@@ -5,6 +5,8 @@ docs/operations.md lists them for the operator; tests/unit/test_errors.py holds 
 
 from __future__ import annotations
 
+import os
+import traceback
 from typing import ClassVar
 
 
@@ -137,10 +139,21 @@ class ConnectionMissing(SluiceError):
 
 
 def catalogue() -> tuple[type[SluiceError], ...]:
-    """Every error class below the root, by exit status."""
-    return tuple(sorted(SluiceError.__subclasses__(), key=lambda error: error.exit_status))
+    """Every error class of this module below the root, by exit status."""
+    known = (error for error in SluiceError.__subclasses__() if error.__module__ == __name__)
+    return tuple(sorted(known, key=lambda error: error.exit_status))
 
 
 def by_code(code: str) -> type[SluiceError]:
     """The class that has `code`; the root where no class has it (a report from a newer Sluice)."""
     return next((error for error in catalogue() if error.code == code), SluiceError)
+
+
+def unexpected(error: BaseException) -> SluiceError:
+    """An error that is none of ours, as one that has a code. SLUICE_TRACEBACK=1 shows where it came from."""
+    if isinstance(error, SluiceError):
+        return error
+    if os.environ.get("SLUICE_TRACEBACK"):
+        traceback.print_exception(error)
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+    return SparkFailed(f"{type(error).__name__}: {first}", "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")

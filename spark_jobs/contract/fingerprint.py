@@ -1,10 +1,13 @@
-"""What stored state depends on. Kept beside the checkpoint; a change that Spark could not resume is refused before it starts."""
+"""What stored state depends on, kept beside the checkpoint: a change that Spark breaks it is refused before Spark starts."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from spark_jobs.contract.spec import Pipeline
 
 Fingerprint = dict[str, object]
+_NOT_STATE: Any = {"stateful": True, "bounded": True, "output": {"__all__": {"about"}}}
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
@@ -20,8 +23,9 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     for field in spec.topic.fields:
         fields[f"topic.fields.{field.name}"] = field.type
     for index, step in enumerate(spec.steps):
-        for name, value in step.model_dump(mode="json", exclude={"stateful", "bounded"}).items():
-            fields[f"steps[{index}].{name}"] = value
+        for name, value in step.model_dump(mode="json", exclude=_NOT_STATE).items():
+            # Spark stores measures by their place and not by their name, and a dict would not tell their order.
+            fields[f"steps[{index}].{name}"] = [list(pair) for pair in value.items()] if name == "measures" else value
     return fields
 
 

@@ -10,6 +10,9 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from spark_jobs.contract.errors import SpecInvalid
 
+_REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
+"""pydantic's type of error -> what its own message leaves open."""
+
 
 class Model(BaseModel):
     """A frozen value. Raises SpecInvalid, with every problem in one message, when it is made from bad input."""
@@ -24,7 +27,10 @@ class Model(BaseModel):
 
 
 def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
-    """Refuse a value from within a validator. `field` is dotted from the model that is being made."""
+    """Refuse a value from within a validator. `field` is dotted from the model that is being made.
+
+    Where the validator is one of a field's type, the message names the field that has the type instead.
+    """
     raise PydanticCustomError(
         "refused", "{why}", {"field": field, "given": repr(given), "why": why, "remedy": remedy}
     )
@@ -40,7 +46,7 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
     field = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "refused":
         context = detail["ctx"]
-        return f"{context['field']} is {context['given']}: {context['why']}. {context['remedy']}."
+        return f"{field or context['field']} is {context['given']}: {context['why']}. {context['remedy']}."
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(detail["loc"][-1]), model.model_fields, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(model.model_fields)}."
@@ -48,4 +54,5 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         about = model.model_fields[field].description if field in model.model_fields else None
         return f"field {field!r} is missing: it has no default" + (f" ({about})" if about else "") + "."
-    return f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}."
+    remedy = _REMEDIES.get(detail["type"], "")
+    return f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"

@@ -25,7 +25,7 @@ class Paths:
     """The paths of one pipeline under one root. Any root that fsspec and Spark both understand."""
 
     def __init__(self, root: str, pipeline: Pipeline) -> None:
-        from upath import UPath  # noqa: PLC0415 - fsspec is not needed to parse a DAG
+        from upath import UPath  # fsspec is not needed to parse a DAG
 
         self.root: UPath = UPath(root)
         self.table: UPath = self.root / "tables" / pipeline.name
@@ -55,7 +55,7 @@ class Paths:
 
 def ops_path(root: str, table: str) -> UPath:
     """The path of one ops table, for readers that have no pipeline in hand."""
-    from upath import UPath  # noqa: PLC0415 - as above
+    from upath import UPath  # as above
 
     path: UPath = UPath(root) / "ops" / table
     return path

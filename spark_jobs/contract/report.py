@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 
 from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
 
-VERSION = 1
+VERSION: Final = 1
 
 
 class Part(BaseModel):
@@ -117,7 +117,7 @@ class Report(Part):
 def read_report(path: Path) -> Report:
     """Raises ReportMissing where there is none, or it is not one of this version."""
     try:
-        return Report.model_validate_json(path.read_text())
+        return Report.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise ReportMissing(f"the run left no report at {path}: it was killed, or never began.",
                             "Look at the lines above in the task's log; running again resumes where it stopped.") from None

@@ -7,10 +7,11 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.contract.checks import Check
+from spark_jobs.contract import cron
+from spark_jobs.contract.checks import STATE_METRICS, Check
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
-from spark_jobs.contract.steps import Aggregate, Columns, Step
+from spark_jobs.contract.steps import Aggregate, Columns, GroupState, Step
 from spark_jobs.contract.topic import Name, Topic
 
 
@@ -33,11 +34,14 @@ class State(Model):
 class Schedule(Model):
     """When Airflow runs the drain. Times are UTC."""
 
-    cron: str = Described(default="0 * * * *", description="five cron fields", pattern=r"^\S+ \S+ \S+ \S+ \S+$")
+    cron: str = Described(default="0 * * * *", description="five cron fields: minute, hour, day of month, month, day of week")
     start: datetime = Described(default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this")
 
     @model_validator(mode="after")
-    def _aware(self) -> Self:
+    def _possible(self) -> Self:
+        wrong = cron.fault(self.cron)
+        if wrong:
+            refuse("cron", self.cron, wrong, "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'")
         if self.start.tzinfo is None:
             refuse("start", self.start, "it has no time zone, so its instant depends on the machine",
                    "Use datetime(..., tzinfo=UTC)")
@@ -51,7 +55,7 @@ class Pipeline(Model):
     about: str = Described(description="one sentence for whoever reads the DAG list", min_length=1)
     topic: Topic = Described(description="where records come from")
     watermark_delay: Duration | None = Described(
-        default=None, description="how long to wait for out-of-order events; Spark's withWatermark"
+        default=None, strict=False, description="how long to wait for out-of-order events; Spark's withWatermark"
     )
     steps: tuple[Step, ...] = Described(description="what happens to a record, in order", min_length=1)
     output_mode: Literal["append"] = Described(default="append", description="a row is written once, when it is final")
@@ -69,12 +73,23 @@ class Pipeline(Model):
         columns: Columns = self.topic.columns
         for step in self.steps:
             columns = step.columns_after(columns)
-        closed = next((n for n, step in enumerate(self.steps) if isinstance(step, Aggregate)), None)
-        after = () if closed is None else [step.kind for step in self.steps[closed + 1 :] if step.stateful]
-        if after:
-            refuse("steps", after, "an aggregated window has no event-time column for a later stateful step",
-                   "Put the aggregation last")
+        self._refuse_state_without_time()
+        self._refuse_unknown_columns("output_checks", self.output_checks, columns)
+        self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
         return self
+
+    def _refuse_state_without_time(self) -> None:
+        last = next((n for n, step in enumerate(self.steps) if isinstance(step, Aggregate | GroupState)), len(self.steps))
+        after = [step.kind for step in self.steps[last + 1 :] if step.stateful]
+        if after:
+            kind = self.steps[last].kind
+            refuse("steps", after, f"rows that leave {kind} have no event time for a later stateful step", f"Put {kind} last")
+
+    def _refuse_unknown_columns(self, field: str, checks: tuple[Check, ...], columns: Columns) -> None:
+        for check in checks:
+            unknown = [name for name in check.columns if columns is not None and name not in columns]
+            if columns is not None and unknown:
+                refuse(f"{field}: {check.type}", unknown, "there is no such column", f"Use one of {', '.join(columns)}")
 
     def _refuse_watermark(self) -> None:
         evicted = [step.kind for step in self.steps if step.stateful and step.bounded]

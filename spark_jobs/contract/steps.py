@@ -7,6 +7,7 @@ columns leave it, given those that enter (None where only Spark can know).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
@@ -14,7 +15,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
-from spark_jobs.contract.topic import Field, Name
+from spark_jobs.contract.topic import Field
 
 Columns = tuple[str, ...] | None
 
@@ -23,6 +24,13 @@ def _known(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> 
     for name in wanted:
         if columns is not None and name not in columns:
             refuse(f"{step}.{field}", name, "no such column enters this step", f"Use one of {', '.join(columns)}")
+
+
+def _different(field: str, names: Iterable[str]) -> None:
+    given = list(names)
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        refuse(field, twice, "it is there more than once", "Name each once")
 
 
 class Deduplicate(Model):
@@ -37,6 +45,11 @@ class Deduplicate(Model):
     scope: Literal["watermark", "for_ever"] = Described(default="watermark", description="how long a key is remembered")
     stateful: Literal[True] = True
 
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        _different("keys", self.keys)
+        return self
+
     @property
     def bounded(self) -> bool:
         return self.scope == "watermark"
@@ -49,7 +62,7 @@ class Deduplicate(Model):
 class Tumbling(Model):
     """Windows of one size, side by side, aligned to the epoch in UTC."""
 
-    size: Duration = Described(description="how long a window is")
+    size: Duration = Described(strict=False, description="how long a window is")
 
     @model_validator(mode="after")
     def _positive(self) -> Self:
@@ -66,13 +79,17 @@ class Aggregate(Model):
     keys: tuple[str, ...] = Described(default=(), description="grouping columns beside the window")
     measures: dict[str, str] = Described(description="output column -> Spark SQL aggregate", min_length=1)
     counts: str | None = Described(
-        default=None, description="the measure that is count(*): with it, the account also balances accepted rows against groups"
+        default=None, description="the measure that is count(*): the account then also balances accepted rows against groups"
     )
     stateful: Literal[True] = True
     bounded: Literal[True] = True
 
     @model_validator(mode="after")
     def _named(self) -> Self:
+        _different("keys", self.keys)
+        made = sorted({"window", "window_start", "window_end"} & set(self.keys))
+        if made:
+            refuse("keys", made, "the aggregation makes columns of that name itself", "Leave it out, or rename the field")
         for name in self.measures:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 refuse("measures", name, "a measure becomes a column", "Use lower-case letters, digits and underscores")
@@ -99,6 +116,12 @@ class GroupState(Model):
     time_mode: Literal["event"] = Described(default="event", description="what the processor's timers go by")
     stateful: Literal[True] = True
     bounded: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        _different("keys", self.keys)
+        _different("output", (field.name for field in self.output))
+        return self
 
     def columns_after(self, columns: Columns) -> Columns:
         _known("GroupState", "keys", self.keys, columns)

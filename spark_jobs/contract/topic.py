@@ -12,6 +12,8 @@ from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 
 SIMPLE_TYPES = ("string", "int", "bigint", "double", "boolean", "timestamp", "date")
+RESERVED = ("kafka", "malformed", "fate")
+"""Columns that stages/decode and stages/fate put beside a record's own."""
 
 
 def _name(given: str) -> str:
@@ -53,6 +55,7 @@ class Topic(Model):
     event_time: str = Described(description="the timestamp field that says when the event happened")
     max_ahead: Duration = Described(
         default=timedelta(minutes=10),
+        strict=False,
         description="how far an event time may lie past the record's Kafka timestamp before the record is premature",
     )
     format: Literal["json"] = Described(default="json", description="how values are encoded")
@@ -64,6 +67,9 @@ class Topic(Model):
         if twice or not names:
             refuse("fields", twice or names, "each field needs a name of its own, and a record at least one field",
                    "Rename or remove")
+        taken = sorted(set(names) & set(RESERVED))
+        if taken:
+            refuse("fields", taken, "Sluice puts a column of that name beside the record's own", "Rename the field")
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
             refuse("event_time", self.event_time, "it is not a required field of type timestamp",

@@ -51,7 +51,7 @@ class Audit:
         ready = waiting if ended else [batch for batch in waiting if batch in progress]
         if not ready:
             return
-        written = sink.written(self.run.paths.table, self.run.checkpoint.query_id or "", ready[0])
+        written = sink.written(self.run, ready[0])
         for batch_id in ready:
             self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
 

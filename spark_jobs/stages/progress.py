@@ -35,9 +35,9 @@ class Progress(NamedTuple):
 
 
 def progress_of(query: StreamingQuery) -> dict[int, Progress]:
-    """Batch id -> progress, for the batches that the driver still remembers."""
-    found = (_read(json.loads(event.json)) for event in query.recentProgress)
-    return {progress.batch_id: progress for progress in found}
+    """Batch id -> progress, for the batches that the driver still remembers. A trigger that ran no batch reports one too."""
+    events = (json.loads(event.json) for event in query.recentProgress)
+    return {event["batchId"]: _read(event) for event in events if "addBatch" in event["durationMs"]}
 
 
 def _read(event: dict[str, Any]) -> Progress:

@@ -1,17 +1,18 @@
-"""Sink: Delta, exactly once, by Delta's own streaming sink (its transaction id is the query's id and the batch's)."""
+"""Sink: Delta, exactly once: each batch is one commit, under a transaction id that names the generation and the batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.contract.errors import CheckpointForeign
-from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.run import Run
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -49,27 +50,52 @@ def ensure_table(path: UPath, rows: DataFrame, spec: Pipeline, generation: str) 
     return table.version()
 
 
-def start(rows: DataFrame, spec: Pipeline, paths: Paths) -> StreamingQuery:
+def start(rows: DataFrame, run: Run) -> StreamingQuery:
     """Start the query: it takes what Kafka holds now, and stops."""
-    writer = rows.writeStream.format("delta").outputMode(spec.output_mode).queryName(spec.name)
-    return writer.option("checkpointLocation", str(paths.checkpoint)).trigger(availableNow=True).start(str(paths.table))
+    writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name).foreachBatch(_writer(run))
+    return writer.option("checkpointLocation", str(run.paths.checkpoint)).trigger(availableNow=True).start()
 
 
-def written(path: UPath, query_id: str, since_batch: int) -> dict[int, Written]:
-    """Batch id -> what its commit wrote, for the batches of one query from `since_batch` on; from the table's own history."""
+def _writer(run: Run) -> Callable[[DataFrame, int], None]:
+    """Append a batch under its transaction id: generation and batch.
+
+    Not Delta's own streaming sink: that skips a batch which it has already committed without running it. After a crash between
+    the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark cannot go
+    on at all (CheckpointInfo length: 0). So a batch that is already in the table is run once more, for its state alone.
+    """
+    path, owner = str(run.paths.table), transaction_owner(run)
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        done = deltalake.DeltaTable(path).transaction_version(owner)
+        if done is not None and done >= batch_id:
+            batch.write.format("noop").mode("append").save()
+            return
+        commit = batch.write.format("delta").mode("append").option("txnAppId", owner).option("txnVersion", batch_id)
+        commit.option("userMetadata", json.dumps({"sluice": owner, "batch": batch_id, "run": run.run_id})).save(path)
+
+    return write
+
+
+def transaction_owner(run: Run) -> str:
+    """The application id of Delta's transactions: new with every generation, since batch ids then start at 0 again."""
+    return f"{run.spec.name}/{run.identity.generation}"
+
+
+def written(run: Run, since_batch: int) -> dict[int, Written]:
+    """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on; from the table's own history."""
     found: dict[int, Written] = {}
-    for epoch, commit in _streaming_commits(path, query_id):
-        if epoch < since_batch:
+    for batch_id, commit in _commits(run):
+        if batch_id < since_batch:
             break
-        found[epoch] = Written(int(commit["operationMetrics"].get("numOutputRows", 0)), int(commit["version"]))
+        found[batch_id] = Written(int(commit["operationMetrics"].get("numOutputRows", 0)), int(commit["version"]))
     return found
 
 
-def _streaming_commits(path: UPath, query_id: str) -> Iterator[tuple[int, dict]]:
-    for commit in deltalake.DeltaTable(str(path)).history():
-        parameters = commit.get("operationParameters") or {}
-        if commit.get("operation") == "STREAMING UPDATE" and parameters.get("queryId") == query_id:
-            yield int(parameters["epochId"]), commit
+def _commits(run: Run) -> Iterator[tuple[int, dict[str, Any]]]:
+    for commit in deltalake.DeltaTable(str(run.paths.table)).history():
+        note = json.loads(commit.get("userMetadata") or "{}")
+        if note.get("sluice") == transaction_owner(run):
+            yield note["batch"], commit
 
 
 def version(path: UPath) -> int:

@@ -61,7 +61,7 @@ def advance(
 
 
 class Rotations(StatefulProcessor):
-    """State of one tail number: the departure that is out, those that wait for the watermark, and a timer for the next event."""
+    """State of one tail number: the departure that is out, those that wait for the watermark, and timers to judge them at."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         departure = StructType([
@@ -83,7 +83,8 @@ class Rotations(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         """Judge what the watermark has passed, and set the timer of what comes next."""
         watermark_ms = timerValues.getCurrentWatermarkInMs()
-        before = Departure(*self._out.get()) if self._out.exists() else None
+        held = self._out.get()
+        before = Departure(*held) if held else None
         waiting = [Departure(*row) for row in self._waiting.get()] if self._waiting.exists() else []
         out, still, known = advance(before, waiting, watermark_ms)
         if len(still) != len(waiting):

@@ -13,7 +13,7 @@ SPEC = Pipeline(
     steps=(Deduplicate(keys=("event_id",)),),
     output_checks=(
         Check(type="expect_column_values_to_be_in_set", kwargs={"column": "event_type", "value_set": ["departure", "arrival"]}),
-        Check(type="expect_column_values_to_be_unique", kwargs={"column": "event_id"}, about="deduplication holds within a run"),
+        Check(type="expect_column_values_to_be_unique", kwargs={"column": "event_id"}, about="within a run, none comes twice"),
         Check(
             type="expect_column_values_to_be_between",
             kwargs={"column": "delay_minutes", "min_value": -120, "max_value": 1440},

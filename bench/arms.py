@@ -1,0 +1,106 @@
+"""The two arms: each drains the topic in a process of its own, and says what that took."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from bench.process import Cost, run
+from spark_jobs import submit
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import REPO, Settings
+
+PIPELINE = "departure_delays"
+TOPIC = "flights"
+HERE = Path(__file__).parent
+
+
+class Drained(NamedTuple):
+    """One drain."""
+
+    query_seconds: float
+    """From the query's start to its end, by the arm's own clock; Sluice's includes the audit that it does meanwhile."""
+    process: Cost
+    """The whole process, as who starts it sees it."""
+    report: Report | None = None
+    """Sluice's; the baseline has none."""
+
+
+class Arm(Protocol):
+    """Something that drains the topic into a table."""
+
+    name: str
+    table: Path
+
+    def drain(self, label: str) -> Drained:
+        """Consume what Kafka holds now."""
+
+
+class Sluice:
+    """As Airflow starts it: the command of spark_jobs.submit."""
+
+    name = "Sluice"
+
+    def __init__(self, home: Path, brokers: str, settings: Settings) -> None:
+        self._home = home
+        self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
+        self.table = home / "root" / "tables" / PIPELINE
+        home.mkdir(parents=True)
+
+    def drain(self, label: str) -> Drained:
+        path = self._home / f"{label}.json"
+        command = submit.command(self.settings, PIPELINE, path, label)
+        cost = run(command, submit.environment(self.settings), self._home / f"{label}.log", self._home)
+        report = read_report(path)
+        return Drained(report.query_seconds, cost, report)
+
+    def plan(self, label: str) -> Cost:
+        """What a scheduled run costs that finds nothing new: `sluice plan` and its end."""
+        command = [sys.executable, "-m", "spark_jobs.cli", "plan", PIPELINE]
+        return run(command, submit.environment(self.settings), self._home / f"{label}.log", self._home)
+
+
+class Baseline:
+    """The frozen script, as Spark's and Delta's guides submit it."""
+
+    name = "baseline"
+
+    def __init__(self, home: Path, brokers: str, settings: Settings) -> None:
+        self._home, self._brokers, self._settings = home, brokers, settings
+        self.table = home / "table"
+        home.mkdir(parents=True)
+
+    def drain(self, label: str) -> Drained:
+        report = self._home / f"{label}.json"
+        words = {"brokers": self._brokers, "topic": TOPIC, "table": self.table, "checkpoint": self._home / "checkpoint",
+                 "report": report}
+        arguments = [word for name, value in words.items() for word in (f"--{name}", str(value))]
+        cost = self._submit("baseline.py", arguments, label)
+        return Drained(json.loads(report.read_text())["query_seconds"], cost)
+
+    def nothing(self, label: str) -> Cost:
+        """A spark-submit of an empty script."""
+        return self._submit("empty.py", [], label)
+
+    def _submit(self, script: str, arguments: list[str], label: str) -> Cost:
+        conf = {
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.driver.memory": self._settings.driver_memory,
+        }
+        command = [
+            str(Path(sys.executable).parent / "spark-submit"), "--master", self._settings.master,
+            "--jars", ",".join(map(str, sorted(self._settings.jars.glob("*.jar")))),
+            *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),
+            str(HERE / script), *arguments,
+        ]
+        environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "TZ": "UTC"}
+        return run(command, environment, self._home / f"{label}.log", self._home)
+
+
+def settings() -> Settings:
+    """The installation's facts without a broker and a root, which the benchmark brings itself."""
+    return Settings(root="", kafka="", jars=REPO / "jars" / "spark", master="local[2]", driver_memory="2g")

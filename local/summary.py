@@ -1,0 +1,90 @@
+"""What a demo ends with: where every record went, held against the ledger; the checks; some rows."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from deltalake import DeltaTable, QueryBuilder
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.contract.report import Account, CheckResult, Report
+
+COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
+COLOURS = {"passed": "green", "failed": "red", "broken": "red"}
+
+Reports = Mapping[tuple[str, int], Report]
+"""Pipeline and delivery -> the report of the drain that took it."""
+
+
+def show_runs(console: Console, reports: Reports) -> None:
+    """One line for each pipeline and delivery."""
+    table = _table("Where the records went", "pipeline", "delivery")
+    for name in (*COUNTS, "state_rows", "seconds"):
+        table.add_column(name, justify="right")
+    for (pipeline, delivery), report in sorted(reports.items()):
+        counts = (f"{getattr(report.account, name):,}" for name in COUNTS)
+        seconds = (report.ended_at - report.started_at).total_seconds()
+        table.add_row(pipeline, str(delivery), *counts, f"{report.state.rows:,}", f"{seconds:.1f}",
+                      style="red" if report.problem or report.account.unaccounted else "")
+    console.print(table)
+
+
+def show_checks(console: Console, reports: Reports) -> None:
+    """The checks of each pipeline, as they were after its last delivery, and worse ones of an earlier delivery."""
+    table = _table("What was checked", "pipeline", "delivery", "suite", "check", "column", "severity", "outcome", "observed")
+    last = {pipeline: max(n for name, n in reports if name == pipeline) for pipeline, _ in reports}
+    for (pipeline, delivery), report in sorted(reports.items()):
+        for check in report.checks:
+            if delivery == last[pipeline] or check.outcome != "passed":
+                table.add_row(pipeline, str(delivery), *_check(check))
+    console.print(table)
+
+
+def show_rows(console: Console, tables: Iterable[Path], rows: int = 3) -> None:
+    """Some rows of each table, read without a JVM."""
+    for path in tables:
+        found = QueryBuilder().register("t", DeltaTable(path)).execute(f"SELECT * FROM t LIMIT {rows}").read_all()
+        table = _table(f"{rows} rows of {path.name}", *found.column_names)
+        for row in zip(*(found.column(name).to_pylist() for name in found.column_names), strict=True):
+            table.add_row(*(Text(_cell(value)) for value in row))
+        console.print(table)
+
+
+def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> list[str]:
+    """In what the reports differ from the ledger, whose counts by delivery and kind are `sent`. Empty is good."""
+    found = []
+    for (pipeline, delivery), report in sorted(reports.items()):
+        kinds, account = sent[delivery], report.account
+        for what, wanted, got in (
+            ("records read", sum(kinds.values()), account.read), ("malformed", kinds["malformed"], account.malformed),
+            ("premature", kinds["premature"], account.premature), ("unaccounted", 0, account.unaccounted),
+        ):
+            if wanted != got:
+                found.append(f"{pipeline}, delivery {delivery}: {what} {got:,}, but the ledger says {wanted:,}")
+    return found
+
+
+def total(reports: Reports, pipeline: str) -> Account:
+    """The sum of a pipeline's accounts."""
+    return sum((report.account for (name, _), report in reports.items() if name == pipeline), Account())
+
+
+def _check(check: CheckResult) -> tuple[str, ...]:
+    name = check.type.removeprefix("expect_")
+    outcome = f"[{COLOURS[check.outcome]}]{check.outcome}[/]"
+    return check.suite, name, check.column or "", check.severity, outcome, check.observed.replace("[", "\\[")
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return "" if value is None else f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "minute") else str(value)

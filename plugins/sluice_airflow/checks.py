@@ -1,0 +1,57 @@
+"""The check tasks: what Great Expectations found in the drain's application, shown, and made to stop the run or not."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal
+
+from airflow.sdk import BaseOperator, Context
+
+from sluice_airflow import words
+from sluice_airflow.handover import handed_over
+from sluice_airflow.retries import told_in_one_line
+from spark_jobs.contract.errors import CheckBroken, CheckFailed
+from spark_jobs.contract.report import CheckResult, Report
+
+LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
+
+
+class CheckOperator(BaseOperator):
+    """Log every check of one suite; fail when a critical one failed or any could not be evaluated."""
+
+    def __init__(self, *, suite: Literal["output", "state"], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.suite = suite
+
+    def execute(self, context: Context) -> dict[str, int]:
+        with told_in_one_line(self.log):
+            report = handed_over(context)
+            checks = [check for check in report.checks if check.suite == self.suite]
+            for check in checks:
+                self.log.log(_level(check), "%s", words.check(check))
+            judge(report, checks)
+        return {outcome: sum(check.outcome == outcome for check in checks) for outcome in ("passed", "failed")}
+
+
+def judge(report: Report, checks: list[CheckResult]) -> None:
+    """Raise CheckBroken, or else CheckFailed, naming every check that is to blame."""
+    broken = [check for check in checks if check.outcome == "broken"]
+    if broken:
+        raise CheckBroken(
+            f"{report.pipeline}: {_named(broken)} could not be evaluated.",
+            "Correct the check in the spec: its column, its arguments or their types.",
+        )
+    failed = [check for check in checks if check.outcome == "failed" and check.severity == "critical"]
+    if failed:
+        raise CheckFailed(
+            f"{report.pipeline}: {_named(failed)} said no to table version {report.table_version}, which is not published.",
+            f"See the rows with `sluice show checks --pipeline {report.pipeline}`.",
+        )
+
+
+def _named(checks: list[CheckResult]) -> str:
+    return ", ".join(words.name(check) for check in checks)
+
+
+def _level(check: CheckResult) -> int:
+    return logging.INFO if check.outcome == "passed" else logging.ERROR if check.outcome == "broken" else LEVELS[check.severity]

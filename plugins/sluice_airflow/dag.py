@@ -1,0 +1,41 @@
+"""The DAG of a pipeline: plan -> drain -> [check_output, check_state] -> publish."""
+
+from __future__ import annotations
+
+from airflow.sdk import DAG, CronDataIntervalTimetable
+
+from sluice_airflow import words
+from sluice_airflow.checks import CheckOperator
+from sluice_airflow.handover import DRAIN
+from sluice_airflow.operators import DrainOperator, PlanOperator
+from sluice_airflow.publish import PublishOperator
+from sluice_airflow.retries import ARGUMENTS
+from spark_jobs.contract.spec import Pipeline
+
+TAG = "sluice"
+
+
+def build(spec: Pipeline) -> DAG:
+    """The DAG of one pipeline. Raises what Airflow finds wrong with it, such as a cron expression that never fires."""
+    with DAG(
+        dag_id=spec.name,
+        description=spec.about,
+        doc_md=words.page(spec),
+        # Said explicitly: a bare cron string gives intervals of no width in Airflow 3.
+        schedule=CronDataIntervalTimetable(spec.schedule.cron, timezone="UTC"),
+        start_date=spec.schedule.start,
+        catchup=False,
+        max_active_runs=1,
+        tags=[TAG],
+        default_args=ARGUMENTS,
+        # Found as a name in dags/sluice.py: one that fails to validate below must not be found at all.
+        auto_register=False,
+    ) as dag:
+        plan = PlanOperator(task_id="plan", pipeline=spec.name)
+        drain = DrainOperator(task_id=DRAIN, pipeline=spec.name)
+        output = CheckOperator(task_id="check_output", suite="output")
+        state = CheckOperator(task_id="check_state", suite="state")
+        publish = PublishOperator(task_id="publish", pipeline=spec.name)
+        plan >> drain >> [output, state] >> publish
+    dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
+    return dag

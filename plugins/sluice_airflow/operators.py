@@ -1,0 +1,124 @@
+"""The two tasks that work: plan, which asks without a JVM what there is to do, and drain, which submits it to Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook, BaseOperator, Context, SkipMixin
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
+
+from sluice_airflow import words
+from sluice_airflow.handover import hand_over
+from sluice_airflow.processes import end_tree
+from sluice_airflow.retries import told_in_one_line
+from spark_jobs import submit
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SparkFailed
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import Settings
+
+CONNECTION = "sluice_spark"
+JUDGED = {CheckFailed.code, CheckBroken.code}
+"""Problems of a drain that itself went well: the check tasks are the ones to fail."""
+
+
+class PlanOperator(BaseOperator, SkipMixin):
+    """Say what this run will do, and skip every later task where that is nothing."""
+
+    inherits_from_skipmixin = True
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+
+    def execute(self, context: Context) -> list[str]:
+        from spark_jobs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG need not
+
+        with told_in_one_line(self.log):
+            planned = plan(registry.load(self.pipeline), Settings.from_environment())
+        for line in planned.lines:
+            self.log.info("%s", line)
+        if planned.idle:
+            self.skip(context["ti"], context["task"].get_flat_relatives(upstream=False))
+        return list(planned.reasons)
+
+
+class DrainOperator(SparkSubmitOperator):
+    """Submit the drain and believe its report, not its exit status."""
+
+    def __init__(self, *, pipeline: str, conn_id: str = CONNECTION, **kwargs: Any) -> None:
+        # Client mode, whatever the connection says: the report is a file of this machine.
+        super().__init__(conn_id=conn_id, name=f"sluice-{pipeline}", deploy_mode="client", **kwargs)
+        self.pipeline = pipeline
+
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the provider's returns nothing
+        with told_in_one_line(self.log):
+            require_spark(self._conn_id)
+            settings = Settings.from_environment()
+            attempt = f"{context['run_id']}-try{context['ti'].try_number}"
+            path = report_path(settings.root, self.pipeline, attempt)
+            path.unlink(missing_ok=True)
+            self._say_what_to_submit(settings, path, attempt)
+            self._submit(context)
+            report = read_report(path)
+            return hand_over(self._believe(report))
+
+    def on_kill(self) -> None:
+        """End spark-submit, the driver's Python under it, and that one's workers: the hook alone would kill the JVM only."""
+        submitted = getattr(self._hook, "_submit_sp", None)
+        if submitted is not None:
+            end_tree(submitted.pid)
+
+    def _say_what_to_submit(self, settings: Settings, report: Path, attempt: str) -> None:
+        # Now and not at parse: these are the facts of the machine that runs the task.
+        self.application = submit.application()
+        self.application_args = submit.arguments(self.pipeline, report, attempt)
+        self.conf = submit.configuration(settings)
+        # The provider takes spark-submit by its name only; the one of this interpreter comes first.
+        search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+        self.env_vars = {**submit.environment(settings), "PATH": search}
+
+    def _submit(self, context: Context) -> None:
+        try:
+            super().execute(context)
+        except FileNotFoundError:
+            raise SparkFailed("this worker has no spark-submit on its PATH.", "Install pyspark beside Airflow.") from None
+        except AirflowException:
+            status = getattr(getattr(self._hook, "_submit_sp", None), "returncode", None)
+            self.log.warning("spark-submit ended with exit status %s; the report says why, or else the lines above", status)
+
+    def _believe(self, report: Report) -> Report:
+        if report.problem is not None and report.problem.code not in JUDGED:
+            raise report.problem.error()
+        for line in words.account(report):
+            self.log.info("%s", line)
+        if report.problem is not None:
+            self.log.warning("the rows are written; a check task will say why they are not published: %s", report.problem.code)
+        return report
+
+
+def require_spark(conn_id: str) -> None:
+    """Raise ConnectionMissing unless `conn_id` is a connection to Spark. The provider would go to a YARN that nobody named."""
+    remedy = f"""Define it, for example AIRFLOW_CONN_{conn_id.upper()}='{{"conn_type": "spark", "host": "local[2]"}}'."""
+    try:
+        connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise ConnectionMissing(f"Airflow has no connection {conn_id!r}.", remedy) from None
+    if connection.conn_type != "spark" or not connection.host:
+        raise ConnectionMissing(
+            f"connection {conn_id!r} has type {connection.conn_type!r} and host {connection.host!r}: it names no Spark master.",
+            remedy,
+        )
+
+
+def report_path(root: str, pipeline: str, attempt: str) -> Path:
+    """Where a try's report goes: under the root where that is a local folder, else under this machine's temporary one."""
+    local = root.removeprefix("file://")
+    folder = Path(tempfile.gettempdir()) / "sluice" if "://" in local else Path(local)
+    return folder / "reports" / pipeline / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', attempt)}.json"

@@ -1,0 +1,48 @@
+"""Publish: tell everyone downstream that a table has a new version, by an asset event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Asset, BaseOperator, Context
+
+from sluice_airflow.handover import handed_over
+from sluice_airflow.retries import told_in_one_line
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.settings import Settings
+
+
+def asset_of(pipeline: str) -> Asset:
+    """The asset that a pipeline's table is. Airflow leaves URIs whose scheme starts with x- as they are."""
+    return Asset(name=pipeline, uri=f"x-sluice://tables/{pipeline}", group="sluice")
+
+
+class PublishOperator(BaseOperator):
+    """Emit the asset event. Its extra says which version of the table to read, and what that version was made from."""
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        self.pipeline = pipeline
+        self.asset = asset_of(pipeline)
+        super().__init__(outlets=[self.asset], **kwargs)
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        with told_in_one_line(self.log):
+            report = handed_over(context)
+            if report.problem is not None:
+                raise report.problem.error()
+            table = Paths(Settings.from_environment().root, registry.load(self.pipeline)).table
+        extra = event_extra(report, str(table))
+        context["outlet_events"][self.asset].extra = extra
+        self.log.info("published version %s of %s", report.table_version, table)
+        return extra
+
+
+def event_extra(report: Report, table: str) -> dict[str, Any]:
+    """What a consumer needs in order to read exactly what this run published, as JSON."""
+    facts = report.model_dump(
+        mode="json",
+        include={"pipeline", "run_id", "table_version", "table_version_before", "account", "watermark", "offsets_end"},
+    )
+    return {"table": table, **facts}

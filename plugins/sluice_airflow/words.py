@@ -1,0 +1,90 @@
+"""Specs and reports in words: what DAG pages and task logs show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spark_jobs.contract.checks import ALWAYS, Check
+from spark_jobs.contract.duration import interval
+from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
+
+
+def page(spec: Pipeline) -> str:
+    """The DAG's page, in Markdown: what this pipeline reads, does, keeps and checks."""
+    waits = f"waits {interval(spec.watermark_delay)} for out-of-order events" if spec.watermark_delay else "has no watermark"
+    state = spec.state
+    fields = ", ".join(f"`{field.name}` {field.type}" for field in spec.topic.fields)
+    return "\n".join((
+        f"### {spec.name}", "", spec.about, "",
+        f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.", "",
+        f"**Watermark**: {waits}. A record whose clock is more than {interval(spec.topic.max_ahead)} ahead is kept out.", "",
+        "**Steps**", "", *(f"{n}. {step_in_words(step)}" for n, step in enumerate(spec.steps, 1)), "",
+        f"**State**: version {state.version}, in {state.provider}, {state.shuffle_partitions} shuffle partitions.", "",
+        "**Checks on the rows of a run**", "", *(_bullets(spec.output_checks)), "",
+        "**Checks on the state**", "", *(_bullets((*ALWAYS, *spec.state_checks))), "",
+        "`plan` looks at Kafka and the checkpoint without starting Spark, and skips the rest when there is nothing to do. "
+        "`publish` tells downstream DAGs which table version to read, only after every critical check has passed.",
+    ))
+
+
+def step_in_words(step: Step) -> str:
+    """One step, as a sentence."""
+    match step:
+        case Transform():
+            return f"keep rows where `{step.where}`"
+        case Deduplicate():
+            remembered = "within the watermark" if step.scope == "watermark" else "for ever"
+            return f"drop rows whose {_names(step.keys)} came before ({remembered})"
+        case Aggregate():
+            measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in step.measures.items())
+            keys = f" and {_names(step.keys)}" if step.keys else ""
+            return f"for every {interval(step.window.size)}{keys}: {measures}"
+        case GroupState():
+            columns = _names(field.name for field in step.output)
+            return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, giving {columns}"
+
+
+def account(report: Report) -> tuple[str, ...]:
+    """What a drain did, in a few lines: where its records went, what state is left, which table version, how long."""
+    it = report.account
+    fates = (
+        f"{it.accepted:,} accepted", f"{it.duplicates:,} of them duplicates", f"{it.late:,} late", f"{it.filtered:,} filtered",
+        f"{it.malformed:,} malformed", f"{it.premature:,} premature", f"{it.unaccounted:,} unaccounted",
+    )
+    state = f"state {report.state.rows_before:,} -> {report.state.rows:,} rows, {report.state.bytes / 2**20:,.1f} MiB"
+    return (
+        f"{report.pipeline}: {it.read:,} records read in {len(report.batches)} batches: {', '.join(fates)}",
+        f"{it.rows_out:,} rows written, table version {report.table_version_before} -> {report.table_version}",
+        f"{state}, watermark {report.watermark.isoformat() if report.watermark else 'none yet'}",
+        f"{(report.ended_at - report.started_at).total_seconds():.1f} s, the query {report.query_seconds:.1f} s of them",
+    )
+
+
+def name(check: CheckResult) -> str:
+    """A check as people call it."""
+    return f"{check.type}({check.column})" if check.column else check.type
+
+
+def check(result: CheckResult) -> str:
+    """A judged check, on one line."""
+    line = f"{result.outcome} ({result.severity}): {name(result)}"
+    if result.observed:
+        line += f", observed {result.observed}"
+    if result.outcome != "passed":
+        line += f", {result.unexpected:,} failing" if result.unexpected else ""
+        line += f", for example {result.sample}" if result.sample else ""
+        line += f". {result.about}" if result.about else ""
+    return line
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(f"`{column}`" for column in columns)
+
+
+def _bullets(checks: tuple[Check, ...]) -> list[str]:
+    def bullet(check: Check) -> str:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in check.kwargs.items())
+        return f"- {check.severity}: `{check.type}({arguments})`" + (f" ({check.about})" if check.about else "")
+    return [bullet(check) for check in checks] or ["- none"]

@@ -1,0 +1,57 @@
+"""Five cron fields, read strictly: what is accepted here, Airflow's croniter accepts too, and it fires some day.
+
+Lists, ranges, steps and English names are known. Croniter's further dialects (L, #, W, H, R, seconds) are refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NAMED = {
+    "month": {name: str(number) for number, name in enumerate(MONTHS, 1)},
+    "day of week": {name: str(number) for number, name in enumerate(DAYS)},
+}
+_BOUNDS = {"minute": (0, 59), "hour": (0, 23), "day of month": (1, 31), "month": (1, 12), "day of week": (0, 7)}
+_PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def fault(text: str) -> str | None:
+    """What is wrong with a cron expression; None where nothing is."""
+    fields = text.split(" ")
+    if len(fields) != len(_BOUNDS):
+        return f"cron has {len(_BOUNDS)} fields with one space between them, this has {len(fields)}"
+    for name, field in zip(_BOUNDS, fields, strict=True):
+        if any(_numbers(name, part) is None for part in field.split(",")):
+            low, high = _BOUNDS[name]
+            return f"its {name} {field!r} is no list of numbers, ranges and steps within {low} and {high}"
+    day, month, weekday = fields[2:]
+    longest = max(_LONGEST[number - 1] for number in _all("month", month))
+    if weekday == "*" and min(_all("day of month", day)) > longest:
+        return "it names a day that no such month has, so it never comes"
+    return None
+
+
+def _all(name: str, field: str) -> list[int]:
+    return [number for part in field.split(",") for number in _numbers(name, part) or ()]
+
+
+def _numbers(name: str, part: str) -> range | None:
+    """The numbers that one part of a list stands for; None where it is not one."""
+    found = _PART.fullmatch(part.lower())
+    if found is None:
+        return None
+    first, last, step = found.groups()
+    low, high = _BOUNDS[name]
+    if step is not None and not 1 <= int(step) <= high:
+        return None
+    if first is None:
+        return range(low, high + 1, int(step or 1))
+    if step is not None and last is None:
+        return None
+    start, end = (_NAMED.get(name, {}).get(word, word) for word in (first, last or first))
+    if not (start.isdigit() and end.isdigit()) or not low <= int(start) <= int(end) <= high:
+        return None
+    return range(int(start), int(end) + 1, int(step or 1))

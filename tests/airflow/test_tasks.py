@@ -1,0 +1,297 @@
+"""The tasks, each executed as Airflow's task runner would, with a spark-submit that does what the test says."""
+
+import stat
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+from airflow.sdk.exceptions import DownstreamTasksSkipped
+
+from sluice_airflow import dag as dags
+from sluice_airflow.operators import report_path
+from sluice_airflow.publish import asset_of
+from spark_jobs import plan as planning
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import (
+    CheckBroken,
+    CheckFailed,
+    ConnectionMissing,
+    JarsMissing,
+    KafkaUnreachable,
+    ReportMissing,
+    SluiceError,
+    StateIncompatible,
+)
+from spark_jobs.contract.report import Account, CheckResult, Problem, Report
+from spark_jobs.plan import Plan
+
+NAME = "flight_events"
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SPARK = '{"conn_type": "spark", "host": "local[2]"}'
+pytestmark = pytest.mark.usefixtures("in_task")
+
+
+class Installation:
+    """A root, jars that are none, and a spark-submit whose work is a few lines of shell."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.called, self.bin = folder / "root", folder / "called", folder / "bin"
+        (folder / "jars").mkdir()
+        (folder / "jars" / "delta-spark_0.jar").touch()
+        self.bin.mkdir()
+        self.dag = dags.build(registry.load(NAME))
+        self.report = report_path(str(self.root), NAME, "manual__1-try1")
+        monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
+        for name, value in {"ROOT": self.root, "KAFKA": "127.0.0.1:1", "JARS": folder / "jars"}.items():
+            monkeypatch.setenv(f"SLUICE_{name}", str(value))
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", SPARK)
+
+    def spark_does(self, *lines: str) -> None:
+        submit = self.bin / "spark-submit"
+        submit.write_text("\n".join(("#!/bin/sh", f'echo "$@" >>{self.called}', *lines)))
+        submit.chmod(submit.stat().st_mode | stat.S_IXUSR)
+
+    def spark_reports(self, report: Report, exit_status: int) -> None:
+        report.write(self.bin / "report.json")
+        self.spark_does(f"mkdir -p {self.report.parent}", f"cp {self.bin / 'report.json'} {self.report}", f"exit {exit_status}")
+
+    def run(self, task: str, handed_over: Any = None, **context: Any) -> Any:
+        operator = self.dag.get_task(task)
+        ti = SimpleNamespace(
+            try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: handed_over, xcom_push=lambda **_: None)
+        try:
+            return operator.execute({"ti": ti, "task": operator, "run_id": "manual__1", **context})
+        finally:
+            submitted = getattr(getattr(operator, "_hook", None), "_submit_sp", None)
+            if submitted is not None:
+                submitted.stdout.close()  # the provider leaves that to the garbage collector, which warns
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    return Installation(tmp_path, monkeypatch)
+
+
+def report(problem: SluiceError | None = None, *checks: CheckResult) -> Report:
+    return Report(
+        pipeline=NAME, run_id="manual__1-try1", status="failed" if problem else "succeeded", started_at=NOON, ended_at=NOON,
+        problem=Problem.of(problem) if problem else None, checks=checks, table_version=7, watermark=NOON,
+        offsets_end={"0": 10}, account=Account(covered=10, read=10, accepted=9, malformed=1, rows_out=9),
+    )
+
+
+def check(outcome: str, severity: str = "critical", suite: str = "output") -> CheckResult:
+    return CheckResult.model_validate({
+        "suite": suite, "type": "expect_column_values_to_be_unique", "column": "event_id", "severity": severity,
+        "outcome": outcome, "unexpected": 3, "sample": '["a", "b"]'})
+
+
+class TestPlan:
+    def test_skips_every_later_task_when_there_is_nothing_to_do(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        nothing = Plan(pipeline=NAME, new_offsets=0, reasons=(), lines=("nothing to do",))
+        monkeypatch.setattr(planning, "plan", lambda *_: nothing)
+
+        with pytest.raises(DownstreamTasksSkipped) as skipped:
+            installation.run("plan")
+        assert set(skipped.value.tasks) == {"drain", "check_output", "check_state", "publish"}
+
+    def test_lets_the_run_go_on_and_says_why_when_there_is_something(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        work = Plan(pipeline=NAME, new_offsets=5, reasons=("5 new offsets to read",), lines=())
+        monkeypatch.setattr(planning, "plan", lambda *_: work)
+
+        assert installation.run("plan") == ["5 new offsets to read"]
+
+    def test_fails_with_sluices_own_error_when_no_broker_answers(self, installation: Installation) -> None:
+        with pytest.raises(KafkaUnreachable):
+            installation.run("plan")
+
+
+class TestDrain:
+    @pytest.mark.parametrize("connection", [
+        None, '{"conn_type": "http", "host": "local[2]"}', '{"conn_type": "spark"}', '{"conn_type": "spark", "host": ""}',
+    ])
+    def test_without_a_connection_to_spark_nothing_is_submitted_to_anyone(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch, connection: str | None
+    ) -> None:
+        monkeypatch.delenv("AIRFLOW_CONN_SLUICE_SPARK")
+        if connection is not None:
+            monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection)
+        installation.spark_reports(report(), 0)
+
+        with pytest.raises(ConnectionMissing, match="AIRFLOW_CONN_SLUICE_SPARK"):
+            installation.run("drain")
+        assert not installation.called.exists()
+
+    def test_is_submitted_in_client_mode_to_the_connections_master_with_the_pipeline_and_the_path_of_the_report(
+        self, installation: Installation
+    ) -> None:
+        installation.spark_reports(report(), 0)
+
+        installation.run("drain")
+
+        words = installation.called.read_text().split()
+        assert words[words.index("--master") + 1] == "local[2]"
+        assert words[words.index("--deploy-mode") + 1] == "client"
+        assert words[words.index("drain") + 1 :] == [
+            NAME, "--report", str(installation.report), "--run-id", "manual__1-try1"]
+
+    def test_hands_over_its_report(self, installation: Installation) -> None:
+        installation.spark_reports(report(), 0)
+
+        assert Report.model_validate(installation.run("drain")) == report()
+
+    def test_is_believed_when_it_reports_success_and_its_process_ended_badly(self, installation: Installation) -> None:
+        installation.spark_reports(report(), 1)
+
+        assert installation.run("drain")["status"] == "succeeded"
+
+    def test_has_failed_without_a_report_though_its_process_ended_well(self, installation: Installation) -> None:
+        installation.spark_does("exit 0")
+
+        with pytest.raises(ReportMissing):
+            installation.run("drain")
+
+    def test_does_not_take_an_older_report_for_its_own(self, installation: Installation) -> None:
+        report().write(installation.report)
+        installation.spark_does("exit 1")
+
+        with pytest.raises(ReportMissing):
+            installation.run("drain")
+
+    def test_fails_with_the_error_of_its_report_and_nothing_behind_it(self, installation: Installation) -> None:
+        installation.spark_reports(report(StateIncompatible("keys changed.", "Revert.")), StateIncompatible.exit_status)
+
+        with pytest.raises(StateIncompatible) as raised:
+            installation.run("drain")
+        assert (raised.value.what, raised.value.remedy, raised.value.__cause__) == ("keys changed.", "Revert.", None)
+        assert raised.value.__suppress_context__
+
+    @pytest.mark.parametrize("judgement", [CheckFailed("3 rows."), CheckBroken("no such column.")])
+    def test_leaves_it_to_the_check_tasks_to_fail_when_only_a_check_did(
+        self, installation: Installation, judgement: SluiceError
+    ) -> None:
+        installation.spark_reports(report(judgement, check("failed")), judgement.exit_status)
+
+        assert installation.run("drain")["problem"]["code"] == judgement.code
+
+    def test_submits_nothing_without_the_jars(self, installation: Installation, tmp_path: Path) -> None:
+        installation.spark_reports(report(), 0)
+        (tmp_path / "jars" / "delta-spark_0.jar").unlink()
+
+        with pytest.raises(JarsMissing):
+            installation.run("drain")
+        assert not installation.called.exists()
+
+    def test_ends_spark_and_all_that_it_started_when_the_task_is_killed(
+        self, installation: Installation, tmp_path: Path
+    ) -> None:
+        pids = tmp_path / "pids"
+        # A driver that takes no notice of SIGTERM, and a worker in a session of its own, as PySpark's daemon nearly is.
+        installation.spark_does(
+            f"sh -c 'trap \"\" TERM; echo $$ >>{pids}; while :; do sleep 0.1; done' &",
+            f"setsid sh -c 'echo $$ >>{pids}; sleep 60' &", f"echo $$ >>{pids}", "wait",
+        )
+        outcome: list[type[Exception]] = []
+
+        def drain() -> None:
+            try:
+                installation.run("drain")
+            except ReportMissing as error:
+                outcome.append(type(error))
+
+        task = threading.Thread(target=drain)
+        task.start()
+        while not pids.exists() or len(pids.read_text().split()) < 3:
+            time.sleep(0.02)
+
+        installation.dag.get_task("drain").on_kill()
+        task.join(timeout=10)
+
+        assert not task.is_alive()
+        assert outcome == [ReportMissing]
+        assert [pid for pid in map(int, pids.read_text().split()) if _lives(pid)] == []
+
+    def test_that_has_not_begun_can_be_killed(self, installation: Installation) -> None:
+        installation.dag.get_task("drain").on_kill()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class TestReportPath:
+    def test_is_under_a_local_root_and_has_no_character_that_a_shell_or_a_url_minds(self) -> None:
+        path = report_path("/data/root", NAME, "manual__2026-03-01T12:00:00+00:00-try2")
+
+        assert path == Path("/data/root/reports") / NAME / "manual__2026-03-01T12_00_00_00_00-try2.json"
+
+    @pytest.mark.parametrize(("root", "local"), [("file:///data", True), ("/data", True), ("s3a://bucket/data", False)])
+    def test_is_a_file_of_this_machine_wherever_the_root_is(self, root: str, local: bool) -> None:
+        path = report_path(root, NAME, "x-try1")
+
+        assert path.is_absolute()
+        assert path.is_relative_to("/data") is local
+
+
+class TestChecks:
+    @pytest.mark.parametrize(("suite", "other"), [("output", "state"), ("state", "output")])
+    def test_fail_on_a_critical_failure_of_their_own_suite_only(
+        self, installation: Installation, suite: str, other: str
+    ) -> None:
+        drained = report(CheckFailed("x"), check("failed", suite=suite), check("passed", suite=other)).model_dump(mode="json")
+
+        with pytest.raises(CheckFailed, match=r"expect_column_values_to_be_unique\(event_id\)"):
+            installation.run(f"check_{suite}", drained)
+        assert installation.run(f"check_{other}", drained) == {"passed": 1, "failed": 0}
+
+    @pytest.mark.parametrize("severity", ["warning", "info"])
+    def test_show_a_warning_and_pass(self, installation: Installation, severity: str) -> None:
+        drained = report(None, check("failed", severity), check("passed")).model_dump(mode="json")
+
+        assert installation.run("check_output", drained) == {"passed": 1, "failed": 1}
+
+    def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(self, installation: Installation) -> None:
+        drained = report(CheckBroken("x"), check("broken", "warning"), check("failed")).model_dump(mode="json")
+
+        with pytest.raises(CheckBroken):
+            installation.run("check_output", drained)
+
+    def test_fail_when_nothing_was_handed_over(self, installation: Installation) -> None:
+        with pytest.raises(ReportMissing):
+            installation.run("check_output", None)
+
+
+class TestPublish:
+    def publish(self, installation: Installation, drained: Report) -> dict[str, Any]:
+        event = SimpleNamespace(extra={})
+        installation.run("publish", drained.model_dump(mode="json"), outlet_events={asset_of(NAME): event})
+        return dict(event.extra)
+
+    def test_tells_the_version_to_read_and_what_it_was_made_from(self, installation: Installation) -> None:
+        told = self.publish(installation, report())
+
+        assert told["table"] == str(installation.root / "tables" / NAME)
+        assert (told["pipeline"], told["run_id"], told["table_version"]) == (NAME, "manual__1-try1", 7)
+        assert (told["watermark"], told["offsets_end"]) == ("2026-03-01T12:00:00Z", {"0": 10})
+        assert told["account"]["rows_out"] == 9
+
+    def test_tells_nobody_of_a_run_that_has_a_problem(self, installation: Installation) -> None:
+        with pytest.raises(CheckFailed):
+            self.publish(installation, report(CheckFailed("3 rows.")))
+
+    def test_emits_for_an_asset_that_carries_the_pipelines_name(self, installation: Installation) -> None:
+        assert installation.dag.get_task("publish").outlets == [asset_of(NAME)]
+        assert (asset_of(NAME).name, asset_of(NAME).uri) == (NAME, f"x-sluice://tables/{NAME}")

@@ -1,0 +1,38 @@
+"""Checkpoints as Spark writes them, letter for letter, without Spark."""
+
+import json
+from pathlib import Path
+
+from upath import UPath
+
+Offsets = dict[int, int]
+
+
+def begin(folder: Path, first: Offsets | None = None, topic: str = "flights") -> UPath:
+    """A checkpoint before its first batch. `first` is where the source found the topic to begin."""
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "commits").mkdir()
+    (folder / "metadata").write_text('{"id":"2edd93de-7051-4b26-8f9f-ae130208af80"}')
+    if first is not None:
+        (folder / "sources" / "0").mkdir(parents=True)
+        (folder / "sources" / "0" / "0").write_bytes(b"\0v1\n" + _offsets(first, topic).encode())
+    return UPath(folder)
+
+
+def plan_batch(folder: Path | UPath, batch: int, end: Offsets, watermark_ms: int = 0, topic: str = "flights") -> None:
+    """What Spark writes before a batch runs."""
+    conf = {"spark.sql.shuffle.partitions": "2"}
+    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": 1795253827094, "conf": conf}
+    written = "\n".join(("v1", json.dumps(metadata, separators=(",", ":")), _offsets(end, topic)))
+    (folder / "offsets" / str(batch)).write_text(written)
+    (folder / "offsets" / f".{batch}.crc").write_bytes(b"crc\0")
+
+
+def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0) -> None:
+    """What Spark writes when a batch's sink has committed."""
+    (folder / "commits" / str(batch)).write_text(f'v2\n{{"nextBatchWatermarkMs":{next_watermark_ms},"stateUniqueIds":{{}}}}')
+    (folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
+
+
+def _offsets(offsets: Offsets, topic: str) -> str:
+    return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}}, separators=(",", ":"))

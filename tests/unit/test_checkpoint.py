@@ -1,0 +1,103 @@
+"""The checkpoint reader, on checkpoints written here as Spark writes them."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from spark_jobs.checkpoint import Batch, Checkpoint
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+
+MIDNIGHT_MS = 1359676800000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> UPath:
+    """Two batches of one partition; the third is planned and not committed."""
+    folder = begin(tmp_path / "spark", {0: 0})
+    plan_batch(folder, 0, {0: 12})
+    commit_batch(folder, 0, MIDNIGHT_MS)
+    plan_batch(folder, 1, {0: 20}, MIDNIGHT_MS)
+    commit_batch(folder, 1, MIDNIGHT_MS)
+    plan_batch(folder, 2, {0: 25}, MIDNIGHT_MS + 1000)
+    return folder
+
+
+def test_a_checkpoint_that_is_not_there_yet_has_nothing(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(UPath(tmp_path / "spark"))
+    assert (checkpoint.query_id, checkpoint.planned(), checkpoint.committed()) == (None, [], [])
+    assert not (tmp_path / "spark").exists()
+
+
+def test_the_querys_id_is_that_of_sparks_metadata(folder: UPath) -> None:
+    assert Checkpoint(folder).query_id == "2edd93de-7051-4b26-8f9f-ae130208af80"
+
+
+def test_a_batch_that_is_planned_is_not_committed(folder: UPath) -> None:
+    assert Checkpoint(folder).planned() == [0, 1, 2]
+    assert Checkpoint(folder).committed() == [0, 1]
+
+
+def test_batches_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    folder = begin(tmp_path / "spark")
+    for batch in (10, 9, 100):
+        plan_batch(folder, batch, {0: batch})
+    assert Checkpoint(folder).planned() == [9, 10, 100]
+
+
+def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(folder: UPath) -> None:
+    assert Checkpoint(folder).batch(0) == Batch(0, {0: 0}, {0: 12}, 0, 0)
+    assert Checkpoint(folder).batch(1) == Batch(1, {0: 12}, {0: 20}, MIDNIGHT_MS, 0)
+    assert Checkpoint(folder).batch(2).covered == 5
+
+
+def test_rows_are_late_by_the_watermark_of_the_batch_before(folder: UPath) -> None:
+    batch = Checkpoint(folder).batch(2)
+    assert (batch.watermark_ms, batch.late_before_ms) == (MIDNIGHT_MS + 1000, MIDNIGHT_MS)
+
+
+def test_there_is_no_watermark_before_the_first_rows_were_seen(folder: UPath) -> None:
+    assert Checkpoint(folder).batch(0).watermark is None
+    assert Checkpoint(folder).batch(1).watermark == datetime(2013, 2, 1, tzinfo=UTC)
+
+
+def test_a_partition_that_appears_starts_at_0(tmp_path: Path) -> None:
+    folder = begin(tmp_path / "spark", {0: 0})
+    plan_batch(folder, 0, {0: 12})
+    plan_batch(folder, 1, {0: 12, 1: 7})
+    batch = Checkpoint(folder).batch(1)
+    assert (batch.start, batch.end, batch.covered) == ({0: 12}, {0: 12, 1: 7}, 7)
+
+
+def test_the_first_batch_starts_where_retention_had_left_the_topic(tmp_path: Path) -> None:
+    """Otherwise the records that were gone before the first drain would be accounted for as gaps, and read again in vain."""
+    folder = begin(tmp_path / "spark", {0: 100, 1: 0})
+    plan_batch(folder, 0, {0: 112, 1: 3})
+    assert Checkpoint(folder).batch(0).covered == 15
+
+
+def test_a_batch_without_data_covers_nothing(folder: UPath) -> None:
+    plan_batch(folder, 3, {0: 25}, MIDNIGHT_MS + 2000)
+    assert Checkpoint(folder).batch(3).covered == 0
+
+
+def test_a_source_that_gave_no_offsets_yet_covers_nothing(tmp_path: Path) -> None:
+    folder = begin(tmp_path / "spark")
+    (folder / "offsets" / "0").write_text('v1\n{"batchWatermarkMs":0}\n-')
+    assert Checkpoint(folder).batch(0) == Batch(0, {}, {}, 0, 0)
+
+
+@pytest.mark.parametrize("asked", [1, 2, 7])
+def test_a_batch_that_spark_purged_or_never_made_is_not_found(folder: UPath, asked: int) -> None:
+    """Batch 1 lacks itself, batch 2 its predecessor, without which its start is unknown."""
+    (folder / "offsets" / "1").unlink()
+    with pytest.raises(FileNotFoundError):
+        Checkpoint(folder).batch(asked)
+
+
+def test_reading_leaves_every_file_as_it_was(folder: UPath) -> None:
+    before = {path: path.read_bytes() for path in Path(str(folder)).rglob("*") if path.is_file()}
+    checkpoint = Checkpoint(folder)
+    checkpoint.batch(checkpoint.planned()[-1])
+    assert {path: path.read_bytes() for path in Path(str(folder)).rglob("*") if path.is_file()} == before

@@ -1,0 +1,92 @@
+"""The errors: codes, exit statuses, and the page that tells an operator what to do about each."""
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract.errors import KafkaUnreachable, SluiceError, SparkFailed, by_code, catalogue, unexpected
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+HEADER = "| code | exit | retry | meaning | what to do |"
+
+
+def rows() -> dict[str, list[str]]:
+    """Code -> the other cells of its row in the page's table."""
+    table = PAGE.read_text().partition(HEADER)[2].strip().splitlines()[1:]
+    lines = [line for number, line in enumerate(table) if all(before.startswith("|") for before in table[: number + 1])]
+    cells = [[cell.strip().strip("`") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    assert len({row[0] for row in cells}) == len(cells), "a code has two rows"
+    return {code: rest for code, *rest in cells}
+
+
+def test_codes_and_exit_statuses_are_each_used_once() -> None:
+    assert len({error.code for error in catalogue()}) == len(catalogue()) > 0
+    assert len({error.exit_status for error in catalogue()}) == len(catalogue())
+    assert SluiceError.exit_status not in {error.exit_status for error in catalogue()}
+
+
+@pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
+def test_an_exit_status_is_one_that_no_shell_or_signal_uses(error: type[SluiceError]) -> None:
+    assert 1 <= error.exit_status <= 125
+
+
+@pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
+def test_a_code_leads_back_to_its_class(error: type[SluiceError]) -> None:
+    assert by_code(error.code) is error
+
+
+def test_a_code_that_nobody_knows_leads_to_the_root() -> None:
+    assert by_code("FROM_A_NEWER_SLUICE") is SluiceError
+
+
+def test_a_class_made_elsewhere_is_not_in_the_catalogue() -> None:
+    class Elsewhere(SluiceError):
+        code = "ELSEWHERE"
+
+    assert Elsewhere not in catalogue()
+
+
+def test_an_error_says_code_what_and_remedy_on_one_line() -> None:
+    assert str(KafkaUnreachable("no broker.", "Start it.")) == "KAFKA_UNREACHABLE: no broker. Start it."
+    assert str(KafkaUnreachable("no broker.")) == "KAFKA_UNREACHABLE: no broker."
+
+
+def test_an_error_survives_the_way_to_another_process() -> None:
+    again = pickle.loads(pickle.dumps(KafkaUnreachable("no broker.", "Start it.")))
+    assert (type(again), again.what, again.remedy) == (KafkaUnreachable, "no broker.", "Start it.")
+
+
+def test_an_unexpected_error_becomes_one_line_with_a_code(capsys: pytest.CaptureFixture[str]) -> None:
+    wrapped = unexpected(ValueError("\n  first\nsecond"))
+    assert isinstance(wrapped, SparkFailed)
+    assert wrapped.what == "ValueError: first"
+    assert capsys.readouterr().err == ""
+    assert unexpected(wrapped) is wrapped
+
+
+def test_the_stack_trace_is_there_for_whoever_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_TRACEBACK", "1")
+    unexpected(ValueError("first"))
+    assert "ValueError: first" in capsys.readouterr().err
+
+
+def test_the_page_has_a_row_for_every_error_and_for_nothing_else() -> None:
+    assert set(rows()) == {SluiceError.code} | {error.code for error in catalogue()}
+
+
+@pytest.mark.parametrize("error", [SluiceError, *catalogue()], ids=lambda error: str(error.code))
+def test_a_row_agrees_with_its_class_and_says_what_to_do(error: type[SluiceError]) -> None:
+    exit_status, retry, meaning, remedy = rows()[error.code]
+    assert (int(exit_status), retry) == (error.exit_status, "yes" if error.retry else "no")
+    assert len(meaning) > 10
+    assert len(remedy) > 10
+
+
+@pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
+def test_an_error_has_a_section_with_a_command_or_a_line_to_change(error: type[SluiceError]) -> None:
+    sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)
+    found = [section for section in sections if section.startswith(f"{error.code}\n")]
+    assert len(found) == 1
+    assert "```" in found[0]

@@ -1,0 +1,111 @@
+"""The fingerprint: what of a spec stored state depends on, and what it does not."""
+
+import json
+
+import pytest
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.fingerprint import changes, fingerprint
+from spark_jobs.contract.spec import Pipeline, Schedule, State
+from spark_jobs.contract.steps import Transform, Tumbling
+from spark_jobs.contract.topic import Field
+from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
+
+ID, AT, SHOP, AMOUNT = FIELDS
+LATER = (*FIELDS, Field(name="later", type="timestamp"))
+WHERE = Transform(where="amount > 0")
+SHOPS = pipeline(steps=(group_state(),))
+
+
+def difference(before: Pipeline, after: Pipeline, spark: str = "4.2.0") -> list[str]:
+    return changes(fingerprint(before, "4.2.0"), fingerprint(after, spark))
+
+
+# Two specs, and the lines that tell them apart.
+REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
+    "another key of the same type": (
+        pipeline(), pipeline(steps=(deduplicate(keys=("shop",)), aggregate())),
+        ["steps[0].keys: was ['id'], is ['shop']"]),
+    "keys in another order": (
+        pipeline(steps=(deduplicate(keys=("id", "shop")),)), pipeline(steps=(deduplicate(keys=("shop", "id")),)),
+        ["steps[0].keys: was ['id', 'shop'], is ['shop', 'id']"]),
+    "sum became max": (
+        pipeline(), pipeline(steps=(deduplicate(), aggregate(measures={"sales": "count(*)", "turnover": "max(amount)"}))),
+        ["steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
+         "is [['sales', 'count(*)'], ['turnover', 'max(amount)']]"]),
+    "measures in another order, which state tells by their places": (
+        pipeline(), pipeline(steps=(deduplicate(), aggregate(measures={"turnover": "sum(amount)", "sales": "count(*)"}))),
+        ["steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
+         "is [['turnover', 'sum(amount)'], ['sales', 'count(*)']]"]),
+    "a window of another size": (
+        pipeline(), pipeline(steps=(deduplicate(), aggregate(window=Tumbling(size="10 minutes")))),
+        ["steps[1].window: was {'size': '1 hour'}, is {'size': '10 minutes'}"]),
+    "a step more": (
+        pipeline(steps=(deduplicate(),)), pipeline(steps=(WHERE, deduplicate())),
+        ["steps[0].keys: was ['id'], is '(absent)'", "steps[0].kind: was 'deduplicate', is 'transform'",
+         "steps[0].scope: was 'watermark', is '(absent)'", "steps[0].where: was '(absent)', is 'amount > 0'",
+         "steps[1].keys: was '(absent)', is ['id']", "steps[1].kind: was '(absent)', is 'deduplicate'",
+         "steps[1].scope: was '(absent)', is 'watermark'"]),
+    "another condition": (
+        pipeline(steps=(WHERE, deduplicate())), pipeline(steps=(Transform(where="amount > 9"), deduplicate())),
+        ["steps[0].where: was 'amount > 0', is 'amount > 9'"]),
+    "kept for ever": (
+        pipeline(steps=(deduplicate(),)), pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=9)),
+        ["steps[0].scope: was 'watermark', is 'for_ever'"]),
+    "another processor": (
+        SHOPS, pipeline(steps=(group_state(processor="Stores"),)),
+        ["steps[0].processor: was 'Shops', is 'Stores'"]),
+    "another column from the processor": (
+        SHOPS, pipeline(steps=(group_state(output=(Field(name="store", type="string"),)),)),
+        ["steps[0].output: was [{'name': 'shop', 'type': 'string', 'required': True}], "
+         "is [{'name': 'store', 'type': 'string', 'required': True}]"]),
+    "a field of another type": (
+        pipeline(), pipeline(topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="double", required=False)))),
+        ["topic.fields.amount: was 'bigint', is 'double'"]),
+    "a field more": (
+        pipeline(), pipeline(topic=topic(fields=LATER)), ["topic.fields.later: was '(absent)', is 'timestamp'"]),
+    "another event time": (
+        pipeline(topic=topic(fields=LATER)), pipeline(topic=topic(fields=LATER, event_time="later")),
+        ["topic.event_time: was 'at', is 'later'"]),
+    "another topic": (
+        pipeline(), pipeline(topic=topic(name="returns")), ["topic.name: was 'sales', is 'returns'"]),
+    "another store": (
+        pipeline(), pipeline(state=State(provider="hdfs")), ["state.provider: was 'rocksdb', is 'hdfs'"]),
+    "other shuffle partitions": (
+        pipeline(), pipeline(state=State(shuffle_partitions=4)), ["state.shuffle_partitions: was 2, is 4"]),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_change_of_what_state_depends_on_is_named_field_by_field(case: str) -> None:
+    before, after, lines = REFUSED[case]
+    assert difference(before, after) == lines
+
+
+def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none() -> None:
+    assert difference(pipeline(), pipeline(), spark="4.2.7") == []
+    assert difference(pipeline(), pipeline(), spark="4.3.0") == ["spark: was '4.2', is '4.3'"]
+
+
+@pytest.mark.parametrize("after", [
+    pipeline(about="Other words."),
+    pipeline(watermark_delay="3 hours"),
+    pipeline(max_offsets_per_batch=5),
+    pipeline(schedule=Schedule(cron="0 6 * * *")),
+    pipeline(state=State(version=1, budget_rows=5)),
+    pipeline(topic=topic(max_ahead="1 hour")),
+    pipeline(topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="bigint", required=False, about="cents")))),
+], ids=["about", "watermark delay", "batch size", "schedule", "budget", "max ahead", "a field's description"])
+def test_a_change_that_state_does_not_depend_on_is_none(after: Pipeline) -> None:
+    assert difference(pipeline(), after) == []
+
+
+def test_the_description_of_an_output_column_may_change() -> None:
+    after = pipeline(steps=(group_state(output=(Field(name="shop", type="string", about="its number"),)),))
+    assert difference(SHOPS, after) == []
+
+
+@pytest.mark.parametrize("spec", registry.load_all(), ids=lambda spec: str(spec.name))
+def test_a_fingerprint_is_the_same_after_it_was_written_and_read(spec: Pipeline) -> None:
+    made = fingerprint(spec, "4.2.0")
+    assert changes(json.loads(json.dumps(made, sort_keys=True)), made) == []

@@ -1,0 +1,148 @@
+"""A checkpoint's identity: when a run may resume it, and when it must not."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.spec import State
+from spark_jobs.cursor import Cursor
+from spark_jobs.identity import Identity, settle, stored
+from spark_jobs.kafka import TopicState
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import pipeline, topic
+
+SPEC = pipeline()
+
+
+def broker(**changes: Any) -> TopicState:
+    """The topic as the broker has it."""
+    return TopicState(**{"id": "topic-1", "earliest": {0: 0, 1: 0}, "latest": {0: 50, 1: 50}} | changes)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """A pipeline that has run twice: partition 0 is read up to 12, partition 1 up to 30."""
+    paths = Paths(str(tmp_path), SPEC)
+    paths.ensure_writable()
+    settle(SPEC, paths, broker()).write(paths.identity)
+    folder = begin(Path(str(paths.checkpoint)))
+    for batch, end in enumerate(({0: 10, 1: 10}, {0: 12, 1: 30})):
+        plan_batch(folder, batch, end)
+        commit_batch(folder, batch)
+    return paths
+
+
+def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path: Path) -> None:
+    paths = Paths(str(tmp_path), SPEC)
+    generations = {settle(SPEC, paths, broker()).generation for _ in range(3)}
+    assert len(generations) == 3
+    assert all(generations)
+
+
+def test_settling_writes_nothing(tmp_path: Path) -> None:
+    settle(SPEC, Paths(str(tmp_path), SPEC), broker())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths: Paths) -> None:
+    assert settle(SPEC, paths, broker()) == stored(paths)
+
+
+def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
+    more = broker(earliest={0: 12, 1: 30, 2: 0}, latest={0: 900, 1: 900, 2: 900})
+    assert settle(SPEC, paths, more) == stored(paths)
+
+
+def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths: Paths) -> None:
+    with pytest.raises(StateIncompatible) as refused:
+        settle(pipeline(state=State(shuffle_partitions=4)), paths, broker())
+    for said in ("state.shuffle_partitions: was 2, is 4", "Revert the spec", "state.version to 2", str(paths.version)):
+        assert said in str(refused.value)
+
+
+def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
+    spec = pipeline(state=State(version=2, shuffle_partitions=4))
+    other = Paths(str(paths.root), spec)
+    before = stored(paths)
+    assert before is not None
+    assert settle(spec, other, broker()).generation != before.generation
+    assert other.version != paths.version
+    assert other.table == paths.table
+
+
+def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
+    with pytest.raises(TopicRemade) as refused:
+        settle(SPEC, paths, broker(id="topic-2", latest={0: 900, 1: 900}))
+    for said in ("'sales'", "topic-1", "topic-2"):
+        assert said in refused.value.what
+
+
+def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths: Paths) -> None:
+    with pytest.raises(RecordsGone) as refused:
+        settle(SPEC, paths, broker(earliest={0: 15, 1: 31}))
+    for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
+        assert said in refused.value.what
+
+
+def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths: Paths) -> None:
+    assert settle(SPEC, paths, broker(earliest={0: 12, 1: 20}))
+
+
+def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths: Paths) -> None:
+    plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
+    with pytest.raises(RecordsGone, match=r"partition 0: 8 records \(12 to 19\)"):
+        settle(SPEC, paths, broker(earliest={0: 20, 1: 0}))
+
+
+def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths: Paths) -> None:
+    with pytest.raises(RecordsGone, match=r"partition 2: 5 records \(0 to 4\)"):
+        settle(SPEC, paths, broker(earliest={0: 0, 1: 0, 2: 5}))
+
+
+def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path: Path) -> None:
+    paths = Paths(str(tmp_path), SPEC)
+    paths.ensure_writable()
+    settle(SPEC, paths, broker()).write(paths.identity)
+    plan_batch(begin(Path(str(paths.checkpoint)), {0: 5, 1: 0}), 0, {0: 50, 1: 50})
+    assert settle(SPEC, paths, broker(earliest={0: 5, 1: 0}))
+    with pytest.raises(RecordsGone, match=r"partition 0: 2 records \(5 to 6\)"):
+        settle(SPEC, paths, broker(earliest={0: 7, 1: 0}))
+
+
+def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths: Paths) -> None:
+    Cursor(audited=1).write(paths.cursor)
+    assert settle(SPEC, paths, broker())
+    (paths.checkpoint / "commits" / "1").unlink()
+    with pytest.raises(CheckpointForeign, match=r"ends at batch 0, but batch 1 of generation"):
+        settle(SPEC, paths, broker())
+
+
+def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths: Paths) -> None:
+    Cursor(audited=1).write(paths.cursor)
+    shutil.rmtree(str(paths.checkpoint))
+    with pytest.raises(CheckpointForeign, match=r"ends at batch -1, but batch 1 of generation"):
+        settle(SPEC, paths, broker())
+
+
+def test_another_spec_is_said_before_another_topic(paths: Paths) -> None:
+    """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
+    with pytest.raises(StateIncompatible, match=r"topic\.name"):
+        settle(pipeline(topic=topic(name="returns")), paths, broker(id="topic-2"))
+
+
+def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: Paths) -> None:
+    known = stored(paths)
+    assert known is not None
+    known.write(paths.identity)
+    assert stored(paths) == known
+    assert len(paths.identity.read_text().splitlines()) > len(known.fingerprint)
+    assert [path.name for path in paths.version.iterdir() if path.name.startswith(".")] == []
+
+
+def test_an_identity_of_an_unknown_form_is_not_guessed_at() -> None:
+    with pytest.raises(ValueError, match="Extra inputs"):
+        Identity(generation="g", topic_id="t", fingerprint={}, from_tomorrow=1)  # type: ignore[call-arg]

@@ -1,0 +1,127 @@
+"""The plan: what a drain would do, from literal checkpoints and a topic that is said, without a broker or a JVM."""
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import plan as planning
+from spark_jobs.contract.errors import LeaseHeld, RootNotWritable, StateIncompatible
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.cursor import Cursor
+from spark_jobs.identity import settle
+from spark_jobs.kafka import TopicState
+from spark_jobs.lease import lease
+from spark_jobs.plan import Plan
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+
+
+class Installation:
+    """A root, and what the broker says of the topic."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.settings = Settings(str(root), "broker:9092", root, "local[1]", "1g")
+        self.paths = Paths(str(root), SPEC)
+        self.topic = TopicState("topic-1", {0: 0, 1: 0}, {0: 0, 1: 0})
+        monkeypatch.setattr(planning, "topic_state", lambda *_: self.topic)
+
+    def holds(self, latest: dict[int, int], earliest: dict[int, int] | None = None) -> None:
+        self.topic = TopicState("topic-1", earliest or dict.fromkeys(latest, 0), latest)
+
+    def has_drained(self, *ends: dict[int, int], judged: int) -> None:
+        """Batches that ended there and were committed, up to `judged` judged."""
+        self.paths.ensure_writable()
+        settle(SPEC, self.paths, self.topic).write(self.paths.identity)
+        folder = begin(Path(str(self.paths.checkpoint)), self.topic.earliest)
+        for batch, end in enumerate(ends):
+            plan_batch(folder, batch, end)
+            commit_batch(folder, batch)
+        Cursor(audited=len(ends) - 1, judged=judged).write(self.paths.cursor)
+
+    def plan(self, spec: Pipeline = SPEC) -> Plan:
+        return planning.plan(spec, self.settings)
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    return Installation(tmp_path / "root", monkeypatch)
+
+
+def test_a_new_pipeline_on_an_empty_topic_has_nothing_to_do(installation: Installation) -> None:
+    assert installation.plan().idle
+    assert installation.plan().lines[-1].startswith("nothing to do")
+
+
+def test_a_new_pipeline_reads_all_that_retention_has_left(installation: Installation) -> None:
+    installation.holds({0: 50, 1: 20}, earliest={0: 30, 1: 0})
+    plan = installation.plan()
+    assert (plan.new_offsets, plan.reasons) == (40, ("40 new offsets to read",))
+
+
+def test_a_drained_topic_leaves_nothing_to_do(installation: Installation) -> None:
+    installation.holds({0: 50, 1: 20})
+    installation.has_drained({0: 30, 1: 10}, {0: 50, 1: 20}, judged=1)
+    assert installation.plan().idle
+
+
+def test_new_records_are_counted_by_partition(installation: Installation) -> None:
+    installation.holds({0: 50, 1: 20})
+    installation.has_drained({0: 50, 1: 20}, judged=0)
+    installation.holds({0: 53, 1: 20, 2: 4})
+    plan = installation.plan()
+    assert plan.new_offsets == 7
+    assert [line for line in plan.lines if line.startswith("partition")] == [
+        "partition 0: next 50, end 53, 3 new", "partition 1: next 20, end 20, 0 new", "partition 2: next 0, end 4, 4 new",
+    ]
+
+
+def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(installation: Installation) -> None:
+    installation.holds({0: 50})
+    installation.has_drained({0: 50}, judged=0)
+    plan_batch(installation.paths.checkpoint, 1, {0: 50})
+    assert installation.plan().reasons == ("batch 1 was begun and not committed: it will be run again",)
+
+
+def test_the_very_first_batch_that_was_not_committed_is_a_reason_to_run(installation: Installation) -> None:
+    installation.holds({0: 50})
+    installation.has_drained(judged=-1)
+    plan_batch(installation.paths.checkpoint, 0, {0: 50})
+    assert "batch 0 was begun and not committed: it will be run again" in installation.plan().reasons
+
+
+def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(installation: Installation) -> None:
+    installation.holds({0: 50})
+    installation.has_drained({0: 20}, {0: 50}, judged=0)
+    [reason] = installation.plan().reasons
+    assert reason.startswith("batches 1 to 1 have not passed the checks yet")
+
+
+def test_a_plan_refuses_what_the_drain_would_refuse(installation: Installation) -> None:
+    installation.has_drained(judged=-1)
+    with pytest.raises(StateIncompatible):
+        installation.plan(pipeline(state=State(shuffle_partitions=3)))
+
+
+def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> None:
+    installation.has_drained(judged=-1)
+    with lease(installation.paths.lease, "run-1"), pytest.raises(LeaseHeld, match="run run-1"):
+        installation.plan()
+
+
+def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(installation: Installation) -> None:
+    Path(installation.settings.root).write_text("a file")
+    with pytest.raises(RootNotWritable, match=r"Not a directory|File exists"):
+        installation.plan()
+
+
+def test_planning_leaves_the_checkpoint_as_it_was(installation: Installation) -> None:
+    installation.holds({0: 50})
+    installation.has_drained({0: 20}, judged=0)
+    root = Path(installation.settings.root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert not installation.plan().idle
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before

@@ -1,0 +1,226 @@
+"""One record: what is accepted with which values, and what is malformed for which reason."""
+
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, strategies as st
+
+from local.deliveries import MALFORMATIONS
+from spark_jobs.contract.topic import SIMPLE_TYPES, Field, Topic
+from spark_jobs.stages.record import RecordDecoder, arrow_type, spark_type
+from spark_jobs.topics.flights import FLIGHTS
+
+EVENT: dict[str, Any] = {
+    "event_id": "2013-01-01-UA-1545-EWR-000001-dep", "event_type": "departure", "event_time": "2013-01-01T10:17:00Z",
+    "scheduled_time": "2013-01-01T10:15:00Z", "carrier": "UA", "flight": 1545, "tail_number": "N14228", "origin": "EWR",
+    "destination": "IAH", "delay_minutes": 2, "cancelled": False, "distance_miles": 1400,
+}
+GOOD = json.dumps(EVENT).encode()
+DECODER = RecordDecoder(FLIGHTS)
+TYPES = Topic(
+    name="types", event_time="at",
+    fields=(
+        *(Field(name=f"a_{kind}", type=kind, required=False) for kind in SIMPLE_TYPES),
+        Field(name="at", type="timestamp"), Field(name="class", type="string"),
+    ),
+)
+
+
+def reason(value: bytes | None) -> str:
+    """Why it is malformed; empty where it is not."""
+    row, why = DECODER.row(value)
+    assert (why is None) == (row != (None,) * len(EVENT)), "a malformed record has nulls only, a good one has values"
+    return why or ""
+
+
+def with_(**fields: Any) -> bytes:
+    return json.dumps(EVENT | fields).encode()
+
+
+def put(field: str, raw: bytes) -> bytes:
+    """The good record with these very bytes as the field's value."""
+    return json.dumps(EVENT | {field: "@"}).encode().replace(b'"@"', raw)
+
+
+def test_a_good_record_has_its_values_in_the_topics_order() -> None:
+    row, why = DECODER.row(GOOD)
+    assert why is None
+    assert row == tuple(
+        datetime.fromisoformat(value) if name.endswith("_time") else value for name, value in EVENT.items()
+    )
+
+
+# What the generator breaks, and which words of the reason tell where.
+NAMED = {
+    "broken_json": "truncated", "missing_event_id": "`event_id`", "null_event_time": "`$.event_time`",
+    "missing_event_time": "`event_time`", "wrong_type": "`$.flight`", "empty_value": "empty", "tombstone": "tombstone",
+    "trailing_garbage": "trailing characters", "two_objects": "trailing characters", "wrong_case_key": "'Event_Id'",
+    "integer_overflow": "`$.flight`", "fraction_into_integer": "`$.delay_minutes`", "not_an_object": "got `array`",
+    "invalid_utf8": "utf-8",
+}
+
+
+@pytest.mark.parametrize("malformation", MALFORMATIONS)
+def test_every_malformation_of_the_generator_is_refused_with_the_field_where_there_is_one(malformation: str) -> None:
+    assert NAMED[malformation] in reason(MALFORMATIONS[malformation](dict(EVENT)))
+
+
+# Issue 5's list. The fate is a part of the reason; "" is accepted by the decoder: guard and watermark may have their say.
+ACCEPTED = ""
+FATES: dict[str, tuple[bytes | None, str]] = {
+    "not JSON": (b"plain text", "not JSON"),
+    "empty": (b"", "the value is empty"),
+    "blank": (b"  \n", "not JSON"),
+    "a tombstone": (None, "tombstone"),
+    "null": (b"null", "got `null`"),
+    "a list": (b"[" + GOOD + b"]", "got `array`"),
+    "a string": (b'"x"', "got `str`"),
+    "truncated": (GOOD[:-1], "truncated"),
+    "trailing garbage": (GOOD + b"x", "trailing characters"),
+    "a trailing zero byte": (GOOD + b"\0", "trailing characters"),
+    "two objects": (GOOD + b"\n" + GOOD, "trailing characters"),
+    "space around it": (b" \t" + GOOD + b"\r\n", ACCEPTED),
+    "a byte order mark": (b"\xef\xbb\xbf" + GOOD, "not JSON"),
+    "duplicate keys, of which the last counts": (GOOD[:-1] + b', "flight": 7}', ACCEPTED),
+    "a wrong-case key of a required field": (GOOD.replace(b"flight", b"Flight"), "key 'Flight' is in the wrong case"),
+    "a wrong-case key of an optional field": (GOOD.replace(b"tail_n", b"Tail_N"), "key 'Tail_Number' is in the wrong case"),
+    "a key in both cases": (with_(Flight=7), ACCEPTED),
+    "an extra field": (with_(gate="B12"), ACCEPTED),
+    "an optional field left out": (json.dumps({k: v for k, v in EVENT.items() if k != "tail_number"}).encode(), ACCEPTED),
+    "integer overflow": (with_(flight=2**31), "`$.flight`"),
+    "integer underflow": (with_(flight=-(2**31) - 1), "`$.flight`"),
+    "an integer of seventy bits": (with_(flight=2**70), "`$.flight`"),
+    "the largest integer": (with_(flight=2**31 - 1), ACCEPTED),
+    "a fraction into an integer": (with_(flight=3.7), "`$.flight`"),
+    "a whole fraction into an integer": (put("flight", b"3.0"), "`$.flight`"),
+    "an exponent into an integer": (put("flight", b"1e2"), "`$.flight`"),
+    "a number as text": (with_(flight="1545"), "`$.flight`"),
+    "a number as text with a unit": (with_(delay_minutes="15 min"), "`$.delay_minutes`"),
+    "a truth as a number": (with_(cancelled=1), "`$.cancelled`"),
+    "NaN": (put("delay_minutes", b"NaN"), "not JSON"),
+    "infinity": (put("delay_minutes", b"Infinity"), "not JSON"),
+    "a leading zero": (put("flight", b"015"), "not JSON"),
+    "an impossible date": (with_(event_time="2013-02-30T10:17:00Z"), "`$.event_time`"),
+    "an hour of 24": (with_(event_time="2013-02-28T24:00:00Z"), "`$.event_time`"),
+    "a leap second": (with_(event_time="2016-12-31T23:59:60Z"), "`$.event_time`"),
+    "a time without a zone": (with_(event_time="2013-01-01T10:17:00"), "timezone"),
+    "a date where a time is meant": (with_(event_time="2013-01-01"), "`$.event_time`"),
+    "epoch seconds": (with_(event_time=1357035420), "`$.event_time`"),
+    "epoch milliseconds": (with_(event_time=1357035420000), "`$.event_time`"),
+    "the year 131971": (with_(event_time="131971-01-01T00:00:00Z"), "`$.event_time`"),
+    "the first hours of the year 1, east of Greenwich": (with_(event_time="0001-01-01T00:00:00+05:30"), "outside the years"),
+    "a null time": (with_(event_time=None), "`$.event_time`"),
+    "a time a day ahead, which the guard judges": (with_(event_time="2099-01-01T00:00:00Z"), ACCEPTED),
+    "a time in 1970, which the watermark judges": (with_(event_time="1970-01-01T00:00:00Z"), ACCEPTED),
+    "a null key": (with_(event_id=None), "`$.event_id`"),
+    "an empty key": (with_(event_id=""), ACCEPTED),
+    "an unpaired surrogate": (put("carrier", rb'"\ud800"'), "surrogate"),
+    "a surrogate pair": (put("carrier", rb'"\ud83d\ude00"'), ACCEPTED),
+    "a surrogate in UTF-8": (put("carrier", b'"\xed\xa0\x80"'), "utf-8"),
+    "invalid UTF-8": (put("carrier", b'"\xff\xfe"'), "utf-8"),
+    "invalid UTF-8 in a field that is ignored": (with_(gate="@").replace(b"@", b"\xff"), "utf-8"),
+    "invalid UTF-8 in a key that is ignored": (with_(**{"@": 1}).replace(b"@", b"\xff"), "utf-8"),
+    "a line break within a string": (put("carrier", b'"U\nA"'), "not JSON"),
+    "5 MB in one field": (with_(carrier="x" * 5_000_000), ACCEPTED),
+    "5 MB in a field of another type": (with_(flight="x" * 5_000_000), "`$.flight`"),
+    "5 MB that are not JSON": (b"x" * 5_000_000, "not JSON"),
+    "ten thousand nested brackets": (b"[" * 10_000, "got `array`"),
+    "ten thousand nested brackets in an ignored field": (put("gate", b"[" * 10_000 + b"]" * 10_000), "nested too deeply"),
+    "ten thousand nested objects": (b'{"x":' * 10_000 + b"1" + b"}" * 10_000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("case", FATES)
+def test_a_bad_record_has_its_stated_fate(case: str) -> None:
+    value, said = FATES[case]
+    if said == ACCEPTED:
+        assert reason(value) == ACCEPTED
+    else:
+        assert said in reason(value)
+
+
+@pytest.mark.parametrize("case", FATES)
+def test_a_bad_record_never_harms_its_neighbours(case: str) -> None:
+    columns, reasons = DECODER.columns([GOOD, FATES[case][0], GOOD])
+    assert (reasons[0], reasons[2]) == (None, None)
+    assert [column[0] for column in columns] == [column[2] for column in columns] == list(DECODER.row(GOOD)[0])
+
+
+def test_a_reason_is_short_however_long_the_record() -> None:
+    assert max(len(reason(value)) for value, _ in FATES.values()) < 200
+
+
+def test_of_duplicate_keys_the_last_counts() -> None:
+    row, _ = DECODER.row(GOOD[:-1] + b', "flight": 7}')
+    assert row[list(EVENT).index("flight")] == 7
+
+
+def test_no_records_give_a_column_for_each_field() -> None:
+    assert DECODER.columns([]) == ([()] * len(EVENT), [])
+
+
+@given(st.binary() | st.text().map(str.encode) | st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+).map(lambda any_: json.dumps(any_).encode()))
+def test_no_bytes_whatsoever_raise(value: bytes) -> None:
+    assert reason(value), "nothing so arbitrary is a flight"
+
+
+@given(st.integers(0, len(GOOD) - 1))
+def test_a_record_cut_off_anywhere_is_malformed(length: int) -> None:
+    assert reason(GOOD[:length])
+
+
+@given(st.binary(min_size=1))
+def test_anything_but_space_after_a_record_is_malformed(garbage: bytes) -> None:
+    assume(garbage.strip(b" \t\r\n"))
+    assert reason(GOOD + garbage)
+
+
+zones = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+moments = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=zones)  # noqa: DTZ001 - hypothesis adds the zone
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.text(st.characters(exclude_categories=["Cs"])),
+    "int": st.integers(-(2**31), 2**31 - 1) | st.sampled_from([-(2**31), 2**31 - 1]),
+    "bigint": st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), 2**63 - 1]),
+    "double": st.floats(allow_nan=False, allow_infinity=False),
+    "boolean": st.booleans(),
+    "timestamp": moments,
+    "date": st.dates(),
+}
+records = st.fixed_dictionaries({
+    **{field.name: VALUES[field.type] if field.required else st.none() | VALUES[field.type] for field in TYPES.fields}
+})
+
+
+@given(records, st.booleans())
+def test_a_record_of_valid_values_decodes_to_exactly_those(record: dict[str, Any], escaped: bool) -> None:
+    value = json.dumps(record, default=lambda moment: moment.isoformat(), ensure_ascii=escaped).encode()
+    row, why = RecordDecoder(TYPES).row(value)
+    assert why is None
+    wanted = tuple(record[name] for name in TYPES.columns)
+    assert row == wanted
+    assert [type(got) for got in row] == [type(value) for value in wanted]
+    assert {got.tzinfo for got in row if isinstance(got, datetime)} <= {UTC}
+
+
+@given(st.lists(records, max_size=5))
+def test_what_decodes_fits_the_types_that_spark_is_told(rows: list[dict[str, Any]]) -> None:
+    values = [json.dumps(record, default=lambda moment: moment.isoformat()).encode() for record in rows]
+    columns, _ = RecordDecoder(TYPES).columns(values)
+    for field, column in zip(TYPES.fields, columns, strict=True):
+        assert pa.array(column, arrow_type(field.type)).to_pylist() == [record[field.name] for record in rows]
+
+
+@pytest.mark.parametrize("kind", SIMPLE_TYPES)
+def test_sparks_type_bears_the_name_that_the_spec_uses(kind: str) -> None:
+    assert spark_type(kind).simpleString() == kind
+
+
+def test_a_date_with_a_time_is_malformed() -> None:
+    value = json.dumps({"a_date": "2013-01-01T00:00:00Z", "at": "2013-01-01T00:00:00Z", "class": "x"}).encode()
+    assert "`$.a_date`" in str(RecordDecoder(TYPES).row(value)[1])
+    assert RecordDecoder(TYPES).row(value.replace(b"T00:00:00Z", b"", 1))[0][6] == date(2013, 1, 1)

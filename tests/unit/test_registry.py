@@ -1,0 +1,101 @@
+"""The registry: what it finds, what it refuses, and how light finding is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import pipelines
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import PipelineUnknown, SpecInvalid
+
+SHIPPED = ["aircraft_rotations", "departure_delays", "flight_events"]
+REPO = Path(__file__).parents[2]
+HEAVY = ["pyspark", "delta", "deltalake", "pandas", "pyarrow", "great_expectations", "airflow", "confluent_kafka"]
+SPEC = """
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Transform
+from spark_jobs.topics.flights import FLIGHTS
+SPEC = Pipeline(name={name!r}, about="x", topic=FLIGHTS, steps=(Transform(where="true"),))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of pipelines in the place of the shipped ones."""
+    monkeypatch.setattr(registry, "FOLDER", tmp_path)
+    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
+    for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
+        monkeypatch.delitem(sys.modules, module)
+    return tmp_path
+
+
+def add(folder: Path, pipeline: str, text: str) -> None:
+    (folder / pipeline).mkdir()
+    (folder / pipeline / "spec.py").write_text(text)
+
+
+def test_every_shipped_pipeline_loads_under_the_name_of_its_folder() -> None:
+    assert [spec.name for spec in registry.load_all()] == registry.names()
+    assert set(SHIPPED) <= set(registry.names())
+
+
+def test_adding_a_folder_adds_a_pipeline(folder: Path) -> None:
+    add(folder, "fresh", SPEC.format(name="fresh"))
+    assert registry.names() == ["fresh"]
+    assert registry.load("fresh").name == "fresh"
+
+
+def test_a_folder_without_a_spec_is_no_pipeline(folder: Path) -> None:
+    (folder / "notes").mkdir()
+    assert registry.names() == []
+
+
+def test_an_unknown_name_is_refused_with_the_one_that_was_probably_meant() -> None:
+    with pytest.raises(PipelineUnknown, match=r"'departure_delay'.*Did you mean departure_delays\?"):
+        registry.load("departure_delay")
+
+
+def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are() -> None:
+    with pytest.raises(PipelineUnknown, match=f"There are: {', '.join(registry.names())}"):
+        registry.load("xyz")
+
+
+@pytest.mark.parametrize("name", ["..", "../contract", "flight_events/../flight_events", "", "flight_events\n"])
+def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
+    with pytest.raises(PipelineUnknown):
+        registry.load(name)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (SPEC.format(name="other"), "name is 'other', but the folder, the table and the DAG must agree"),
+    ("SPEC = 1", "defines no SPEC"),
+    ("", "defines no SPEC"),
+    ("import nowhere_to_be_found", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+    ("SPEC = (", "cannot be imported: SyntaxError"),
+    (SPEC.format(name="Fresh!"), "name is 'Fresh!'"),
+])
+def test_a_spec_that_is_none_is_refused_by_file_and_reason(folder: Path, text: str, said: str) -> None:
+    add(folder, "fresh", text)
+    with pytest.raises(SpecInvalid) as refused:
+        registry.load("fresh")
+    assert said in str(refused.value)
+
+
+def test_one_bad_spec_fails_loading_all_instead_of_vanishing(folder: Path) -> None:
+    add(folder, "bad", "SPEC = None")
+    add(folder, "good", SPEC.format(name="good"))
+    with pytest.raises(SpecInvalid, match=r"pipelines/bad/spec\.py"):
+        registry.load_all()
+
+
+def test_loading_every_spec_loads_nothing_heavy() -> None:
+    """In a process of its own, as a DAG file would: this one has long loaded pyspark."""
+    code = (
+        "import sys; from spark_jobs.contract import registry, report, settings; from spark_jobs import submit;"
+        f"assert len(registry.load_all()) >= {len(SHIPPED)};"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,58 @@
+"""An installation's settings: read from the environment, each refused by its name."""
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract.errors import SettingInvalid
+from spark_jobs.contract.settings import REPO, VARIABLES, Settings
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_kafka_alone_must_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingInvalid, match="SLUICE_KAFKA is not set: it says the brokers"):
+        Settings.from_environment()
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
+    settings = Settings.from_environment()
+    assert (settings.root, settings.jars) == (str(REPO / ".local" / "root"), REPO / "jars" / "spark")
+
+
+def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"ROOT": "s3a://bucket/sluice/", "KAFKA": "a:1,b:2", "JARS": "/jars", "MASTER": "spark://m:7077",
+             "DRIVER_MEMORY": "4g"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"SLUICE_{name}", value)
+    assert Settings.from_environment() == Settings("s3a://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g")
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "")
+    with pytest.raises(SettingInvalid, match="SLUICE_KAFKA is not set"):
+        Settings.from_environment()
+
+
+@pytest.mark.parametrize("kafka", ["localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1"])
+def test_brokers_that_are_not_host_and_port_are_refused_by_value(monkeypatch: pytest.MonkeyPatch, kafka: str) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", kafka)
+    with pytest.raises(SettingInvalid) as refused:
+        Settings.from_environment()
+    assert f"SLUICE_KAFKA is {kafka!r}" in refused.value.what
+    assert "127.0.0.1:9092" in refused.value.remedy
+
+
+@pytest.mark.parametrize("kafka", ["127.0.0.1:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092"])
+def test_brokers_that_are_host_and_port_are_accepted(monkeypatch: pytest.MonkeyPatch, kafka: str) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", kafka)
+    assert Settings.from_environment().kafka == kafka
+
+
+def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings("/root", "a:1", Path("/jars"), "local[1]", "1g")
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert Settings.from_environment() == settings

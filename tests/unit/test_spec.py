@@ -1,0 +1,238 @@
+"""Specs that are refused: when they are made, in one message with the field, the value, the reason and the remedy."""
+# mypy: disable-error-code="arg-type, call-arg"
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from croniter import croniter  # type: ignore[import-untyped, unused-ignore]
+from hypothesis import example, given, strategies as st
+
+from spark_jobs.contract import cron
+from spark_jobs.contract.checks import Check, within
+from spark_jobs.contract.duration import UNITS, interval, parse_duration
+from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.model import Model
+from spark_jobs.contract.spec import Schedule, State
+from spark_jobs.contract.steps import Transform, Tumbling
+from spark_jobs.contract.topic import Field
+from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
+
+WHERE = Transform(where="amount > 0")
+# What is made, then what its message says: the field, the value, the reason, the remedy.
+REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
+    "an unknown field": (
+        lambda: pipeline(watermark_delays="1 hour"),
+        "'watermark_delays'", "'1 hour'", "unknown field", "did you mean 'watermark_delay'?"),
+    "an unknown field that resembles none": (
+        lambda: State(zzz=1), "'zzz'", "1", "unknown field", "the fields are version, shuffle_partitions, provider"),
+    "a missing field": (
+        Tumbling, "'size'", "missing", "it has no default", "how long a window is"),
+    "text where a number belongs": (
+        lambda: State(shuffle_partitions="2"), "shuffle_partitions", "'2'", "should be", "a valid integer"),
+    "a truth where a number belongs": (
+        lambda: State(version=True), "version", "True", "should be", "a valid integer"),
+    "a single key that is not a tuple": (
+        lambda: deduplicate(keys="id"), "keys", "'id'", "should be a valid tuple", "('one',)"),
+    "a fault within a dict that becomes a model": (
+        lambda: pipeline(state={"versoin": 2}), "State: unknown field 'versoin'", "2", "unknown", "did you mean 'version'?"),
+    "a list where a model belongs": (
+        lambda: pipeline(state=["rocksdb"]), "state", "['rocksdb']", "should be", "instance of State"),
+    "a number below its bound": (
+        lambda: State(shuffle_partitions=0), "shuffle_partitions", "0", "should be", "greater than or equal to 1"),
+    "an output mode that there is not": (
+        lambda: pipeline(output_mode="update"), "output_mode", "'update'", "should be", "'append'"),
+    "no steps": (
+        lambda: pipeline(steps=()), "steps", "()", "should have", "at least 1 item"),
+    "a watermark delay of 0": (
+        lambda: pipeline(watermark_delay=timedelta()), "watermark_delay", "'0:00:00'", "newest one seen", "at least a second"),
+    "a watermark delay in months": (
+        lambda: pipeline(watermark_delay="2 months"), "watermark_delay", "'2 months'", "not a duration", "'2 hours'"),
+    "a watermark delay without a unit": (
+        lambda: pipeline(watermark_delay=7200), "watermark_delay", "7200", "not a duration", "Write a timedelta"),
+    "a fraction of an hour": (
+        lambda: pipeline(watermark_delay="1.5 hours"), "watermark_delay", "'1.5 hours'", "not a duration", "'2 hours'"),
+    "a negative delay as text": (
+        lambda: pipeline(watermark_delay="-1 hour"), "watermark_delay", "'-1 hour'", "not a duration", "'2 hours'"),
+    "a negative delay": (
+        lambda: pipeline(watermark_delay=timedelta(hours=-1)), "watermark_delay", "-1 day", "newest", "at least a second"),
+    "a delay of more days than there are": (
+        lambda: pipeline(watermark_delay="999999999999 weeks"), "watermark_delay", "999999999999", "longer than", "shorter"),
+    "a delay finer than a millisecond": (
+        lambda: pipeline(watermark_delay=timedelta(microseconds=1)), "watermark_delay", "0:00:00.0", "milliseconds", "Round"),
+    "a window without a length": (
+        lambda: Tumbling(size="0 seconds"), "size", "timedelta(0)", "needs a length", "'1 hour'"),
+    "clocks that must agree exactly": (
+        lambda: topic(max_ahead="0 seconds"), "max_ahead", "timedelta(0)", "never exactly equal", "Allow some minutes"),
+    "append mode without a watermark": (
+        lambda: pipeline(watermark_delay=None), "watermark_delay", "None", "would grow for ever", "watermark_delay='2 hours'"),
+    "an aggregation without a watermark": (
+        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None", "append mode", "Say how long"),
+    "state without bound and without a budget": (
+        lambda: pipeline(steps=(deduplicate(scope="for_ever"),)),
+        "state.budget_rows", "None", "nothing ever evicts the state of deduplicate", "Say how many rows"),
+    "a deduplication key that is not in the schema": (
+        lambda: pipeline(steps=(deduplicate(keys=("no",)),)), "Deduplicate.keys", "'no'", "no such column", "id, at, shop"),
+    "a grouping key that is not in the schema": (
+        lambda: pipeline(steps=(aggregate(keys=("town",)),)), "Aggregate.keys", "'town'", "no such column", "id, at, shop"),
+    "a state key that is not in the schema": (
+        lambda: pipeline(steps=(group_state(keys=("town",)),)), "GroupState.keys", "'town'", "no such column", "id, at, shop"),
+    "a key twice": (
+        lambda: deduplicate(keys=("id", "id")), "keys", "['id']", "more than once", "Name each once"),
+    "a grouping key that the window makes": (
+        lambda: aggregate(keys=("window_start",)), "keys", "['window_start']", "makes columns of that name", "rename"),
+    "an output column twice": (
+        lambda: group_state(output=(FIELDS[0], FIELDS[0])), "output", "['id']", "more than once", "Name each once"),
+    "state after an aggregation": (
+        lambda: pipeline(steps=(aggregate(), deduplicate(keys=("shop",)))),
+        "steps", "['deduplicate']", "rows that leave aggregate have no event time", "Put aggregate last"),
+    "state after state of one's own": (
+        lambda: pipeline(steps=(group_state(), WHERE, deduplicate(keys=("shop",)))),
+        "steps", "['deduplicate']", "rows that leave group_state have no event time", "Put group_state last"),
+    "a measure that counts something else": (
+        lambda: aggregate(counts="turnover"), "counts", "'turnover'", "not a measure that is count(*)", "Name the measure"),
+    "a count that is not measured": (
+        lambda: aggregate(counts="visits"), "counts", "'visits'", "not a measure that is count(*)", "Name the measure"),
+    "a measure named as a key": (
+        lambda: aggregate(measures={"shop": "count(*)"}, counts=None), "measures", "['shop']", "already has", "Rename"),
+    "a measure that is no column name": (
+        lambda: aggregate(measures={"sum(x)": "sum(amount)"}, counts=None), "measures", "'sum(x)'", "a column", "lower-case"),
+    "a pipeline that leaves its folder": (
+        lambda: pipeline(name="../sales"), "name", "'../sales'", "becomes a folder", "Use lower-case letters"),
+    "a name with a quote": (
+        lambda: pipeline(name="sales'--"), "name", "\"sales'--\"", "becomes a folder", "Use lower-case letters"),
+    "a name with a newline": (
+        lambda: pipeline(name="sales\n"), "name", r"'sales\n'", "becomes a folder", "Use lower-case letters"),
+    "a name with a template": (
+        lambda: Field(name="{{ x }}", type="int"), "name", "'{{ x }}'", "a column", "Use lower-case letters"),
+    "a topic of two dots": (
+        lambda: topic(name=".."), "name", "'..'", "Kafka has no topic of such a name", "at most 249"),
+    "a topic with a newline": (
+        lambda: topic(name="a\n"), "name", r"'a\n'", "Kafka has no topic of such a name", "at most 249"),
+    "a type that there is not": (
+        lambda: Field(name="x", type="decimal(10,2)"), "type", "'decimal(10,2)'", "not a type", "Use one of string, int"),
+    "an event time that is text": (
+        lambda: topic(event_time="id"), "event_time", "'id'", "not a required field of type timestamp", "Name one of ['at']"),
+    "an event time that there is not": (
+        lambda: topic(event_time="when"), "event_time", "'when'", "not a required field", "Name one of ['at']"),
+    "an event time that may be null": (
+        lambda: topic(fields=(Field(name="at", type="timestamp", required=False),)),
+        "event_time", "'at'", "not a required field", "or declare it so in fields"),
+    "a field twice": (
+        lambda: topic(fields=(*FIELDS, FIELDS[0])), "fields", "['id']", "a name of its own", "Rename or remove"),
+    "a record without fields": (
+        lambda: topic(fields=()), "fields", "[]", "at least one field", "Rename or remove"),
+    "a field with a name that Sluice takes": (
+        lambda: topic(fields=(*FIELDS, Field(name="fate", type="int"))), "fields", "['fate']", "beside the record's", "Rename"),
+    "a schedule that starts in no time zone": (
+        lambda: Schedule(start=datetime(2026, 1, 1)),  # noqa: DTZ001 - the fault
+        "start", "datetime.datetime(2026", "no time zone", "tzinfo=UTC"),
+    "a cron expression of six fields": (
+        lambda: Schedule(cron="0 0 * * * *"), "cron", "'0 0 * * * *'", "this has 6", "'0 * * * *'"),
+    "a cron preset": (
+        lambda: Schedule(cron="@daily"), "cron", "'@daily'", "this has 1", "'0 * * * *'"),
+    "an hour that there is not": (
+        lambda: Schedule(cron="0 24 * * *"), "cron", "'0 24 * * *'", "its hour '24'", "'0 * * * *'"),
+    "a day that never comes": (
+        lambda: Schedule(cron="0 0 30 2 *"), "cron", "'0 0 30 2 *'", "never comes", "'0 * * * *'"),
+    "a check that is no expectation": (
+        lambda: Check(type="SELECT 1"), "type", "'SELECT 1'", "should match", "^expect_"),
+    "a check with its severity in the arguments": (
+        lambda: Check(type="expect_x", kwargs={"severity": "info"}), "kwargs", "['severity']", "Sluice's to set", "own field"),
+    "a severity that there is not": (
+        lambda: Check(type="expect_x", severity="fatal"), "severity", "'fatal'", "should be", "'critical'"),
+    "an output check of a column that is not written": (
+        lambda: pipeline(output_checks=(Check(type="expect_x", kwargs={"column": "amount"}),)),
+        "output_checks: expect_x", "['amount']", "no such column", "window_start, window_end, shop, sales, turnover"),
+    "a state check of a column that is no metric": (
+        lambda: pipeline(state_checks=(Check(type="expect_x", kwargs={"column_A": "rows", "column_B": "late_share"}),)),
+        "state_checks: expect_x", "['rows']", "no such column", "unaccounted, rows_read"),
+    "a bound on what is no metric": (
+        lambda: within("latenes", 1), "column", "'latenes'", "not a state metric", "Use one of unaccounted"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_it_is_refused_with_field_value_reason_and_remedy(case: str) -> None:
+    make, *parts = REFUSED[case]
+    with pytest.raises(SpecInvalid) as refused:
+        make()
+    assert refused.value.code == "SPEC_INVALID"
+    assert [part for part in parts if part not in str(refused.value)] == [], str(refused.value)
+
+
+def test_a_message_names_what_was_to_be_made_and_all_that_is_wrong_with_it() -> None:
+    with pytest.raises(SpecInvalid, match=r"Pipeline 'sales_hourly': .*about.*; .*max_offsets_per_batch"):
+        pipeline(about="", max_offsets_per_batch=0)
+
+
+def test_a_message_is_one_line() -> None:
+    with pytest.raises(SpecInvalid) as refused:
+        pipeline(about="", name="a\nb", steps="no")
+    assert "\n" not in str(refused.value)
+
+
+def test_the_small_pipeline_itself_is_accepted() -> None:
+    assert pipeline().first_stateful == 0
+    assert pipeline(steps=(WHERE, deduplicate(), group_state())).first_stateful == 1
+    assert pipeline(steps=(WHERE,), watermark_delay=None).first_stateful == 1
+
+
+def test_unbounded_state_is_accepted_with_a_budget() -> None:
+    assert pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=10), watermark_delay=None).name
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    made: Model = pipeline()
+    with pytest.raises(ValueError, match="frozen"):
+        made.name = "other"  # type: ignore[attr-defined]
+
+
+durations = st.timedeltas(min_value=timedelta(milliseconds=1), max_value=timedelta(days=4000)).map(
+    lambda any_: any_ - any_ % timedelta(milliseconds=1) or timedelta(milliseconds=1)
+)
+
+
+@given(durations)
+def test_a_duration_survives_being_written_as_sparks_interval(duration: timedelta) -> None:
+    assert parse_duration(interval(duration)) == duration
+
+
+@pytest.mark.parametrize(("text", "meant"), [
+    ("1 hour 30 minutes", timedelta(minutes=90)), (" 2 Days ", timedelta(days=2)), ("1 week", timedelta(weeks=1)),
+    ("250 milliseconds", timedelta(milliseconds=250)),
+])
+def test_a_duration_is_read_as_spark_reads_it(text: str, meant: timedelta) -> None:
+    assert parse_duration(text) == meant
+
+
+@given(st.text(), st.sampled_from(list(UNITS)))
+def test_no_text_makes_a_duration_fail_otherwise_than_by_refusal(text: str, unit: str) -> None:
+    for given_ in (text, f"{text} {unit}"):
+        try:
+            made = Tumbling(size=given_).size
+        except SpecInvalid:
+            continue
+        assert parse_duration(interval(made)) == made
+
+
+numbers = st.integers(0, 62).map(str)
+words = st.one_of(numbers, st.sampled_from([*cron.MONTHS, *cron.DAYS, "*", "L", "MON", "Jan", "", "-1", "5#2", "W"]))
+ranges = st.one_of(words, st.tuples(words, words).map("-".join))
+parts = st.one_of(ranges, st.tuples(ranges, numbers).map("/".join))
+fields = st.lists(parts, min_size=1, max_size=2).map(",".join)
+
+
+@given(st.lists(st.one_of(st.just("*"), fields), min_size=4, max_size=6).map(" ".join))
+@example("0 0 29 2 *")
+@example("*/5 0-6/2 1,15 jan-mar mon-fri")
+@example("0 0 31 4,6 5")
+def test_a_cron_expression_that_is_accepted_fires_in_airflow_too(text: str) -> None:
+    if cron.fault(text) is None:
+        assert croniter(text, datetime(2026, 1, 1, tzinfo=UTC)).get_next(datetime)
+
+
+@pytest.mark.parametrize("text", ["0 * * * *", "*/15 * * * *", "30 6 * * mon-fri", "0 0 1,15 * *", "0 0 29 2 *", "0 0 31 2 0"])
+def test_a_usual_cron_expression_is_accepted(text: str) -> None:
+    assert Schedule(cron=text).cron == text

@@ -1,0 +1,68 @@
+"""How a run is submitted."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import main, submit
+from spark_jobs.contract.errors import JarsMissing
+from spark_jobs.contract.settings import REPO, Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    for name in ("delta-spark_4.2_2.13-4.4.0.jar", "spark-sql-kafka-0-10_2.13-4.2.0.jar", "notes.txt"):
+        (tmp_path / name).touch()
+    return Settings("/root", "a:1", tmp_path, "local[2]", "3g")
+
+
+@pytest.mark.parametrize("content", [None, [], ["notes.txt"], ["commons-pool2.jar"]], ids=str)
+def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(tmp_path: Path, content: list[str] | None) -> None:
+    jars = tmp_path / "jars"
+    for name in content or []:
+        jars.mkdir(exist_ok=True)
+        (jars / name).touch()
+    with pytest.raises(JarsMissing) as missing:
+        submit.configuration(Settings("/root", "a:1", jars, "local[2]", "3g"))
+    assert str(jars) in missing.value.what
+    assert "SLUICE_JARS" in missing.value.remedy
+
+
+def test_the_jars_and_nothing_else_are_on_the_class_path(settings: Settings) -> None:
+    path = submit.configuration(settings)["spark.driver.extraClassPath"].split(":")
+    assert [Path(jar).name for jar in path] == ["delta-spark_4.2_2.13-4.4.0.jar", "spark-sql-kafka-0-10_2.13-4.2.0.jar"]
+
+
+def test_driver_and_python_work_in_utc(settings: Settings) -> None:
+    assert "-Duser.timezone=UTC" in submit.configuration(settings)["spark.driver.extraJavaOptions"]
+    assert submit.environment(settings)["TZ"] == "UTC"
+
+
+def test_workers_use_this_python_and_find_sluice(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    environment = submit.environment(settings)
+    assert environment["PYSPARK_PYTHON"] == sys.executable
+    assert environment["PYTHONPATH"].split(os.pathsep) == [str(REPO), "/elsewhere"]
+    assert environment.items() >= settings.environment().items()
+
+
+def test_the_command_is_one_that_the_application_understands(settings: Settings) -> None:
+    command = submit.command(settings, "flight_events", Path("/reports/1.json"), "run-1")
+    at = command.index(submit.application())
+    assert Path(submit.application()).is_file()
+    assert command[1:3] == ["--master", "local[2]"]
+    wanted = main._parse(command[at + 1 :])  # noqa: SLF001 - the two must understand each other
+    assert (wanted.pipeline, wanted.report, wanted.run_id) == ("flight_events", Path("/reports/1.json"), "run-1")
+
+
+def test_nothing_that_could_be_secret_stands_on_the_command_line(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PASSWORD", "hunter2")
+    assert "hunter2" not in " ".join(submit.command(settings, "flight_events", Path("/r.json"), "run-1"))
+
+
+def test_sparks_log_configuration_is_where_the_options_point(settings: Settings) -> None:
+    options = submit.configuration(settings)["spark.driver.extraJavaOptions"].split()
+    [log4j] = [option for option in options if option.startswith("-Dlog4j2.configurationFile=file:")]
+    assert Path(log4j.partition("file:")[2]).is_file()
