@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from local import broker as kafka
-from local import ledger
+from local import broker as kafka, ledger
 from local.deliveries import deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY, FlightDataError

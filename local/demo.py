@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from local import airflow, broker, ledger, summary
 from local.airflow_api import Api
@@ -39,7 +40,7 @@ class Clock:
         self._began = time.monotonic()
 
     def say(self, line: str) -> None:
-        console.print(f"[dim]{time.monotonic() - self._began:6.1f}[/] {line.replace('[', chr(92) + '[')}")
+        console.print(f"[dim]{time.monotonic() - self._began:6.1f}[/] {escape(line)}", soft_wrap=True)
 
 
 def demo(
@@ -122,7 +123,7 @@ def _show(reports: summary.Reports) -> None:
     sent = ledger.counts(HOME / "ledger")
     wrong = summary.disagreements(reports, sent)
     for line in wrong:
-        console.print(f"[red]✗[/] {line}")
+        console.print(f"[red]✗[/] {escape(line)}")
     if wrong:
         raise typer.Exit(1)
     records = sum(sum(kinds.values()) for kinds in sent.values())

@@ -6,6 +6,7 @@ from pathlib import Path
 from deltalake import DeltaTable, QueryBuilder
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -46,9 +47,16 @@ def show_rows(console: Console, tables: Iterable[Path], rows: int = 3) -> None:
     """Some rows of each table, read without a JVM."""
     for path in tables:
         found = QueryBuilder().register("t", DeltaTable(path)).execute(f"SELECT * FROM t LIMIT {rows}").read_all()
-        table = _table(f"{rows} rows of {path.name}", *found.column_names)
-        for row in zip(*(found.column(name).to_pylist() for name in found.column_names), strict=True):
-            table.add_row(*(Text(_cell(value)) for value in row))
+        title = f"{found.num_rows} rows of {path.name}"
+        columns = [[_cell(value) for value in found.column(name).to_pylist()] for name in found.column_names]
+        table = _table(title, *found.column_names)
+        for row in zip(*columns, strict=True):
+            table.add_row(*map(Text, row))
+        if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
+            # Too wide: a line a column, as psql's \\x does.
+            table = _table(title, "column", *map(str, range(1, found.num_rows + 1)))
+            for name, values in zip(found.column_names, columns, strict=True):
+                table.add_row(name, *map(Text, values))
         console.print(table)
 
 
@@ -74,7 +82,8 @@ def total(reports: Reports, pipeline: str) -> Account:
 def _check(check: CheckResult) -> tuple[str, ...]:
     name = check.type.removeprefix("expect_")
     outcome = f"[{COLOURS[check.outcome]}]{check.outcome}[/]"
-    return check.suite, name, check.column or "", check.severity, outcome, check.observed.replace("[", "\\[")
+    failing = f"{check.unexpected:,} failing, for example {check.sample[:40]}" if check.unexpected else ""
+    return check.suite, name, check.column or "", check.severity, outcome, escape(failing or check.observed)
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -93,7 +93,7 @@ def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str]
     watch = Watch(run, target, say)
     with _stoppable() as asked:
         query = sink.start(rows, run)
-        while not query.awaitTermination(POLL_SECONDS) and not asked:
+        while not query.awaitTermination(POLL_SECONDS) and not asked:  # type: ignore[arg-type]  # it takes fractions
             _keep_up(query, audit, watch, ended=False)
         query.stop()
         _keep_up(query, audit, watch, ended=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pyarrow as pa
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 # Two pipelines may commit to one ops table in the same moment; delta-rs then refuses the second, which tries again.
 _patiently = retry(
-    retry=retry_if_exception_type((CommitFailedError, DeltaError)),
+    retry=retry_if_exception_type(CommitFailedError),
     wait=wait_random_exponential(multiplier=0.1, max=5), stop=stop_after_attempt(10), reraise=True,
 )
 

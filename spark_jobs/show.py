@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from spark_jobs.contract.settings import VARIABLES
 
-if TYPE_CHECKING:
-    from upath import UPath
-
+SHOWN_BYTES = 60
 DEFAULT_ROOT = str(VARIABLES["SLUICE_ROOT"][1])
 
 
@@ -76,6 +73,6 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
     if isinstance(value, bytes):
-        text = value[:60].decode("utf-8", "backslashreplace")
-        return text + (" …" if len(value) > 60 else "")
+        text = value[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+        return text + (" …" if len(value) > SHOWN_BYTES else "")
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,4 +1,4 @@
-"""What each pipeline must give, computed from the generator's ledger by DuckDB and plain Python: nothing of Sluice, nothing of Spark.
+"""What each pipeline must give, computed from the generator's ledger by DuckDB and plain Python, without Sluice or Spark.
 
 The ledger says what every record was; `late` says which records the drains recorded as late. The canonical result over all good
 records, less those, is what the table must hold.

@@ -81,7 +81,7 @@ class Scene:
         return rows
 
     def assert_exact(self) -> None:
-        """The table is the canonical result less the late records; the late and quarantined records are the ledger's; 0 unaccounted."""
+        """The table is the canonical result less what was late; what was kept aside is the ledger's; nothing is unaccounted."""
         batches = sorted(self.ops("batches"), key=lambda row: row["batch_id"])
         assert [row["batch_id"] for row in batches] == list(range(len(batches)))
         assert sum(row["unaccounted"] for row in batches) == 0

@@ -67,7 +67,7 @@ def balance(spec: Pipeline, batch: Batch, progress: Progress | None, found: Foun
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, found: int) -> int:
-    """Rows that the first stateful step says it dropped. An aggregation counts groups instead: then only that there were any."""
+    """Rows that the first stateful step dropped, by its own count. An aggregation counts groups: then only whether any."""
     dropped = sum(int(operator["numRowsDroppedByWatermark"]) for operator in progress.operators)
     if spec.first_stateful < len(spec.steps) and isinstance(spec.steps[spec.first_stateful], Aggregate):
         return found if bool(dropped) == bool(found) else dropped

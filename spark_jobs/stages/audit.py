@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -45,7 +46,7 @@ class Audit:
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
 
-        A batch whose progress is still to come waits, unless the query has `ended`: then it is lost, and counts come from Kafka.
+        A batch whose progress is still to come waits; once the query has `ended` it is lost, and counts come from Kafka.
         """
         waiting = [batch for batch in self.run.checkpoint.committed() if batch > self.cursor.audited]
         ready = waiting if ended else [batch for batch in waiting if batch in progress]
@@ -108,7 +109,8 @@ class Audit:
                 step = self.run.spec.steps[self.run.spec.first_stateful].kind
                 late.append(common | {"watermark_missed": _time(batch.late_before_ms * 1000), "step": step})
             else:
-                why = reason or f"event time is {row['event_time'] - row['kafka_timestamp']} past the Kafka timestamp; at most {ahead}"
+                by = row["event_time"] - row["kafka_timestamp"] if reason is None else None
+                why = reason or f"event time is {by} past the Kafka timestamp; at most {ahead} is allowed"
                 quarantined.append(common | {"kind": kind, "reason": why})
         ops.replace(self.run.paths.root, "quarantine", quarantined, **self._key(batch))
         ops.replace(self.run.paths.root, "late", late, **self._key(batch))
@@ -127,14 +129,15 @@ def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
         {p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts for p, end in batch.end.items()}
         for n in range(parts + 1)
     ]
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         yield batch._replace(start=start, end=end)
 
 
 def _sum(a: Found, b: Found) -> Found:
     first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
     last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
-    return Found(*(x + y for x, y in zip(a[:6], b[:6], strict=True)), first, last)
+    counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *fate.FATES)}
+    return Found(**counts, first_event_us=first, last_event_us=last)
 
 
 def _span(progress: Progress | None, found: Found | None) -> tuple[int | None, int | None]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.contract.checks import ALWAYS, Check
+from spark_jobs.contract.checks import ALWAYS, Check, within
 from spark_jobs.contract.errors import CheckBroken
 from spark_jobs.contract.report import Account, CheckResult, StateUse
 from spark_jobs.run import Run
@@ -49,7 +49,9 @@ def judge_state(run: Run, metrics: dict[str, float | None]) -> list[CheckResult]
     """The pipeline's state checks, and those that every pipeline has, over state_metrics."""
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
-    return _judge("state", (*ALWAYS, *run.spec.state_checks), pd.DataFrame([metrics]))
+    budget = run.spec.state.budget_rows
+    bounded = (within("state_rows", budget, severity="critical", about="the spec's state.budget_rows"),) if budget else ()
+    return _judge("state", (*ALWAYS, *bounded, *run.spec.state_checks), pd.DataFrame([metrics]))
 
 
 def state_metrics(account: Account, state: StateUse, lag_seconds: float | None) -> dict[str, float | None]:
@@ -92,9 +94,11 @@ def _judge(suite: Suite, checks: Iterable[Check], data: DataFrame | Any) -> list
 def _expectation(check: Check) -> Any:
     from great_expectations.exceptions import ExpectationNotFoundError  # noqa: PLC0415 - takes seconds
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration  # noqa: PLC0415
+    from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: PLC0415
 
     try:
-        return ExpectationConfiguration(type=check.type, kwargs=check.kwargs, severity=check.severity).to_domain_obj()
+        severity = FailureSeverity(check.severity)
+        return ExpectationConfiguration(type=check.type, kwargs=check.kwargs, severity=severity).to_domain_obj()
     except (ExpectationNotFoundError, ValueError, TypeError) as error:
         raise CheckBroken(f"{check.type} with {check.kwargs} is not an expectation: {str(error).splitlines()[0]}.",
                           "Correct the check in the pipeline's spec.") from None

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from spark_jobs.columns import arrow_type, spark_type
 from spark_jobs.contract.topic import Topic
-from spark_jobs.stages.record import RecordDecoder, arrow_type, spark_type
+from spark_jobs.stages.record import RecordDecoder
 
 if TYPE_CHECKING:
     import pyarrow as pa

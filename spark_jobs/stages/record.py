@@ -9,15 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 
 from spark_jobs.contract.topic import Topic
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql.types import DataType
 
 _INT, _BIGINT = 2**31, 2**63
 _PYTHON: dict[str, Any] = {
@@ -29,26 +25,6 @@ _PYTHON: dict[str, Any] = {
     "timestamp": Annotated[datetime, msgspec.Meta(tz=True)],
     "date": date,
 }
-
-
-def spark_type(name: str) -> DataType:
-    """Spark's type for a field's type."""
-    from pyspark.sql import types  # noqa: PLC0415 - unit tests of the decoder need no Spark
-
-    return {
-        "string": types.StringType(), "int": types.IntegerType(), "bigint": types.LongType(), "double": types.DoubleType(),
-        "boolean": types.BooleanType(), "timestamp": types.TimestampType(), "date": types.DateType(),
-    }[name]
-
-
-def arrow_type(name: str) -> pa.DataType:
-    """Arrow's type for a field's type, as Spark exchanges it."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    return {
-        "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
-        "boolean": pa.bool_(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(),
-    }[name]
 
 
 class RecordDecoder:

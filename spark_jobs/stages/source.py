@@ -36,9 +36,10 @@ def follow(spark: SparkSession, spec: Pipeline, brokers: str) -> DataFrame:
 
 def exactly(spark: SparkSession, spec: Pipeline, brokers: str, batch: Batch) -> DataFrame:
     """The records that one committed batch read, read again by its exact offsets."""
-    end = {p: o for p, o in batch.end.items()}
-    start = {p: batch.start.get(p, 0) for p in end}
-    reader = spark.read.format("kafka").options(**_options(brokers)).option("subscribe", spec.topic.name)
+    start = {partition: batch.start.get(partition, 0) for partition in batch.end}
+    # Assigned, not subscribed: partitions that were added to the topic since have no offsets in this batch.
+    reader = spark.read.format("kafka").options(**_options(brokers))
+    reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
     reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))
-    reader = reader.option("endingOffsets", json.dumps({spec.topic.name: end}))
+    reader = reader.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
     return reader.load().select("value", F.struct(*COORDINATES, "key", "value").alias("kafka"))

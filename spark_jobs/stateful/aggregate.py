@@ -9,7 +9,7 @@ from spark_jobs.contract.steps import Aggregate
 
 
 def apply(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
-    """Columns: window_start timestamp, window_end timestamp, the keys, the measures. One row a group, when its window closes."""
+    """Columns: window_start and window_end timestamp, the keys, the measures. One row a group, when its window closes."""
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
     grouped = rows.groupBy(_window(step, event_time).alias("window"), *step.keys).agg(*measures)
     bounds = [F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end")]

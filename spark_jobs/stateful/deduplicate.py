@@ -8,7 +8,7 @@ from spark_jobs.contract.steps import Deduplicate
 
 
 def apply(rows: DataFrame, step: Deduplicate) -> DataFrame:
-    """The first record of each key. Late rows are dropped before the store is asked (StreamingDeduplicateWithinWatermarkExec)."""
+    """The first record of each key. Late rows never reach the store (StreamingDeduplicateWithinWatermarkExec)."""
     keys = list(step.keys)
     return rows.dropDuplicatesWithinWatermark(keys) if step.scope == "watermark" else rows.dropDuplicates(keys)
 

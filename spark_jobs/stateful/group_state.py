@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from spark_jobs.columns import spark_type
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.steps import GroupState
-from spark_jobs.stages.record import spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local.broker import create_topic
 from spark_jobs.contract.errors import by_code
 from spark_jobs.contract.report import read_report
 from spark_jobs.contract.settings import Settings
@@ -49,8 +50,6 @@ def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, vari
 
 
 def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
-    from local.broker import create_topic
-
     create_topic(kafka, "flights", 1)
     subprocess_result = sluice("drain", "flight_events", SLUICE_ROOT=str(tmp_path / "root"), SLUICE_JARS=str(tmp_path))
     # An empty topic gives a drain nothing to do; jars are asked for only when a JVM would start.

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from local import broker
 from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.session import STATIC
+from spark_jobs.submit import configuration, environment
 from tests.scene import Scene
 
 
@@ -28,11 +31,6 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session", autouse=True)
 def spark(kafka: str) -> Iterator[Any]:
     """The session that every drain of these tests finds and uses (getOrCreate)."""
-    from pyspark.sql import SparkSession
-
-    from spark_jobs.session import STATIC
-    from spark_jobs.submit import configuration, environment
-
     os.environ["TZ"] = "UTC"
     time.tzset()
     settings = Settings.from_environment()

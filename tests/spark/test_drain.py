@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from spark_jobs.contract.report import Report
@@ -10,10 +12,7 @@ from tests.scene import Scene
 
 
 def run(scene: Scene, run_id: str = "run") -> Report:
-    lines: list[str] = []
-    report = drain(scene.spec, scene.settings, run_id, lines.append)
-    print("\n".join(lines), report.problem)
-    return report
+    return drain(scene.spec, scene.settings, run_id, logging.getLogger("drain").info)
 
 
 @pytest.mark.parametrize("pipeline", ["flight_events", "departure_delays", "aircraft_rotations"])

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from local.deliveries import MALFORMATIONS
+from spark_jobs.columns import arrow_type, spark_type
 from spark_jobs.contract.topic import SIMPLE_TYPES, Field, Topic
-from spark_jobs.stages.record import RecordDecoder, arrow_type, spark_type
+from spark_jobs.stages.record import RecordDecoder
 from spark_jobs.topics.flights import FLIGHTS
 
 EVENT: dict[str, Any] = {

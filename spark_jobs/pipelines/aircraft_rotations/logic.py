@@ -116,8 +116,9 @@ def _row(tail_number: str, rotation: Rotation) -> Row:
 
 
 def _ms(moment: datetime) -> int:
-    # Spark hands timestamps over without a zone, in the worker's own, which session and submit set to UTC.
-    return (moment.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+    # Spark hands timestamps over without a zone, in the worker's own, which submit and main set to UTC. Rounded up: an event
+    # is then due exactly when the watermark, which is in milliseconds, would make a later one of the same time late.
+    return -((_EPOCH - moment.replace(tzinfo=UTC)) // timedelta(milliseconds=1))
 
 
 def _time(ms: int) -> datetime:
