@@ -89,6 +89,10 @@ class Api:
         found = self._answer("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return {task["task_id"]: task["state"] for task in found}
 
+    def asset_events(self) -> list[dict[str, Any]]:
+        """What has been published so far."""
+        return list(self._answer("GET", "/api/v2/assets/events")["asset_events"])
+
     def errors(self, dag_id: str, run_id: str) -> list[str]:
         """The error lines in the logs of a run's tasks."""
         logs = sorted(_logs(self._home, dag_id, run_id).glob("task_id=*/attempt=*.log"))

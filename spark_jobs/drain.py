@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Any
 
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs import ops
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped, unexpected
@@ -26,7 +25,7 @@ from spark_jobs.run import Run
 from spark_jobs.session import session
 from spark_jobs.stages import checks, fate, sink, source
 from spark_jobs.stages.audit import Audit
-from spark_jobs.stages.progress import progress_of
+from spark_jobs.stages.progress import Follower
 from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.watch import Watch
 
@@ -93,15 +92,16 @@ def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str]
     watch = Watch(run, target, say)
     with _stoppable() as asked:
         query = sink.start(rows, run)
+        follower = Follower(query)
         while not query.awaitTermination(POLL_SECONDS) and not asked:  # type: ignore[arg-type]  # it takes fractions
-            _keep_up(query, audit, watch, ended=False)
+            _keep_up(follower, audit, watch, ended=False)
         query.stop()
-        _keep_up(query, audit, watch, ended=True)
+        _keep_up(follower, audit, watch, ended=True)
         return bool(asked)
 
 
-def _keep_up(query: StreamingQuery, audit: Audit, watch: Watch, *, ended: bool) -> None:
-    progress = progress_of(query)
+def _keep_up(follower: Follower, audit: Audit, watch: Watch, *, ended: bool) -> None:
+    progress = follower.progress()
     watch.show(progress)
     audit.catch_up(progress, ended=ended)
 

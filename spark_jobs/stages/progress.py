@@ -34,10 +34,22 @@ class Progress(NamedTuple):
         return int(self.observed.get(name, {}).get(field) or 0)
 
 
-def progress_of(query: StreamingQuery) -> dict[int, Progress]:
-    """Batch id -> progress, for the batches that the driver still remembers. A trigger that ran no batch reports one too."""
-    events = (json.loads(event.json) for event in query.recentProgress)
-    return {event["batchId"]: _read(event) for event in events if "addBatch" in event["durationMs"]}
+class Follower:
+    """Collects the progress of a query's batches while it runs; the driver itself forgets all but the last hundred."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query = query
+        self._last = ""
+        self._found: dict[int, Progress] = {}
+
+    def progress(self) -> dict[int, Progress]:
+        """Batch id -> progress, so far. A trigger that ran no batch reports one too, which is left out."""
+        last = self._query.lastProgress
+        if last is not None and last.json != self._last:
+            self._last = last.json
+            events = (json.loads(event.json) for event in self._query.recentProgress)
+            self._found |= {event["batchId"]: _read(event) for event in events if "addBatch" in event["durationMs"]}
+        return self._found
 
 
 def _read(event: dict[str, Any]) -> Progress:
