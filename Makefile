@@ -49,7 +49,7 @@ need:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "Python 3.11 to 3.13 is needed, and '$(PYTHON)' is $$($(PYTHON) --version); name another: make PYTHON=python3.12 ..." >&2; exit 1; }
 
 $(READY): | need
-	@echo 'setting up, once: about 170 Python packages and 60 jars'
+	@echo 'setting up, once: about 170 Python packages and 60 jars; some minutes'
 	@[ -x .local/uv/bin/uv ] || { $(PYTHON) -m venv .local/uv; .local/uv/bin/pip install -q --require-hashes -r requirements/uv.txt; }
 	@[ -x $(BIN)/python ] || .local/uv/bin/uv venv -q --python $(PYTHON) .venv
 	@echo '  Python packages ...'
@@ -59,4 +59,6 @@ $(READY): | need
 	@echo '  jars ...'
 	@for part in spark kafka; do rm -rf jars/$$part; mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
 	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
+	@echo '  class-data archive, by which every drain starts sooner ...'
+	@$(BIN)/python -m local.archive
 	@rm -rf .local/setup && mkdir -p .local/setup && touch $@

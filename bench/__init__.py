@@ -1,1 +1,1 @@
-"""Sluice against the script that a competent user would write, measured in one run: `make bench`, or `python -m bench --help`."""
+"""Sluice against the script that a competent user would write: `make bench`, or `python -m bench --help`."""

@@ -10,8 +10,8 @@ streams by Spark's own choice.
 It does less: no account of the offsets, no quarantine, no checks, no lease. That is in its favour.
 
 Malformed records are dropped as the guide does it: from_json gives null, and a record without an id or a time is no event. It
-would let some malformed records through that Sluice refuses (trailing garbage, a number that does not fit), and one clock in the
-future would make every later record late: bench/workload.py keeps those out, for both.
+would let some malformed records through that Sluice refuses (trailing garbage, a number that does not fit), and one clock in
+the future would make every later record late: bench/workload.py keeps those out, for both.
 """
 
 import argparse

@@ -137,10 +137,10 @@ def _show(reports: summary.Reports) -> None:
 NEXT = """
 Try next:
   export SLUICE_ROOT={root}
-  sluice show late --pipeline departure_delays     which records came behind the watermark, and by which one
-  sluice show quarantine                           what could not be decoded, and why
-  sluice show batches                              the account of every micro-batch
-  make up                                          Kafka and Airflow's UI, to go on by yourself; make down stops them
+  .venv/bin/sluice show late --pipeline departure_delays   which records came behind the watermark, and by which one
+  .venv/bin/sluice show quarantine                         what could not be decoded, and why
+  .venv/bin/sluice show batches                            the account of every micro-batch
+  make up                                                  Kafka and Airflow's UI, to go on by yourself; make down stops them
 """
 
 

@@ -58,7 +58,7 @@ def _say(brokers: str, running: airflow.Airflow) -> None:
         f"Airflow  {running.url}   user {running.user}, password {running.password}",
         f"Kafka    {brokers}", "",
         f"  export SLUICE_KAFKA={brokers}",
-        "  python -m local publish --months 2 --deliveries 3 --delivery 1", "",
+        "  .venv/bin/python -m local publish --months 2 --deliveries 3 --delivery 1", "",
         "Each DAG runs by its schedule; trigger it in the UI to see it at once. `make down` stops both.",
     )))
 

@@ -107,6 +107,7 @@ def _keep_up(follower: Follower, audit: Audit, watch: Watch, *, ended: bool) -> 
 
 
 def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[str, Any]) -> None:
+    record["seconds"]["audit"] = round(audit.seconds, 3)  # within recover and query: it works while the query does
     committed = run.checkpoint.committed()
     before = audit.cursor.judged_table_version
     record.update(

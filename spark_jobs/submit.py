@@ -10,6 +10,8 @@ from spark_jobs.contract.errors import JarsMissing
 from spark_jobs.contract.settings import REPO, Settings
 
 HERE = Path(__file__).parent
+MANY = 3_000_000
+"""Records from which on the JVM's optimizing compiler earns what it costs."""
 
 
 def application() -> str:
@@ -22,8 +24,16 @@ def arguments(pipeline: str, report: Path, run_id: str) -> list[str]:
     return ["drain", pipeline, "--report", str(report), "--run-id", run_id]
 
 
-def configuration(settings: Settings) -> dict[str, str]:
-    """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing."""
+def archive(settings: Settings) -> Path:
+    """Where the JVM's class-data archive lies, which `make setup` makes; runs do without it where it is not."""
+    return settings.jars / "classes.jsa"
+
+
+def configuration(settings: Settings, records: int = 0) -> dict[str, str]:
+    """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing.
+
+    `records` is how many are to be read, where that is known: it decides how the JVM compiles.
+    """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
         raise JarsMissing(f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
@@ -33,11 +43,29 @@ def configuration(settings: Settings) -> dict[str, str]:
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.executor.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{HERE / 'conf' / 'log4j2.properties'}"
-        " -Duser.timezone=UTC -XX:+UseParallelGC -XX:-UsePerfData",
+        "spark.driver.extraJavaOptions": " ".join(_java_options(settings, records)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+
+
+def _java_options(settings: Settings, records: int) -> list[str]:
+    """Ratios are of processor seconds on two cores, measured by bench/; docs/architecture.md has them all."""
+    options = [
+        f"-Dlog4j2.configurationFile=file:{HERE / 'conf' / 'log4j2.properties'}",
+        "-Duser.timezone=UTC",
+        "-XX:+UseParallelGC",
+        "-XX:-UsePerfData",
+        "-Dio.netty.jfr.enabled=false",  # netty starts the JVM's flight recorder otherwise, to log its buffers to nobody
+    ]
+    if records < MANY:
+        # The first compiler only: the second takes 20 processor seconds of a small drain's 57, and 30 of 85 of a million records.
+        options.append("-XX:TieredStopAtLevel=1")
+    if archive(settings).exists():
+        # Spark's and Delta's classes as they lie in memory, instead of 25,000 read from jars: 32 processor seconds instead of 43.
+        # One that does not fit this JVM or these jars is left alone, in silence.
+        options += [f"-XX:SharedArchiveFile={archive(settings)}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return options
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -52,8 +80,8 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def command(settings: Settings, pipeline: str, report: Path, run_id: str) -> list[str]:
+def command(settings: Settings, pipeline: str, report: Path, run_id: str, records: int = 0) -> list[str]:
     """The whole command, for a process of its own."""
-    conf = [word for key, value in configuration(settings).items() for word in ("--conf", f"{key}={value}")]
+    conf = [word for key, value in configuration(settings, records).items() for word in ("--conf", f"{key}={value}")]
     submit = str(Path(sys.executable).parent / "spark-submit")
     return [submit, "--master", settings.master, *conf, application(), *arguments(pipeline, report, run_id)]

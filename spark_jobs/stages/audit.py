@@ -7,6 +7,7 @@ Each batch is written whole and the cursor moves after it, so a crash repeats at
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -37,6 +38,7 @@ class Audit:
         self.cursor: Cursor = read_cursor(run.paths.cursor)
         self.rows_before = self.cursor.state.rows
         self.accounts: dict[int, Account] = {}
+        self.seconds = 0.0
 
     @property
     def total(self) -> Account:
@@ -52,9 +54,11 @@ class Audit:
         ready = waiting if ended else [batch for batch in waiting if batch in progress]
         if not ready:
             return
+        began = time.monotonic()
         written = sink.written(self.run, ready[0])
         for batch_id in ready:
             self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
+        self.seconds += time.monotonic() - began
 
     def _account(self, batch: Batch, progress: Progress | None, written: sink.Written | None) -> None:
         found = self._read_again(batch) if needs_reading(batch, progress) else None

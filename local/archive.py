@@ -1,0 +1,77 @@
+"""`python -m local.archive`: make the JVM's class-data archive, by which each drain starts in two thirds of the time.
+
+The JVM writes it when it exits: all classes that it loaded, as they lay in memory. So one JVM drains every pipeline, from a broker
+of its own, with records of every kind; the classes of Kafka, RocksDB, Delta and the checks are all among them then.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from local import broker
+from local.deliveries import Mess, deliver
+from local.flights import flight_events
+from local.nycflights import FIRST_DAY
+from local.publish import publish
+from spark_jobs import submit
+from spark_jobs.contract.settings import REPO, VARIABLES, Settings
+
+EVENTS = 3_000
+SECONDS = 600.0
+
+
+def make(settings: Settings) -> Path:
+    """Make the archive anew and return its place. Raises subprocess.CalledProcessError with the drains' output."""
+    final = submit.archive(settings)
+    final.unlink(missing_ok=True)
+    unfinished = final.with_suffix(".unfinished")
+    options = submit.configuration(settings)
+    options["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={unfinished} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    conf = [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", settings.master, *conf, __file__]
+    with TemporaryDirectory(prefix="sluice-archive-") as home:
+        try:
+            brokers = broker.start(Path(home) / "kafka", REPO / "jars" / "kafka")
+            ours = settings._replace(root=str(Path(home) / "root"), kafka=brokers)
+            subprocess.run(
+                command, env={**os.environ, **submit.environment(ours)}, cwd=home, check=True, timeout=SECONDS,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        finally:
+            broker.stop(Path(home) / "kafka")
+    return unfinished.replace(final)
+
+
+def drain_everything() -> None:
+    """What the JVM is to load classes by; runs under spark-submit."""
+    from spark_jobs.contract import registry  # noqa: PLC0415 - only here
+    from spark_jobs.drain import drain  # noqa: PLC0415 - needs pyspark
+
+    settings = Settings.from_environment()
+    mess = Mess(late_share=0.01, malformed_share=0.01)
+    records = deliver(islice(flight_events(FIRST_DAY, 1), EVENTS), mess)
+    publish(settings.kafka, "flights", records, 1, Path(settings.root) / "ledger", partitions=4)
+    for name in registry.names():
+        report = drain(registry.load(name), settings, "archive", print)
+        if report.problem and report.problem.code != "CHECK_FAILED":
+            sys.exit(f"{name}: {report.problem}")
+
+
+def main() -> None:
+    """Make it, or say in a line why it could not be made: drains work without it, more slowly."""
+    settings = Settings.from_environment() if os.environ.get("SLUICE_KAFKA") else Settings(
+        root="", kafka="", jars=Path(VARIABLES["SLUICE_JARS"][1] or ""), master="local[2]", driver_memory="2g")
+    try:
+        made = make(settings)
+    except subprocess.SubprocessError as error:
+        output = getattr(error, "output", None) or b""
+        sys.exit(f"no class-data archive: {error}; drains will start more slowly.\n{output.decode(errors='replace')[-2000:]}")
+    sys.stdout.write(f"{made}: {made.stat().st_size // 2**20} MB\n")
+
+
+if __name__ == "__main__":
+    drain_everything() if "PYSPARK_GATEWAY_PORT" in os.environ else main()
