@@ -99,7 +99,8 @@ def _measure(home: Path, brokers: str, parts: list[Sequence[Delivered]], idle: i
 
 def _against(work: str, pairs: Sequence[tuple[Drained, Drained]], seconds: Callable[[Drained], float], target: float) -> Line:
     ours, theirs = [seconds(a) for a, _ in pairs], [seconds(b) for _, b in pairs]
-    return Line(work, _seconds(ours), _seconds(theirs), [b / a for a, b in zip(ours, theirs, strict=True)], target, at_least=True)
+    ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
+    return Line(work, _seconds(ours), _seconds(theirs), ratios, target, at_least=True)
 
 
 def _seconds(values: Sequence[float]) -> str:

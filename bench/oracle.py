@@ -16,7 +16,8 @@ EXPECTED = """
         select distinct on (event_id) * from sent where kind in ('good', 'duplicate') and event_type = 'departure'
     ), windows as (
         select time_bucket(interval 1 hour, event_time) as window_start,
-            time_bucket(interval 1 hour, event_time) + interval 1 hour as window_end, carrier, origin, count(*) as flights, avg(delay_minutes) as mean_delay_minutes,
+            time_bucket(interval 1 hour, event_time) + interval 1 hour as window_end, carrier, origin,
+            count(*) as flights, avg(delay_minutes) as mean_delay_minutes,
             max(delay_minutes) as max_delay_minutes, count(*) filter (cancelled) as cancellations
         from departures group by all
     )

@@ -1,7 +1,7 @@
 """`python -m local.archive`: make the JVM's class-data archive, by which each drain starts in two thirds of the time.
 
-The JVM writes it when it exits: all classes that it loaded, as they lay in memory. So one JVM drains every pipeline, from a broker
-of its own, with records of every kind; the classes of Kafka, RocksDB, Delta and the checks are all among them then.
+The JVM writes it when it exits: all classes that it loaded, as they lay in memory. So one JVM drains every pipeline, from a
+broker of its own, with records of every kind; the classes of Kafka, RocksDB, Delta and the checks are all among them then.
 """
 
 from __future__ import annotations

@@ -59,10 +59,10 @@ def _java_options(settings: Settings, records: int) -> list[str]:
         "-Dio.netty.jfr.enabled=false",  # netty starts the JVM's flight recorder otherwise, to log its buffers to nobody
     ]
     if records < MANY:
-        # The first compiler only: the second takes 20 processor seconds of a small drain's 57, and 30 of 85 of a million records.
+        # The first compiler only: the second takes 20 processor seconds of a small drain's 57, and 30 of a million records' 85.
         options.append("-XX:TieredStopAtLevel=1")
     if archive(settings).exists():
-        # Spark's and Delta's classes as they lie in memory, instead of 25,000 read from jars: 32 processor seconds instead of 43.
+        # Spark's and Delta's classes as they lie in memory, not 25,000 read from jars: 32 processor seconds instead of 43.
         # One that does not fit this JVM or these jars is left alone, in silence.
         options += [f"-XX:SharedArchiveFile={archive(settings)}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return options
