@@ -68,7 +68,8 @@ def drain(
         run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
         path = report or Path(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
-        submitted = subprocess.Popen(command(settings, pipeline, path, run_id), env={**os.environ, **environment(settings)})
+        words = command(settings, pipeline, path, run_id, planned.new_offsets)
+        submitted = subprocess.Popen(words, env={**os.environ, **environment(settings)})
         with _passing_on_interrupts():
             submitted.wait()
         _summarise(read_report(path), path)

@@ -70,6 +70,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         if recovered:
             say(f"{spec.name}: completed the account of batches {list(recovered)}, which an earlier run had left")
         clock.lap("recover")
+        say(f"{spec.name}: Spark is up; reading topic {spec.topic.name} to its end, batch by batch")
         stopped = _consume(run, audit, topic.latest, say)
         clock.lap("query")
         warming.join()

@@ -51,7 +51,9 @@ def judge_state(run: Run, metrics: dict[str, float | None]) -> list[CheckResult]
 
     budget = run.spec.state.budget_rows
     bounded = (within("state_rows", budget, severity="critical", about="the spec's state.budget_rows"),) if budget else ()
-    return _judge("state", (*ALWAYS, *bounded, *run.spec.state_checks), pd.DataFrame([metrics]))
+    results = _judge("state", (*ALWAYS, *bounded, *run.spec.state_checks), pd.DataFrame([metrics]))
+    # Of one row, the value itself is what a person wants to see.
+    return [r if r.outcome == "broken" else r.model_copy(update={"observed": _json(metrics.get(r.column or ""))}) for r in results]
 
 
 def state_metrics(account: Account, state: StateUse, lag_seconds: float | None) -> dict[str, float | None]:
