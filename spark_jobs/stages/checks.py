@@ -53,7 +53,8 @@ def judge_state(run: Run, metrics: dict[str, float | None]) -> list[CheckResult]
     bounded = (within("state_rows", budget, severity="critical", about="the spec's state.budget_rows"),) if budget else ()
     results = _judge("state", (*ALWAYS, *bounded, *run.spec.state_checks), pd.DataFrame([metrics]))
     # Of one row, the value itself is what a person wants to see.
-    return [r if r.outcome == "broken" else r.model_copy(update={"observed": _json(metrics.get(r.column or ""))}) for r in results]
+    shown = [{} if r.outcome == "broken" else {"observed": _json(metrics.get(r.column or ""))} for r in results]
+    return [result.model_copy(update=update) for result, update in zip(results, shown, strict=True)]
 
 
 def state_metrics(account: Account, state: StateUse, lag_seconds: float | None) -> dict[str, float | None]:
