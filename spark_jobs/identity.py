@@ -75,10 +75,11 @@ def _anew(spec: Pipeline, paths: Paths) -> str:
 
 
 def _refuse_missing(paths: Paths, known: Identity) -> None:
-    audited, committed = read_cursor(paths.cursor).audited, Checkpoint(paths.checkpoint).committed()
-    if audited > max(committed, default=-1):
+    # Planned, not committed: a batch whose commit is missing is run again, and its rows are known by their transaction.
+    audited, newest = read_cursor(paths.cursor).audited, max(Checkpoint(paths.checkpoint).planned(), default=-1)
+    if audited > newest:
         raise CheckpointForeign(
-            f"{paths.checkpoint} ends at batch {max(committed, default=-1)}, but batch {audited} of generation "
+            f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
             f"{known.generation} is in the table: the checkpoint was deleted or is not whole.",
             f"Put the checkpoint back; a run without it would write those rows again into {paths.table}.",
         )

@@ -18,6 +18,13 @@ from spark_jobs.submit import configuration, environment
 from tests.scene import Scene
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Great Expectations, pandas and py4j warn while they load and when they close; their warnings are shown, not errors."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("default"))
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real broker."""

@@ -117,6 +117,8 @@ def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths:
     Cursor(audited=1).write(paths.cursor)
     assert settle(SPEC, paths, broker())
     (paths.checkpoint / "commits" / "1").unlink()
+    assert settle(SPEC, paths, broker()), "a batch without its commit is run again"
+    (paths.checkpoint / "offsets" / "1").unlink()
     with pytest.raises(CheckpointForeign, match=r"ends at batch 0, but batch 1 of generation"):
         settle(SPEC, paths, broker())
 

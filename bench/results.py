@@ -1,0 +1,102 @@
+"""Measurements, the table that a person reads, and the JSON that later runs are compared with."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from typing import Literal, NamedTuple, Self
+
+from rich.table import Table
+
+WHOLE = 100
+"""From here on, decimals are noise."""
+Kind = Literal["at least", "at most"]
+
+
+class Measure(NamedTuple):
+    """One row: both arms' values, and ratios pair by pair, since the two of a pair ran one after the other."""
+
+    work: str
+    sluice: list[float]
+    baseline: list[float]
+    ratios: list[float]
+    kind: Kind
+    target: float | None
+    unit: Literal["x", "%", "GB"] = "x"
+
+    @classmethod
+    def faster(cls, work: str, target: float | None, sluice: list[float], baseline: list[float]) -> Self:
+        """Rates: Sluice's over the baseline's."""
+        return cls(work, sluice, baseline, [s / b for s, b in zip(sluice, baseline, strict=True)], "at least", target)
+
+    @classmethod
+    def less(cls, work: str, target: float | None, sluice: list[float], baseline: list[float]) -> Self:
+        """Costs: the baseline's over Sluice's, so that more is better."""
+        return cls(work, sluice, baseline, [b / s for s, b in zip(sluice, baseline, strict=True)], "at least", target)
+
+    @classmethod
+    def fraction(cls, work: str, target: float, sluice: list[float], baseline: list[float]) -> Self:
+        """Costs: Sluice's over the baseline's, so that less is better."""
+        return cls(work, sluice, baseline, [s / b for s, b in zip(sluice, baseline, strict=True)], "at most", target)
+
+    @classmethod
+    def share(cls, work: str, target: float, shares: list[float]) -> Self:
+        """A share of Sluice's own time."""
+        return cls(work, shares, [], [100 * share for share in shares], "at most", 100 * target, "%")
+
+    @classmethod
+    def memory(cls, work: str, target: float, sluice: list[float], baseline: list[float]) -> Self:
+        """A limit, whatever the baseline takes; the largest counts."""
+        return cls(work, sluice, baseline, sluice, "at most", target, "GB")
+
+    @property
+    def value(self) -> float:
+        """What is held against the target: the median of the ratios; of memory the largest."""
+        return max(self.ratios) if self.unit == "GB" else median(self.ratios)
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the target is reached; None where there is none."""
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.kind == "at least" else self.value <= self.target
+
+
+def table(measures: list[Measure]) -> Table:
+    """For the terminal."""
+    shown = Table(title="Sluice against the frozen baseline: medians; the ratio's smallest and largest in brackets")
+    for name in ("work", "Sluice", "baseline", "ratio", "target", ""):
+        shown.add_column(name, justify="left" if name in {"work", ""} else "right")
+    for measure in measures:
+        unit = "" if measure.unit == "x" else f" {measure.unit}"
+        low, high = min(measure.ratios), max(measure.ratios)
+        target = f"{measure.kind} {measure.target:g}{unit}" if measure.target is not None else ""
+        verdict = {True: "[green]reached[/]", False: "[red]not reached[/]", None: ""}[measure.reached]
+        shown.add_row(
+            measure.work, _number(measure.sluice) if measure.unit == "x" else "", _number(measure.baseline),
+            f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})", target, verdict,
+        )
+    return shown
+
+
+def write(measures: list[Measure], folder: Path, parameters: dict[str, int]) -> Path:
+    """The whole of it, each value kept, as <folder>/<date>.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    now = datetime.now().astimezone()
+    path = folder / f"{now:%Y-%m-%dT%H%M%S}.json"
+    machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
+    rows = [measure._asdict() | {"value": measure.value, "reached": measure.reached} for measure in measures]
+    everything = {"at": now.isoformat(), "parameters": parameters, "machine": machine, "measures": rows}
+    path.write_text(json.dumps(everything, indent=2))
+    return path
+
+
+def _number(values: list[float]) -> str:
+    if not values:
+        return ""
+    middle = median(values)
+    return f"{middle:.2f}" if middle < WHOLE else f"{middle:,.0f}"

@@ -1,0 +1,41 @@
+"""The topic that both arms read: deliveries made beforehand, published one at a time to a broker of the benchmark's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.arms import TOPIC
+from local import broker
+from local.deliveries import Delivered
+from local.publish import publish
+from spark_jobs.contract.settings import REPO
+
+PARTITIONS = 4
+
+
+class Topic:
+    """A broker that runs, and the deliveries that it is still to get."""
+
+    def __init__(self, brokers: str, ledger: Path, waiting: list[Sequence[Delivered]]) -> None:
+        self.brokers = brokers
+        self.ledger = ledger
+        self._waiting = waiting
+        self._sent = 0
+
+    def publish_next(self) -> int:
+        """Publish the next delivery and return how many records it has."""
+        records = self._waiting.pop(0)
+        self._sent += 1
+        publish(self.brokers, TOPIC, records, self._sent, self.ledger, PARTITIONS)
+        return len(records)
+
+
+@contextmanager
+def running(home: Path, waiting: list[Sequence[Delivered]]) -> Iterator[Topic]:
+    """The topic within the block; its broker is stopped after it, whatever happens."""
+    try:
+        yield Topic(broker.start(home / "kafka", REPO / "jars" / "kafka"), home / "ledger", waiting)
+    finally:
+        broker.stop(home / "kafka")
