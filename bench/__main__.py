@@ -22,7 +22,7 @@ from bench.topic import running
 from spark_jobs import submit
 from spark_jobs.contract.settings import REPO
 
-console = Console(soft_wrap=True, highlight=False)
+console = Console(width=150, highlight=False)
 
 
 def main(

@@ -32,11 +32,11 @@ class Bench:
             self._baseline = Baseline(self._home / f"baseline-{number}", self._topic.brokers, self._settings)
             pairs.append(self._both(f"load-{number}", records, first_is_sluice=number % 2 == 1))
         return [
-            Measure.faster(f"{records:,} records, records/s of the query", 4,
+            Measure.faster(f"{records:,} records, records/s, query", 4,
                            [records / s.query_seconds for s, _ in pairs], [records / b.query_seconds for _, b in pairs]),
-            Measure.faster(f"{records:,} records, records/s of the whole process", None,
+            Measure.faster(f"{records:,} records, records/s, process", None,
                            [records / s.process.seconds for s, _ in pairs], [records / b.process.seconds for _, b in pairs]),
-            Measure.less(f"{records:,} records, processor seconds of the whole process", None,
+            Measure.less(f"{records:,} records, processor seconds", None,
                             [s.process.cpu_seconds for s, _ in pairs], [b.process.cpu_seconds for _, b in pairs]),
             Measure.share("audit and checks of the whole run", 0.15, [_overhead(s) for s, _ in pairs]),
             Measure.memory("driver and its workers, GB at most", 4, [_gigabytes(s) for s, _ in pairs],
@@ -51,8 +51,8 @@ class Bench:
             pairs.append(self._both(f"delivery-{number}", records, first_is_sluice=number % 2 == 1))
         what = f"{count} deliveries of {records:,} records"
         return [
-            Measure.less(f"{what}, seconds of the query", 8, *_seconds(pairs, lambda drained: drained.query_seconds)),
-            Measure.less(f"{what}, seconds of the process", 2.5, *_seconds(pairs, lambda drained: drained.process.seconds)),
+            Measure.less(f"{what}, seconds, query", 8, *_seconds(pairs, lambda drained: drained.query_seconds)),
+            Measure.less(f"{what}, seconds, process", 2.5, *_seconds(pairs, lambda drained: drained.process.seconds)),
             Measure.less(f"{what}, processor seconds", None, *_seconds(pairs, lambda drained: drained.process.cpu_seconds)),
         ]
 

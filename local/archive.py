@@ -1,4 +1,4 @@
-"""`python -m local.archive`: make the JVM's class-data archive, by which each drain starts in two thirds of the time.
+"""`python -m local.archive`: make the JVM's class-data archive, which takes a quarter off a small drain's work.
 
 The JVM writes it when it exits: all classes that it loaded, as they lay in memory. So one JVM drains every pipeline, from a
 broker of its own, with records of every kind; the classes of Kafka, RocksDB, Delta and the checks are all among them then.
@@ -67,7 +67,7 @@ def main() -> None:
         root="", kafka="", jars=Path(VARIABLES["SLUICE_JARS"][1] or ""), master="local[2]", driver_memory="2g")
     try:
         made = make(settings)
-    except subprocess.SubprocessError as error:
+    except (subprocess.SubprocessError, OSError) as error:
         output = getattr(error, "output", None) or b""
         sys.exit(f"no class-data archive: {error}; drains will start more slowly.\n{output.decode(errors='replace')[-2000:]}")
     sys.stdout.write(f"{made}: {made.stat().st_size // 2**20} MB\n")
