@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -46,6 +47,8 @@ def spark(kafka: str) -> Iterator[Any]:
     for key, value in {**configuration(settings), **STATIC}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    # It says at exit that it closes its connections, when pytest has already closed the log.
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     yield session
     session.stop()
 
