@@ -11,6 +11,7 @@ from local import broker as kafka, ledger
 from local.deliveries import deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY, FlightDataError
+from local.ports import NoFreePort
 from local.publish import PublishError, publish
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,7 +86,7 @@ def main() -> None:
     """Run the command line; a foreseen error is one line and exit status 2."""
     try:
         app(prog_name="python -m local")
-    except (kafka.BrokerError, PublishError, ledger.LedgerError, FlightDataError) as error:
+    except (kafka.BrokerError, NoFreePort, PublishError, ledger.LedgerError, FlightDataError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
 

@@ -10,7 +10,6 @@ is ready by the clock.
 import json
 import secrets
 import shlex
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ import httpx
 import psutil  # type: ignore[import-untyped, unused-ignore]
 
 from local.airflow_settings import BIN, MARK, USER, environment
+from local.ports import free_port
 
 COMPONENTS = {
     "api-server": "api-server",
@@ -71,7 +71,7 @@ def start(home: Path, variables: Mapping[str, str], *, schedule: bool) -> Airflo
     if running(home) is None:
         stop(home)
         prepare(home)
-        port = _free_port(_port(home))
+        port = free_port(_port(home))
         _launch(home, port, environment(home, port, schedule=schedule) | dict(variables))
     try:
         _wait(home)
@@ -180,20 +180,6 @@ def _port(home: Path) -> int:
     """The port of this Airflow, now or the last time; 0 when it never ran."""
     path = home / "port"
     return int(path.read_text()) if path.exists() else 0
-
-
-def _free_port(wanted: int) -> int:
-    """`wanted` if nothing listens there, else any free port."""
-    for port in (wanted, 0):
-        with socket.socket() as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(listener.getsockname()[1])
-    message = "no free port on 127.0.0.1; close some programs and start again"
-    raise AirflowError(message)
 
 
 def _last_lines(text: str) -> str:

@@ -6,7 +6,6 @@ A home folder holds all there is of it: `broker.json` (pid, port, started), `ser
 
 import base64
 import fcntl
-import socket
 import subprocess
 import time
 import uuid
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from local import jvm
+from local.ports import free_port
 from local.properties import LOG4J, server_properties
 
 START_SECONDS = 60.0
@@ -100,8 +100,8 @@ def _launch(home: Path, jars: Path) -> None:
     if not any(jars.glob("kafka_*.jar")):
         message = f"no Kafka in {jars}; fetch its jars with `make setup`"
         raise BrokerError(message)
-    port = _free_port(jvm.port(home))
-    (home / "server.properties").write_text(server_properties(port, controller_port=_free_port(0)))
+    port = free_port(jvm.port(home))
+    (home / "server.properties").write_text(server_properties(port, controller_port=free_port(0)))
     (home / "log4j2.properties").write_text(LOG4J)
     command = jvm.command(home, jars, java)
     if not (home / "data" / "meta.properties").exists():
@@ -139,21 +139,6 @@ def _wait(home: Path) -> None:
 
 def _bootstrap(home: Path) -> str:
     return f"127.0.0.1:{jvm.port(home)}"
-
-
-def _free_port(wanted: int) -> int:
-    """`wanted` if nothing listens there, else any free port; 0 wants none in particular."""
-    for port in (wanted, 0):
-        with socket.socket() as listener:
-            # As the JVM does: connections of the last broker that are still closing do not keep its port.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(listener.getsockname()[1])
-    message = "no free port on 127.0.0.1; close some programs and start again"
-    raise BrokerError(message)
 
 
 def _admin(bootstrap: str) -> AdminClient:

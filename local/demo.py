@@ -18,6 +18,7 @@ from local.airflow_api import Api
 from local.deliveries import Delivered, deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY, FlightDataError
+from local.ports import NoFreePort
 from local.publish import PublishError, publish
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
@@ -162,7 +163,9 @@ def main() -> None:
     app.command()(demo)
     try:
         app(prog_name="python -m local.demo")
-    except (airflow.AirflowError, broker.BrokerError, PublishError, ledger.LedgerError, FlightDataError, SluiceError) as error:
+    except (
+        airflow.AirflowError, broker.BrokerError, NoFreePort, PublishError, ledger.LedgerError, FlightDataError, SluiceError,
+    ) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
 

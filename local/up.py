@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from local import airflow, broker
+from local.ports import NoFreePort
 from spark_jobs.contract import registry
 
 REPO = Path(__file__).resolve().parents[1]
@@ -67,7 +68,7 @@ def main() -> None:
     """Run the command line; a foreseen error is one line and exit status 2."""
     try:
         app(prog_name="python -m local.up")
-    except (airflow.AirflowError, broker.BrokerError) as error:
+    except (airflow.AirflowError, broker.BrokerError, NoFreePort) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
 
