@@ -26,6 +26,7 @@ from spark_jobs.session import session
 from spark_jobs.stages import checks, fate, sink, source
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.progress import Follower
+from spark_jobs.stages.suspects import Suspects
 from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.watch import Watch
 
@@ -84,7 +85,9 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
 def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str], None]) -> bool:
     """Run the query to its end, auditing as it goes; True if it was stopped from outside."""
     judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec)
-    entered = judged.observe("fate", *fate.counts(run.spec)).where(F.col("fate") == "entered")
+    audit.suspects = _suspects(run, target)
+    counted = judged.observe("fate", *fate.counts(run.spec), audit.suspects.bitmap(run.spec))
+    entered = counted.where(F.col("fate") == "entered")
     rows = from_state_on(entered.select(*run.spec.topic.columns), run.spec)
     version = sink.ensure_table(run.paths.table, rows, run.spec, run.identity.generation)
     if audit.cursor.judged_table_version is None:
@@ -99,6 +102,14 @@ def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str]
         query.stop()
         _keep_up(follower, audit, watch, ended=True)
         return bool(asked)
+
+
+def _suspects(run: Run, target: dict[int, int]) -> Suspects:
+    committed = run.checkpoint.committed()
+    if not committed:
+        return Suspects.among(target, 0)
+    last = run.checkpoint.batch(committed[-1])
+    return Suspects.among({p: end - last.end.get(p, 0) for p, end in target.items()}, last.watermark_ms)
 
 
 def _keep_up(follower: Follower, audit: Audit, watch: Watch, *, ended: bool) -> None:

@@ -6,6 +6,7 @@ Ends with 0 when the drain succeeded, otherwise with the exit status of the erro
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -22,6 +23,7 @@ from spark_jobs.drain import drain
 def main(words: list[str]) -> int:
     """Run one command and leave a report, whatever happens short of a kill."""
     wanted = _parse(words)
+    gc.set_threshold(100_000)  # importing Great Expectations alone would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
     started = datetime.now(UTC)

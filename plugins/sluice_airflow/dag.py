@@ -6,7 +6,7 @@ from airflow.sdk import DAG, CronDataIntervalTimetable
 
 from sluice_airflow import words
 from sluice_airflow.checks import CheckOperator
-from sluice_airflow.handover import DRAIN
+from sluice_airflow.handover import DRAIN, PLAN
 from sluice_airflow.operators import DrainOperator, PlanOperator
 from sluice_airflow.publish import PublishOperator
 from sluice_airflow.retries import ARGUMENTS
@@ -31,7 +31,7 @@ def build(spec: Pipeline) -> DAG:
         # Found as a name in dags/sluice.py: one that fails to validate below must not be found at all.
         auto_register=False,
     ) as dag:
-        plan = PlanOperator(task_id="plan", pipeline=spec.name)
+        plan = PlanOperator(task_id=PLAN, pipeline=spec.name)
         drain = DrainOperator(task_id=DRAIN, pipeline=spec.name)
         output = CheckOperator(task_id="check_output", suite="output")
         state = CheckOperator(task_id="check_state", suite="state")

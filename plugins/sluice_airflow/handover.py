@@ -1,4 +1,4 @@
-"""What drain hands to the tasks after it: its whole report, by XCom, so that they can run on any worker."""
+"""What tasks hand on by XCom, so that they can run on any worker: plan its plan, drain its whole report."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from airflow.sdk import Context
 from spark_jobs.contract.errors import ReportMissing
 from spark_jobs.contract.report import Report
 
-DRAIN = "drain"
-"""The id of the task that hands over."""
+PLAN, DRAIN = "plan", "drain"
+"""The ids of the tasks that hand over."""
+
+
+def planned_records(context: Context) -> int:
+    """How many offsets this DAG run's plan found to read; 0 where that is not known."""
+    planned = context["ti"].xcom_pull(task_ids=PLAN) or {}
+    return int(planned.get("new_offsets", 0))
 
 
 def hand_over(report: Report) -> dict[str, Any]:

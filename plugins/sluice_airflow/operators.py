@@ -14,7 +14,7 @@ from airflow.sdk import BaseHook, BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluice_airflow import words
-from sluice_airflow.handover import hand_over
+from sluice_airflow.handover import hand_over, planned_records
 from sluice_airflow.processes import end_tree
 from sluice_airflow.retries import told_in_one_line
 from spark_jobs import submit
@@ -37,7 +37,7 @@ class PlanOperator(BaseOperator, SkipMixin):
         super().__init__(**kwargs)
         self.pipeline = pipeline
 
-    def execute(self, context: Context) -> list[str]:
+    def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG need not
 
         with told_in_one_line(self.log):
@@ -46,7 +46,7 @@ class PlanOperator(BaseOperator, SkipMixin):
             self.log.info("%s", line)
         if planned.idle:
             self.skip(context["ti"], context["task"].get_flat_relatives(upstream=False))
-        return list(planned.reasons)
+        return planned.model_dump(mode="json")
 
 
 class DrainOperator(SparkSubmitOperator):
@@ -64,7 +64,7 @@ class DrainOperator(SparkSubmitOperator):
             attempt = f"{context['run_id']}-try{context['ti'].try_number}"
             path = report_path(settings.root, self.pipeline, attempt)
             path.unlink(missing_ok=True)
-            self._say_what_to_submit(settings, path, attempt)
+            self._say_what_to_submit(settings, path, attempt, planned_records(context))
             self._submit(context)
             report = read_report(path)
             return hand_over(self._believe(report))
@@ -75,11 +75,11 @@ class DrainOperator(SparkSubmitOperator):
         if submitted is not None:
             end_tree(submitted.pid)
 
-    def _say_what_to_submit(self, settings: Settings, report: Path, attempt: str) -> None:
+    def _say_what_to_submit(self, settings: Settings, report: Path, attempt: str, records: int) -> None:
         # Now and not at parse: these are the facts of the machine that runs the task.
         self.application = submit.application()
         self.application_args = submit.arguments(self.pipeline, report, attempt)
-        self.conf = submit.configuration(settings)
+        self.conf = submit.configuration(settings, records)
         # The provider takes spark-submit by its name only; the one of this interpreter comes first.
         search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         self.env_vars = {**submit.environment(settings), "PATH": search}

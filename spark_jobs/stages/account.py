@@ -17,7 +17,7 @@ from spark_jobs.stages.progress import Progress
 
 
 class Found(NamedTuple):
-    """What reading a batch again gave: counts by fate, of all its records."""
+    """What reading a batch again gave: all records it read, and counts by fate: of `whole` batches, else of the suspects."""
 
     read: int
     malformed: int
@@ -27,6 +27,7 @@ class Found(NamedTuple):
     entered: int
     first_event_us: int | None
     last_event_us: int | None
+    whole: bool = True
 
 
 def needs_reading(batch: Batch, progress: Progress | None) -> bool:
@@ -52,7 +53,8 @@ def balance(spec: Pipeline, batch: Batch, progress: Progress | None, found: Foun
     duplicates = 0
     if progress:
         if found:
-            differences += [fates[fate] - getattr(found, fate) for fate in ("malformed", "premature", "filtered")]
+            counted = ("malformed", "premature", "filtered") if found.whole else ("malformed", "premature")
+            differences += [fates[fate] - getattr(found, fate) for fate in counted]
         differences.append(_late_by_spark(spec, progress, late) - late)
         duplicates, unexplained = _duplicates(spec, progress, entered - late)
         differences.append(unexplained)

@@ -24,6 +24,7 @@ from spark_jobs.run import Run
 from spark_jobs.stages import fate, sink, source
 from spark_jobs.stages.account import Found, balance, needs_reading
 from spark_jobs.stages.progress import Progress
+from spark_jobs.stages.suspects import Bitmap, Suspects
 from spark_jobs.stateful.chain import is_late
 
 SLICE = 500_000
@@ -38,6 +39,8 @@ class Audit:
         self.cursor: Cursor = read_cursor(run.paths.cursor)
         self.rows_before = self.cursor.state.rows
         self.accounts: dict[int, Account] = {}
+        self.suspects: Suspects | None = None
+        """What the query that is running marks; None where none is."""
         self.seconds = 0.0
 
     @property
@@ -61,7 +64,7 @@ class Audit:
         self.seconds += time.monotonic() - began
 
     def _account(self, batch: Batch, progress: Progress | None, written: sink.Written | None) -> None:
-        found = self._read_again(batch) if needs_reading(batch, progress) else None
+        found = self._read_again(batch, self._marks(batch, progress)) if needs_reading(batch, progress) else None
         account = balance(self.run.spec, batch, progress, found, written.rows if written else 0)
         state = (progress.state if progress else None) or self.cursor.state
         first_us, last_us = _span(progress, found)
@@ -81,27 +84,37 @@ class Audit:
         self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, "last_event_time": newest})
         self.cursor.write(self.run.paths.cursor)
 
-    def _read_again(self, batch: Batch) -> Found:
-        """Read the batch's exact offsets, keep what was not accepted, and count everything."""
-        total, bad = Found(0, 0, 0, 0, 0, 0, None, None), []
-        for part in slices(batch):
-            found, rows = self._read_part(part)
+    def _marks(self, batch: Batch, progress: Progress | None) -> Bitmap | None:
+        """Where all records lie that are to be kept; None where that is not known, and where gaps are to be confirmed."""
+        observed = progress.observed.get("fate", {}).get("suspects") if progress else None
+        if progress is None or observed is None or self.suspects is None or batch.covered != progress.read:
+            return None
+        return Bitmap.of(observed) if batch.late_before_ms <= self.suspects.late_before_ms else None
+
+    def _read_again(self, batch: Batch, marks: Bitmap | None) -> Found:
+        """Read the batch's exact offsets, keep what was not accepted, and count."""
+        total, bad = Found(0, 0, 0, 0, 0, 0, None, None, whole=marks is None), []
+        most = SLICE if marks is None else int(SLICE / max(marks.share, 0.01))
+        for part in slices(batch, most):
+            found, rows = self._read_part(part, marks)
             total = _sum(total, found)
             bad.append(rows)
         self._keep(batch, pa.concat_tables(bad) if bad else None)
         return total
 
-    def _read_part(self, part: Batch) -> tuple[Found, pa.Table]:
+    def _read_part(self, part: Batch, marks: Bitmap | None) -> tuple[Found, pa.Table]:
         spec = self.run.spec
+        all_of_it, decoded = Observation(), Observation()
         records = source.exactly(self.run.spark, spec, self.run.settings.kafka, part)
-        judged = fate.judged(records, spec, is_late(spec, part.late_before_ms))
-        seen = Observation()
-        bad = judged.observe(seen, *fate.counts(spec)).where(F.col("fate").isin("malformed", "premature", "late"))
-        rows = bad.select(
+        records = records.observe(all_of_it, F.count(F.lit(1)).alias("read"))
+        if marks and self.suspects:
+            records = records.where(self.suspects.marked(marks))
+        judged = fate.judged(records, spec, is_late(spec, part.late_before_ms)).observe(decoded, *fate.counts(spec))
+        rows = judged.where(F.col("fate").isin(*fate.KEPT)).select(
             "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
             F.col(spec.topic.event_time).alias("event_time"), "kafka.key", "kafka.value", "fate", "malformed",
         ).toArrow()
-        return Found(**seen.get), rows
+        return Found(**decoded.get | all_of_it.get, whole=marks is None), rows
 
     def _keep(self, batch: Batch, bad: pa.Table | None) -> None:
         quarantined, late = [], []
@@ -141,7 +154,7 @@ def _sum(a: Found, b: Found) -> Found:
     first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
     last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
     counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *fate.FATES)}
-    return Found(**counts, first_event_us=first, last_event_us=last)
+    return Found(**counts, whole=a.whole, first_event_us=first, last_event_us=last)
 
 
 def _span(progress: Progress | None, found: Found | None) -> tuple[int | None, int | None]:

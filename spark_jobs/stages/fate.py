@@ -10,6 +10,8 @@ from spark_jobs.stages.guard import is_premature
 from spark_jobs.stateful.chain import reaches_state
 
 FATES = ("malformed", "premature", "filtered", "late", "entered")
+KEPT = ("malformed", "premature", "late")
+"""The fates whose records are kept in ops tables."""
 
 
 def judged(records: DataFrame, spec: Pipeline, late: Column | None = None) -> DataFrame:

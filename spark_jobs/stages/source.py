@@ -22,6 +22,8 @@ def _options(brokers: str) -> dict[str, str]:
         # Records of aborted transactions are not records; the markers stay behind as gaps in the account.
         "kafka.isolation.level": "read_committed",
         "failOnDataLoss": "true",
+        # Spark asks the broker for a partition's bounds after each poll, and a poll gives 500 records by default.
+        "kafka.max.poll.records": "5000",
     }
 
 

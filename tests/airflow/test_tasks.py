@@ -109,7 +109,7 @@ class TestPlan:
         work = Plan(pipeline=NAME, new_offsets=5, reasons=("5 new offsets to read",), lines=())
         monkeypatch.setattr(planning, "plan", lambda *_: work)
 
-        assert installation.run("plan") == ["5 new offsets to read"]
+        assert installation.run("plan")["new_offsets"] == 5
 
     def test_fails_with_sluices_own_error_when_no_broker_answers(self, installation: Installation) -> None:
         with pytest.raises(KafkaUnreachable):
