@@ -85,8 +85,9 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
 def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str], None]) -> bool:
     """Run the query to its end, auditing as it goes; True if it was stopped from outside."""
     judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec)
-    audit.suspects = _suspects(run, target)
-    counted = judged.observe("fate", *fate.counts(run.spec), audit.suspects.bitmap(run.spec))
+    audit.suspects = suspects = _suspects(run, target)
+    judged = judged.withColumn("bit", suspects.bit(run.spec))
+    counted = judged.observe("fate", *fate.counts(run.spec), suspects.bitmap(F.col("bit")))
     entered = counted.where(F.col("fate") == "entered")
     rows = from_state_on(entered.select(*run.spec.topic.columns), run.spec)
     version = sink.ensure_table(run.paths.table, rows, run.spec, run.identity.generation)

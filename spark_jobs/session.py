@@ -47,9 +47,3 @@ def session(name: str, state: State) -> SparkSession:
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
-
-
-def tune(spark: SparkSession, state: State) -> None:
-    """Set a session that is shared by several pipelines, as in tests, for one of them."""
-    for key, value in dynamic(state).items():
-        spark.conf.set(key, value)

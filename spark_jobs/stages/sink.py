@@ -13,11 +13,14 @@ from pyspark.sql.streaming import StreamingQuery
 from spark_jobs.contract.errors import CheckpointForeign
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.run import Run
+from spark_jobs.stages import commit
 
 if TYPE_CHECKING:
     from upath import UPath
 
 GENERATION = "sluice.generation"
+CHECKPOINT_INTERVAL = "100"
+"""Commits between two checkpoints of the table's log. One takes seconds; to read a hundred small commits takes less."""
 
 
 class Written(NamedTuple):
@@ -37,7 +40,10 @@ def ensure_table(path: UPath, rows: DataFrame, spec: Pipeline, generation: str) 
         # The change feed tells which rows a run wrote, from the log alone as long as rows are only appended.
         deltalake.DeltaTable.create(
             str(path), schema, name=spec.name, description=spec.about,
-            configuration={"delta.enableChangeDataFeed": "true", GENERATION: generation}, raise_if_key_not_exists=False,
+            configuration={
+                "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": CHECKPOINT_INTERVAL, GENERATION: generation,
+            },
+            raise_if_key_not_exists=False,
         )
         return 0
     table = deltalake.DeltaTable(str(path))
@@ -70,8 +76,7 @@ def _writer(run: Run) -> Callable[[DataFrame, int], None]:
         if done is not None and done >= batch_id:
             batch.write.format("noop").mode("append").save()
             return
-        commit = batch.write.format("delta").mode("append").option("txnAppId", owner).option("txnVersion", batch_id)
-        commit.option("userMetadata", json.dumps({"sluice": owner, "batch": batch_id, "run": run.run_id})).save(path)
+        commit.append(batch, path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id})
 
     return write
 
@@ -84,18 +89,18 @@ def transaction_owner(run: Run) -> str:
 def written(run: Run, since_batch: int) -> dict[int, Written]:
     """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on; from the table's own history."""
     found: dict[int, Written] = {}
-    for batch_id, commit in _commits(run):
+    for batch_id, entry in _commits(run):
         if batch_id < since_batch:
             break
-        found[batch_id] = Written(int(commit["operationMetrics"].get("numOutputRows", 0)), int(commit["version"]))
+        found[batch_id] = Written(int(entry["operationMetrics"].get("numOutputRows", 0)), int(entry["version"]))
     return found
 
 
 def _commits(run: Run) -> Iterator[tuple[int, dict[str, Any]]]:
-    for commit in deltalake.DeltaTable(str(run.paths.table)).history():
-        note = json.loads(commit.get("userMetadata") or "{}")
+    for entry in deltalake.DeltaTable(str(run.paths.table)).history():
+        note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == transaction_owner(run):
-            yield note["batch"], commit
+            yield note["batch"], entry
 
 
 def version(path: UPath) -> int:

@@ -24,6 +24,9 @@ def _options(brokers: str) -> dict[str, str]:
         "failOnDataLoss": "true",
         # Spark asks the broker for a partition's bounds after each poll, and a poll gives 500 records by default.
         "kafka.max.poll.records": "5000",
+        # What a batch reads is there already. A fetch that waits for more, 500 ms by default, holds up the next question on its
+        # connection, and with it the end of every partition.
+        "kafka.fetch.max.wait.ms": "10",
     }
 
 

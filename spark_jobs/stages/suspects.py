@@ -32,10 +32,18 @@ class Suspects(NamedTuple):
         """For a query that will read so many records of each partition."""
         return cls(max(1, -(-max(new.values(), default=0) // BITS)), late_before_ms)
 
-    def bitmap(self, spec: Pipeline) -> Column:
-        """Aggregate over judged records: suspects binary."""
+    def bit(self, spec: Pipeline) -> Column:
+        """The bit of a judged record that may have to be kept; null for the others.
+
+        A column of its own and not within the aggregate, which Spark interprets for every row.
+        """
         kept = F.col("fate").isin(*KEPT) | ((F.col("fate") == "entered") & is_late(spec, self.late_before_ms))
-        return F.bitmap_construct_agg(F.when(kept, F.expr(self._bit))).alias("suspects")
+        return F.when(kept, F.expr(self._bit))
+
+    @staticmethod
+    def bitmap(bit: Column) -> Column:
+        """Aggregate over those bits: suspects binary."""
+        return F.bitmap_construct_agg(bit).alias("suspects")
 
     def marked(self, bitmap: Bitmap) -> Column:
         """Which records, as the source gives them, the bitmap points to."""
