@@ -75,6 +75,18 @@ def drain(
         _summarise(read_report(path), path)
 
 
+@app.command(epilog="Example:  sluice explain departure_delays")
+def explain(pipeline: PipelineName) -> None:
+    """Show the physical plan, its stateful operators in a sentence each, and what evicts their state. Reads nothing."""
+    from spark_jobs.submit import environment, explanation  # noqa: PLC0415 - as above
+
+    with _one_line_errors():
+        registry.load(pipeline)
+        settings = Settings.from_environment()
+        words, variables = explanation(settings, pipeline), {**os.environ, **environment(settings)}
+        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+
+
 @app.command(epilog="Examples:  sluice show runs   |   sluice show late --pipeline departure_delays --limit 5")
 def show(
     table: Annotated[views.Table, typer.Argument(help="which of the ops tables")],
@@ -105,6 +117,8 @@ def _summarise(report: Report, path: Path) -> None:
     )
     for check in report.failing("critical") + report.failing("warning"):
         console.print(f"  [yellow]{check.severity}[/] {check.type} on {check.column}: {check.unexpected} rows, {check.sample}")
+    if report.bounded_by:
+        console.print(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
     console.print(f"report: {path}")
     if report.problem:
         raise report.problem.error()

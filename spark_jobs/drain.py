@@ -25,12 +25,14 @@ from spark_jobs.run import Run
 from spark_jobs.session import session
 from spark_jobs.stages import checks, fate, sink, source
 from spark_jobs.stages.audit import Audit
+from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.progress import Follower
 from spark_jobs.stages.suspects import Suspects
 from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.watch import Watch
 
 POLL_SECONDS = 0.2
+ASKED = "SIGTERM or Ctrl-C"
 
 
 def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None]) -> Report:
@@ -72,22 +74,24 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
             say(f"{spec.name}: completed the account of batches {list(recovered)}, which an earlier run had left")
         clock.lap("recover")
         say(f"{spec.name}: Spark is up; reading topic {spec.topic.name} to its end, batch by batch")
-        stopped = _consume(run, audit, topic.latest, say)
+        bound = Bound(spec)
+        _consume(run, audit, topic.latest, say, bound)
         clock.lap("query")
         warming.join()
         _describe(run, audit, recovered, record)
+        record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
         record["checks"] = _judge(run, audit, record)
         clock.lap("checks")
-    if stopped:
+    if bound.reached == ASKED:
         raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
 
 
-def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str], None]) -> bool:
-    """Run the query to its end, auditing as it goes; True if it was stopped from outside."""
+def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str], None], bound: Bound) -> None:
+    """Run the query to its end or its bound, auditing as it goes."""
     judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec)
     audit.suspects = suspects = _suspects(run, target)
-    judged = judged.withColumn("bit", suspects.bit(run.spec))
-    counted = judged.observe("fate", *fate.counts(run.spec), suspects.bitmap(F.col("bit")))
+    judged = judged.withColumn("suspect", suspects.bit(run.spec))
+    counted = judged.observe("fate", *fate.counts(run.spec), suspects.bitmap(F.col("suspect")))
     entered = counted.where(F.col("fate") == "entered")
     rows = from_state_on(entered.select(*run.spec.topic.columns), run.spec)
     version = sink.ensure_table(run.paths.table, rows, run.spec, run.identity.generation)
@@ -96,13 +100,14 @@ def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str]
         audit.cursor.write(run.paths.cursor)
     watch = Watch(run, target, say)
     with _stoppable() as asked:
-        query = sink.start(rows, run)
+        query = sink.start(rows, run, bound)
         follower = Follower(query)
-        while not query.awaitTermination(POLL_SECONDS) and not asked:  # type: ignore[arg-type]  # it takes fractions
+        while not query.awaitTermination(POLL_SECONDS) and not bound.reached:  # type: ignore[arg-type]  # it takes fractions
             _keep_up(follower, audit, watch, ended=False)
+            if asked:
+                bound.stop(ASKED)
         query.stop()
         _keep_up(follower, audit, watch, ended=True)
-        return bool(asked)
 
 
 def _suspects(run: Run, target: dict[int, int]) -> Suspects:
@@ -135,6 +140,11 @@ def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[s
             offsets_start={str(p): o for p, o in start.items()}, offsets_end={str(p): o for p, o in last.end.items()},
             watermark=last.watermark,
         )
+
+
+def _waiting(target: dict[int, int], record: dict[str, Any]) -> int:
+    done: dict[str, int] = record.get("offsets_end", {})
+    return sum(end - done.get(str(partition), 0) for partition, end in target.items())
 
 
 def _judge(run: Run, audit: Audit, record: dict[str, Any]) -> tuple[Any, ...]:

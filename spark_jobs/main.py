@@ -1,4 +1,4 @@
-"""The entry that spark-submit is given: `main.py drain <pipeline> --report <path> --run-id <id>`.
+"""The entry that spark-submit is given: `main.py drain <pipeline> --report <path> --run-id <id>`, `main.py explain <pipeline>`.
 
 Ends with 0 when the drain succeeded, otherwise with the exit status of the error in the report (docs/operations.md).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import logging
 import os
 import sys
 import time
@@ -18,14 +19,20 @@ from spark_jobs.contract.errors import unexpected
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.drain import drain
+from spark_jobs.explain import explain
 
 
 def main(words: list[str]) -> int:
     """Run one command and leave a report, whatever happens short of a kill."""
     wanted = _parse(words)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every error that it passes on, interrupted sleeps too
     gc.set_threshold(100_000)  # importing Great Expectations alone would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
+    if wanted.command == "explain":
+        for line in explain(registry.load(wanted.pipeline), Settings.from_environment()):
+            say(line)
+        return 0
     started = datetime.now(UTC)
     try:
         report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
@@ -49,11 +56,13 @@ def say(line: str) -> None:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="main.py", description=__doc__)
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, dest="command")
     command = commands.add_parser("drain", help="consume what Kafka holds now, and stop")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
     command.add_argument("--report", type=Path, required=True, help="where to write what happened, as JSON")
     command.add_argument("--run-id", required=True, help="the run's name in the ops tables")
+    command = commands.add_parser("explain", help="print the physical plan and what it does with state; reads nothing")
+    command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
     return parser.parse_args(words)
 
 

@@ -81,7 +81,16 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def command(settings: Settings, pipeline: str, report: Path, run_id: str, records: int = 0) -> list[str]:
-    """The whole command, for a process of its own."""
+    """The whole command of a drain, for a process of its own."""
+    return _submitted(settings, arguments(pipeline, report, run_id), records)
+
+
+def explanation(settings: Settings, pipeline: str) -> list[str]:
+    """The whole command that prints a pipeline's plan."""
+    return _submitted(settings, ["explain", pipeline], 0)
+
+
+def _submitted(settings: Settings, words: list[str], records: int) -> list[str]:
     conf = [word for key, value in configuration(settings, records).items() for word in ("--conf", f"{key}={value}")]
     submit = str(Path(sys.executable).parent / "spark-submit")
-    return [submit, "--master", settings.master, *conf, application(), *arguments(pipeline, report, run_id)]
+    return [submit, "--master", settings.master, *conf, application(), *words]

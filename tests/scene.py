@@ -36,12 +36,12 @@ ENTERS = {
 class Scene:
     """A topic, what was delivered to it, and a pipeline's root."""
 
-    def __init__(self, kafka: str, folder: Path, pipeline: str, *, events: int = 6000, deliveries: int = 3, seed: int = 7,
-                 mess: Mess = MESS, topic: str | None = None, **changes: Any) -> None:
+    def __init__(self, kafka: str, folder: Path, pipeline: str | Pipeline, *, events: int = 6000, deliveries: int = 3,
+                 seed: int = 7, mess: Mess = MESS, topic: str | None = None, **changes: Any) -> None:
         self.topic = topic or f"flights-{uuid.uuid4().hex[:8]}"
         self.ledger_folder = folder / "ledger"
         self.kafka = kafka
-        spec = registry.load(pipeline)
+        spec = registry.load(pipeline) if isinstance(pipeline, str) else pipeline
         self.spec: Pipeline = spec.model_copy(update={"topic": spec.topic.model_copy(update={"name": self.topic}), **changes})
         self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / "root"))
         self.paths = Paths(self.settings.root, self.spec)

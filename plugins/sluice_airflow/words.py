@@ -10,6 +10,8 @@ from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
 
+REMEMBERED = {"watermark": "within the watermark", "event_time": "until the watermark has passed it", "for_ever": "for ever"}
+
 
 def page(spec: Pipeline) -> str:
     """The DAG's page, in Markdown: what this pipeline reads, does, keeps and checks."""
@@ -35,12 +37,12 @@ def step_in_words(step: Step) -> str:
         case Transform():
             return f"keep rows where `{step.where}`"
         case Deduplicate():
-            remembered = "within the watermark" if step.scope == "watermark" else "for ever"
-            return f"drop rows whose {_names(step.keys)} came before ({remembered})"
+            what = "copies of rows that" if step.whole_row else f"rows whose {_names(step.keys)}"
+            return f"drop {what} came before ({REMEMBERED[step.scope]})"
         case Aggregate():
             measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in step.measures.items())
-            keys = f" and {_names(step.keys)}" if step.keys else ""
-            return f"for every {interval(step.window.size)}{keys}: {measures}"
+            groups = " and ".join(filter(None, [str(step.window or ""), _names(step.keys)])) or "all rows together"
+            return f"for every {groups}: {measures}"
         case GroupState():
             columns = _names(field.name for field in step.output)
             return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, giving {columns}"
@@ -54,11 +56,13 @@ def account(report: Report) -> tuple[str, ...]:
         f"{it.malformed:,} malformed", f"{it.premature:,} premature", f"{it.unaccounted:,} unaccounted",
     )
     state = f"state {report.state.rows_before:,} -> {report.state.rows:,} rows, {report.state.bytes / 2**20:,.1f} MiB"
+    bound = (f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run",) if report.bounded_by else ()
     return (
         f"{report.pipeline}: {it.read:,} records read in {len(report.batches)} batches: {', '.join(fates)}",
         f"{it.rows_out:,} rows written, table version {report.table_version_before} -> {report.table_version}",
         f"{state}, watermark {report.watermark.isoformat() if report.watermark else 'none yet'}",
         f"{(report.ended_at - report.started_at).total_seconds():.1f} s, the query {report.query_seconds:.1f} s of them",
+        *bound,
     )
 
 

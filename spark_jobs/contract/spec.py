@@ -7,11 +7,12 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.contract import cron
+from spark_jobs.contract import cron, output_mode
 from spark_jobs.contract.checks import STATE_METRICS, Check
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
-from spark_jobs.contract.steps import Aggregate, Columns, GroupState, Step
+from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.steps import Aggregate, Columns, Deduplicate, GroupState, Step
 from spark_jobs.contract.topic import Name, Topic
 
 
@@ -58,9 +59,13 @@ class Pipeline(Model):
         default=None, strict=False, description="how long to wait for out-of-order events; Spark's withWatermark"
     )
     steps: tuple[Step, ...] = Described(description="what happens to a record, in order", min_length=1)
-    output_mode: Literal["append"] = Described(default="append", description="a row is written once, when it is final")
+    output_mode: OutputMode = Described(default="append", description="append, update or complete: see contract/output_mode.py")
     max_offsets_per_batch: int | None = Described(
         default=None, ge=1, description="cut a drain into batches of at most this many offsets; default: one batch"
+    )
+    max_batches: int | None = Described(default=None, ge=1, description="end a run after so many batches; the rest waits")
+    max_minutes: float | None = Described(
+        default=None, gt=0, description="begin no batch later than this after the query's start; the rest waits"
     )
     state: State = Described(default_factory=State, description="the state store")
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
@@ -70,10 +75,12 @@ class Pipeline(Model):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         self._refuse_watermark()
+        self._refuse_event_time_not_a_key()
         columns: Columns = self.topic.columns
         for step in self.steps:
             columns = step.columns_after(columns)
         self._refuse_state_without_time()
+        output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
         self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
         return self
@@ -92,12 +99,12 @@ class Pipeline(Model):
                 refuse(f"{field}: {check.type}", unknown, "there is no such column", f"Use one of {', '.join(columns)}")
 
     def _refuse_watermark(self) -> None:
-        evicted = [step.kind for step in self.steps if step.stateful and step.bounded]
+        unbounded = output_mode.unbounded(self.output_mode, self.steps)
+        evicted = [step.kind for step in self.steps if step.stateful and step.kind not in unbounded]
         if evicted and self.watermark_delay is None:
             refuse("watermark_delay", None,
-                   f"append mode emits and evicts by the watermark, and the state of {evicted[0]} would grow for ever",
+                   f"the state of {evicted[0]} is evicted by the watermark, and would grow for ever without one",
                    "Say how long to wait for out-of-order events, for example watermark_delay='2 hours'")
-        unbounded = [step.kind for step in self.steps if not step.bounded]
         if unbounded and self.state.budget_rows is None:
             refuse("state.budget_rows", None, f"nothing ever evicts the state of {unbounded[0]}",
                    "Say how many rows of state are tolerable, or bound the step by the watermark")
@@ -105,6 +112,12 @@ class Pipeline(Model):
             refuse("watermark_delay", str(self.watermark_delay),
                    "Spark then drops rows whose time equals the newest one seen",
                    "Wait for at least a second; minutes or hours are usual")
+
+    def _refuse_event_time_not_a_key(self) -> None:
+        for step in self.steps:
+            if isinstance(step, Deduplicate) and step.scope == "event_time" and self.topic.event_time not in step.keys:
+                refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {self.topic.event_time}, which is no key",
+                       "Add it to the keys, or use scope 'watermark'")
 
     @property
     def first_stateful(self) -> int:

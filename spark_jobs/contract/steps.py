@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.topic import Field
+from spark_jobs.contract.windows import Window
 
 Columns = tuple[str, ...] | None
 
@@ -36,13 +35,18 @@ def _different(field: str, names: Iterable[str]) -> None:
 class Deduplicate(Model):
     """Drop records that were delivered before.
 
-    Within the watermark (Spark's dropDuplicatesWithinWatermark) a key is kept until the watermark passes its event time
-    plus the delay; for ever (Spark's dropDuplicates) it is kept always, and the spec must say how much state that may be.
+    watermark (Spark's dropDuplicatesWithinWatermark): a key is kept until the watermark passes its event time plus the delay.
+    event_time (Spark's dropDuplicates with the event time among the keys): until the watermark passes its event time.
+    for_ever (Spark's dropDuplicates): always, and the spec must say how much state that may be.
     """
 
     kind: Literal["deduplicate"] = "deduplicate"
-    keys: tuple[str, ...] = Described(description="two records with equal keys are one event", min_length=1)
-    scope: Literal["watermark", "for_ever"] = Described(default="watermark", description="how long a key is remembered")
+    keys: tuple[str, ...] = Described(
+        description="two records with equal keys are one event; ('*',) for all columns", min_length=1
+    )
+    scope: Literal["watermark", "event_time", "for_ever"] = Described(
+        default="watermark", description="how long a key is remembered"
+    )
     stateful: Literal[True] = True
 
     @model_validator(mode="after")
@@ -52,37 +56,37 @@ class Deduplicate(Model):
 
     @property
     def bounded(self) -> bool:
-        return self.scope == "watermark"
+        return self.scope != "for_ever"
+
+    @property
+    def whole_row(self) -> bool:
+        """Whether all columns together are the key."""
+        return self.keys == ("*",)
 
     def columns_after(self, columns: Columns) -> Columns:
-        _known("Deduplicate", "keys", self.keys, columns)
+        if not self.whole_row:
+            _known("Deduplicate", "keys", self.keys, columns)
         return columns
 
 
-class Tumbling(Model):
-    """Windows of one size, side by side, aligned to the epoch in UTC."""
-
-    size: Duration = Described(strict=False, description="how long a window is")
-
-    @model_validator(mode="after")
-    def _positive(self) -> Self:
-        if self.size <= timedelta():
-            refuse("size", self.size, "a window needs a length", "Use for example '1 hour'")
-        return self
-
-
 class Aggregate(Model):
-    """Group by keys and a window of the event time; measures are Spark SQL aggregates."""
+    """Group by keys and a window of the event time; measures are Spark SQL aggregates.
+
+    Without a window the groups never close, and every row changes its group for good: for the output modes update and complete.
+    """
 
     kind: Literal["aggregate"] = "aggregate"
-    window: Tumbling = Described(description="the window of the event time")
+    window: Window | None = Described(default=None, description="the window of the event time, if any")
     keys: tuple[str, ...] = Described(default=(), description="grouping columns beside the window")
     measures: dict[str, str] = Described(description="output column -> Spark SQL aggregate", min_length=1)
     counts: str | None = Described(
         default=None, description="the measure that is count(*): the account then also balances accepted rows against groups"
     )
     stateful: Literal[True] = True
-    bounded: Literal[True] = True
+
+    @property
+    def bounded(self) -> bool:
+        return self.window is not None
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -103,7 +107,12 @@ class Aggregate(Model):
 
     def columns_after(self, columns: Columns) -> Columns:
         _known("Aggregate", "keys", self.keys, columns)
-        return ("window_start", "window_end", *self.keys, *self.measures)
+        return (*self.group, *self.measures)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The output's columns that name a group."""
+        return (*(("window_start", "window_end") if self.window else ()), *self.keys)
 
 
 class GroupState(Model):

@@ -1,33 +1,105 @@
-"""Commit: a batch's rows and its transaction id in one Delta commit.
-
-Through Delta's own transaction instead of `write.option("txnAppId", ...)`: that option makes Delta read its log in a Spark job
-before each write, to find the last id, which the sink knows already. It costs as much as the rest of a small batch.
-
-Source: OptimisticTransaction.writeFiles and .commit, as DeltaSink.addBatchWithStatusImpl of Delta 4.4 uses them.
-"""
+"""Commit: a batch's rows and its transaction id in one Delta commit, in the way of the output mode."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate
+
+ROWS = {
+    "STREAMING UPDATE": ("numOutputRows",),
+    "WRITE": ("numOutputRows",),
+    "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated"),
+}
+"""Delta's operation -> which of its metrics count the rows that a batch wrote."""
 
 
-def append(rows: DataFrame, path: str, owner: str, batch_id: int, note: dict[str, Any]) -> None:
-    """Append, under the transaction id (owner, batch_id), with `note` as the commit's userMetadata.
+class Commit(NamedTuple):
+    """Where to, and under which transaction id: `owner` and `batch_id`. `note` becomes the commit's userMetadata."""
+
+    path: str
+    owner: str
+    batch_id: int
+    note: dict[str, Any]
+
+
+Way = Callable[[DataFrame, Commit], None]
+
+
+def way(spec: Pipeline) -> Way:
+    """How batches of this pipeline are committed."""
+    if spec.output_mode == "append":
+        return append
+    if spec.output_mode == "complete":
+        return replace
+    aggregate = spec.steps[-1]
+    assert isinstance(aggregate, Aggregate)  # contract/output_mode.py
+    return lambda rows, commit: merge(rows, aggregate.group, commit)
+
+
+def append(rows: DataFrame, commit: Commit) -> None:
+    """Append the rows.
+
+    Through Delta's own transaction instead of `write.option("txnAppId", ...)`: that option makes Delta read its log in a
+    Spark job before each write, for the last id, which the sink knows already. It costs as much as the rest of a small batch.
 
     Fails with Delta's ConcurrentTransactionException where another writer has committed under the same owner meanwhile.
+    Source: OptimisticTransaction.writeFiles and .commit, as DeltaSink.addBatchWithStatusImpl of Delta 4.4 uses them.
     """
     spark = rows.sparkSession
     jvm: Any = spark._jvm  # noqa: SLF001 - Delta's transaction has no Python form
     delta = jvm.org.apache.spark.sql.delta
     some, nothing = jvm.scala.Option.apply, jvm.scala.Option.empty()
 
-    transaction = delta.DeltaLog.forTable(spark._jsparkSession, path).startTransaction()  # noqa: SLF001
-    transaction.readTxn().addOne(owner)
+    transaction = delta.DeltaLog.forTable(spark._jsparkSession, commit.path).startTransaction()  # noqa: SLF001
+    transaction.readTxn().addOne(commit.owner)
     files = transaction.writeFiles(rows._jdf)  # noqa: SLF001
-    mark = delta.actions.SetTransaction(owner, batch_id, nothing)
+    mark = delta.actions.SetTransaction(commit.owner, commit.batch_id, nothing)
     appending = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
-    what = getattr(delta, "DeltaOperations$StreamingUpdate")(appending, owner, batch_id, some(json.dumps(note)))
-    transaction.commit(files.appended(mark), what)
+    streaming_update = getattr(delta, "DeltaOperations$StreamingUpdate")
+    operation = streaming_update(appending, commit.owner, commit.batch_id, some(json.dumps(commit.note)))
+    transaction.commit(files.appended(mark), operation)
+
+
+def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
+    """Replace the rows that have equal keys (null equals null), and add the others."""
+    from delta.tables import DeltaTable  # noqa: PLC0415 - only update mode needs it
+
+    # MERGE reads its source twice; a batch of a stateful query may run only once.
+    batch = rows.persist()
+    try:
+        with _marked(rows.sparkSession, commit):
+            table = DeltaTable.forPath(rows.sparkSession, commit.path).alias("old")
+            same = " AND ".join(f"old.`{key}` <=> new.`{key}`" for key in keys) or "true"
+            table.merge(batch.alias("new"), same).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    finally:
+        batch.unpersist()
+
+
+def replace(rows: DataFrame, commit: Commit) -> None:
+    """Put the rows in place of all that the table holds."""
+    with _marked(rows.sparkSession, commit):
+        rows.write.format("delta").mode("overwrite").save(commit.path)
+
+
+@contextmanager
+def _marked(spark: SparkSession, commit: Commit) -> Iterator[None]:
+    """What is written to Delta within the block carries the transaction id and the note."""
+    settings = {
+        "spark.databricks.delta.write.txnAppId": commit.owner,
+        "spark.databricks.delta.write.txnVersion": str(commit.batch_id),
+        "spark.databricks.delta.commitInfo.userMetadata": json.dumps(commit.note),
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            spark.conf.unset(name)

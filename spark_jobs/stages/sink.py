@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
-from pyspark.sql import DataFrame
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.contract.errors import CheckpointForeign
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.run import Run
 from spark_jobs.stages import commit
+from spark_jobs.stages.bound import Bound
 
 if TYPE_CHECKING:
     from upath import UPath
 
 GENERATION = "sluice.generation"
+HELD_MS = 3_600_000
+"""Longer than the driver ever takes to stop a query."""
 CHECKPOINT_INTERVAL = "100"
 """Commits between two checkpoints of the table's log. One takes seconds; to read a hundred small commits takes less."""
 
@@ -56,29 +60,46 @@ def ensure_table(path: UPath, rows: DataFrame, spec: Pipeline, generation: str) 
     return table.version()
 
 
-def start(rows: DataFrame, run: Run) -> StreamingQuery:
-    """Start the query: it takes what Kafka holds now, and stops."""
-    writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name).foreachBatch(_writer(run))
+def start(rows: DataFrame, run: Run, bound: Bound) -> StreamingQuery:
+    """Start the query: it takes what Kafka holds now, as far as the bound lets it, and stops."""
+    writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name).foreachBatch(_writer(run, bound))
     return writer.option("checkpointLocation", str(run.paths.checkpoint)).trigger(availableNow=True).start()
 
 
-def _writer(run: Run) -> Callable[[DataFrame, int], None]:
-    """Append a batch under its transaction id: generation and batch.
+def _writer(run: Run, bound: Bound) -> Callable[[DataFrame, int], None]:
+    """Write a batch, in the way of the output mode, under its transaction id: generation and batch.
 
     Not Delta's own streaming sink: that skips a batch which it has already committed without running it. After a crash between
     the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark cannot go
     on at all (CheckpointInfo length: 0). So a batch that is already in the table is run once more, for its state alone.
     """
     path, owner = str(run.paths.table), transaction_owner(run)
+    way = commit.way(run.spec)
 
     def write(batch: DataFrame, batch_id: int) -> None:
+        if bound.holds(run.checkpoint.batch(batch_id)):
+            _wait_to_be_stopped(batch.sparkSession)
         done = deltalake.DeltaTable(path).transaction_version(owner)
         if done is not None and done >= batch_id:
             batch.write.format("noop").mode("append").save()
             return
-        commit.append(batch, path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id})
+        way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
 
     return write
+
+
+def _wait_to_be_stopped(spark: SparkSession) -> None:
+    """Sleep on the query's own thread in the JVM, which the driver's query.stop() interrupts.
+
+    Spark takes the error that follows for a stop, and not for a failure, by what it says: StreamExecution.PROXY_ERROR. That
+    expression runs out of stack on a message as long as Py4J's own, with its stack trace, so it is said again in short.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001
+    try:
+        jvm.java.lang.Thread.sleep(HELD_MS)
+    except Py4JJavaError:
+        raise RuntimeError("py4j.protocol.Py4JJavaError: An error occurred while calling z:java.lang.Thread.sleep.\n"
+                           ": java.lang.InterruptedException: sleep interrupted") from None
 
 
 def transaction_owner(run: Run) -> str:
@@ -92,7 +113,9 @@ def written(run: Run, since_batch: int) -> dict[int, Written]:
     for batch_id, entry in _commits(run):
         if batch_id < since_batch:
             break
-        found[batch_id] = Written(int(entry["operationMetrics"].get("numOutputRows", 0)), int(entry["version"]))
+        metrics = entry["operationMetrics"]
+        rows = sum(int(metrics.get(name, 0)) for name in commit.ROWS[entry["operation"]])
+        found[batch_id] = Written(rows, int(entry["version"]))
     return found
 
 

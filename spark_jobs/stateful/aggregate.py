@@ -1,25 +1,63 @@
-"""Aggregate in Spark: groupBy over a window of the event time."""
+"""Aggregate in Spark: groupBy, over a window of the event time where there is one."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
 
 
 def apply(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
-    """Columns: window_start and window_end timestamp, the keys, the measures. One row a group, when its window closes."""
+    """Columns: window_start and window_end timestamp where there is a window, the keys, the measures; one row a group."""
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
+    if step.window is None:
+        return rows.groupBy(*step.keys).agg(*measures)
     grouped = rows.groupBy(_window(step, event_time).alias("window"), *step.keys).agg(*measures)
     bounds = [F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end")]
     return grouped.select(*bounds, *step.keys, *step.measures)
 
 
 def is_late(step: Aggregate, event_time: str, late_before: Column) -> Column:
-    """A row is late when its window had closed: Spark compares the window's end with the watermark."""
-    return _window(step, event_time).getField("end") <= late_before
+    """A row is late when a window of its own had closed: Spark compares the window's end with the watermark.
+
+    In sliding windows it may be late for the first of its windows only; ops.late has the watermark that tells for which: those
+    that end at or before it. Source: StateStoreSaveExec, which filters groups in append and update mode.
+    """
+    match step.window:
+        case None:
+            return F.lit(False)
+        case Tumbling() as window:
+            return _first_end(event_time, window.size, window.size) <= late_before
+        case Sliding() as window:
+            return _first_end(event_time, window.size, window.slide) <= late_before
+        case Session():
+            # Stricter than Spark, which would let a row in that reaches back into a session that was written already. Such rows
+            # never get here: a session stands behind a Deduplicate, which drops what is at or before the watermark.
+            return F.col(event_time) <= late_before
+        case _:
+            assert_never(step.window)
 
 
 def _window(step: Aggregate, event_time: str) -> Column:
-    return F.window(event_time, interval(step.window.size))
+    match step.window:
+        case Tumbling() as window:
+            return F.window(event_time, interval(window.size))
+        case Sliding() as window:
+            return F.window(event_time, interval(window.size), interval(window.slide))
+        case Session() as window:
+            gap = F.expr(window.gap_sql) if window.gap_sql else interval(window.gap or timedelta())
+            return F.session_window(event_time, gap)
+        case _:
+            raise AssertionError("a step without a window groups by its keys alone")
+
+
+def _first_end(event_time: str, size: timedelta, slide: timedelta) -> Column:
+    """The end of the first window that holds the row: the first multiple of `slide`, plus `size`, after the event time."""
+    long, step = (duration // timedelta(microseconds=1) for duration in (size, slide))
+    from_size = F.unix_micros(F.col(event_time)) - F.lit(long)
+    return F.timestamp_micros(from_size - F.pmod(from_size, F.lit(step)) + F.lit(step + long))

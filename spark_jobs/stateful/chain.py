@@ -54,7 +54,7 @@ def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala, WatermarkSupport).
     """
     step = spec.steps[spec.first_stateful] if spec.first_stateful < len(spec.steps) else None
-    if spec.watermark_delay is None or step is None:
+    if spec.watermark_delay is None or step is None or spec.output_mode == "complete":
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
     if isinstance(step, Aggregate):

@@ -1,4 +1,4 @@
-"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates for keys that are kept for ever."""
+"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates, which evicts only where the event time is a key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from spark_jobs.contract.steps import Deduplicate
 
 
 def apply(rows: DataFrame, step: Deduplicate) -> DataFrame:
-    """The first record of each key. Late rows never reach the store (StreamingDeduplicateWithinWatermarkExec)."""
-    keys = list(step.keys)
+    """The first record of each key. Late rows never reach the store (BaseStreamingDeduplicateExec)."""
+    keys = None if step.whole_row else list(step.keys)
     return rows.dropDuplicatesWithinWatermark(keys) if step.scope == "watermark" else rows.dropDuplicates(keys)
 
 

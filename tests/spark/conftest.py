@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from local import broker
 from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.contract.spec import Pipeline
 from spark_jobs.session import STATIC
 from spark_jobs.submit import configuration, environment
 from tests.scene import Scene
@@ -57,7 +58,7 @@ def spark(kafka: str) -> Iterator[Any]:
 def scene(kafka: str, tmp_path: Path) -> Callable[..., Scene]:
     """Make a scene for a pipeline in this test's folder."""
 
-    def make(pipeline: str, **given: Any) -> Scene:
+    def make(pipeline: str | Pipeline, **given: Any) -> Scene:
         return Scene(kafka, tmp_path, pipeline, **given)
 
     return make

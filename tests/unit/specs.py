@@ -3,8 +3,9 @@
 from typing import Any
 
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Tumbling
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
 from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.contract.windows import Tumbling
 
 FIELDS = (
     Field(name="id", type="string"),

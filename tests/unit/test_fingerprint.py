@@ -7,8 +7,9 @@ import pytest
 from spark_jobs.contract import registry
 from spark_jobs.contract.fingerprint import changes, fingerprint
 from spark_jobs.contract.spec import Pipeline, Schedule, State
-from spark_jobs.contract.steps import Transform, Tumbling
+from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.topic import Field
+from spark_jobs.contract.windows import Tumbling
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
 ID, AT, SHOP, AMOUNT = FIELDS
@@ -39,7 +40,7 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
          "is [['turnover', 'sum(amount)'], ['sales', 'count(*)']]"]),
     "a window of another size": (
         pipeline(), pipeline(steps=(deduplicate(), aggregate(window=Tumbling(size="10 minutes")))),
-        ["steps[1].window: was {'size': '1 hour'}, is {'size': '10 minutes'}"]),
+        ["steps[1].window: was {'kind': 'tumbling', 'size': '1 hour'}, is {'kind': 'tumbling', 'size': '10 minutes'}"]),
     "a step more": (
         pipeline(steps=(deduplicate(),)), pipeline(steps=(WHERE, deduplicate())),
         ["steps[0].keys: was ['id'], is '(absent)'", "steps[0].kind: was 'deduplicate', is 'transform'",

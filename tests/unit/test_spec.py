@@ -15,11 +15,13 @@ from spark_jobs.contract.duration import UNITS, interval, parse_duration
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.model import Model
 from spark_jobs.contract.spec import Schedule, State
-from spark_jobs.contract.steps import Transform, Tumbling
+from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.topic import Field
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
 WHERE = Transform(where="amount > 0")
+BUDGET = State(budget_rows=1000)
 # What is made, then what its message says: the field, the value, the reason, the remedy.
 REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "an unknown field": (
@@ -42,7 +44,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "a number below its bound": (
         lambda: State(shuffle_partitions=0), "shuffle_partitions", "0", "should be", "greater than or equal to 1"),
     "an output mode that there is not": (
-        lambda: pipeline(output_mode="update"), "output_mode", "'update'", "should be", "'append'"),
+        lambda: pipeline(output_mode="upsert"), "output_mode", "'upsert'", "should be", "'append'"),
     "no steps": (
         lambda: pipeline(steps=()), "steps", "()", "should have", "at least 1 item"),
     "a watermark delay of 0": (
@@ -62,16 +64,49 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "a delay finer than a millisecond": (
         lambda: pipeline(watermark_delay=timedelta(microseconds=1)), "watermark_delay", "0:00:00.0", "milliseconds", "Round"),
     "a window without a length": (
-        lambda: Tumbling(size="0 seconds"), "size", "timedelta(0)", "needs a length", "'1 hour'"),
+        lambda: Tumbling(size="0 seconds"), "size", "'0:00:00'", "needs a length", "'1 hour'"),
     "clocks that must agree exactly": (
         lambda: topic(max_ahead="0 seconds"), "max_ahead", "timedelta(0)", "never exactly equal", "Allow some minutes"),
     "append mode without a watermark": (
         lambda: pipeline(watermark_delay=None), "watermark_delay", "None", "would grow for ever", "watermark_delay='2 hours'"),
     "an aggregation without a watermark": (
-        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None", "append mode", "Say how long"),
+        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None", "evicted by", "Say how long"),
     "state without bound and without a budget": (
         lambda: pipeline(steps=(deduplicate(scope="for_ever"),)),
         "state.budget_rows", "None", "nothing ever evicts the state of deduplicate", "Say how many rows"),
+    "windows that slide over nothing": (
+        lambda: Sliding(size="1 hour", slide="2 hours"), "slide", "'2:00:00'", "would not overlap", "use Tumbling"),
+    "a session without a gap": (
+        Session, "gap", "None", "a session has one gap", "gap='30 minutes'"),
+    "a session with two gaps": (
+        lambda: Session(gap="1 hour", gap_sql="x"), "gap", "timedelta(seconds=3600)", "one gap", "gap='30 minutes'"),
+    "a group that never closes, in append mode": (
+        lambda: pipeline(steps=(aggregate(window=None),), state=BUDGET),
+        "output_mode", "'append'", "without a window never is", "Use update or complete"),
+    "sessions of rows behind the watermark": (
+        lambda: pipeline(steps=(aggregate(window=Session(gap="1 hour")),)),
+        "steps", "'session'", "is written already", "Put a Deduplicate before"),
+    "sessions that are updated": (
+        lambda: pipeline(steps=(aggregate(window=Session(gap="1 hour")),), output_mode="update"),
+        "output_mode", "'update'", "changes its own bounds", "Use append"),
+    "two stateful steps in update mode": (
+        lambda: pipeline(output_mode="update"), "output_mode", "'update'", "one stateful step alone", "Use append"),
+    "the whole result of no aggregation": (
+        lambda: pipeline(steps=(deduplicate(),), output_mode="complete", state=BUDGET),
+        "output_mode", "'complete'", "for an Aggregate", "Use append"),
+    "a filter after groups that are updated": (
+        lambda: pipeline(steps=(aggregate(), Transform(where="sales > 1")), output_mode="update"),
+        "output_mode", "'update'", "would stay in the table", "Put the Aggregate last"),
+    "the whole result without a budget": (
+        lambda: pipeline(steps=(aggregate(),), output_mode="complete"),
+        "state.budget_rows", "None", "nothing ever evicts the state of aggregate", "Say how many rows"),
+    "an event time that is to evict and is no key": (
+        lambda: pipeline(steps=(deduplicate(scope="event_time"),)),
+        "Deduplicate.keys", "('id',)", "evicts by at, which is no key", "Add it to the keys"),
+    "a run of no batches": (
+        lambda: pipeline(max_batches=0), "max_batches", "0", "greater than or equal to 1"),
+    "a run of no time": (
+        lambda: pipeline(max_minutes=0), "max_minutes", "0", "greater than 0"),
     "a deduplication key that is not in the schema": (
         lambda: pipeline(steps=(deduplicate(keys=("no",)),)), "Deduplicate.keys", "'no'", "no such column", "id, at, shop"),
     "a grouping key that is not in the schema": (

@@ -2,7 +2,8 @@
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform, Tumbling
+from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
+from spark_jobs.contract.windows import Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

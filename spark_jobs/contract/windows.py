@@ -1,0 +1,74 @@
+"""The windows of an aggregation: over the event time, aligned to the epoch in UTC. In Spark: stateful/aggregate.py."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.contract.duration import Duration, interval
+from spark_jobs.contract.model import Model, refuse
+
+
+def _positive(field: str, given: timedelta) -> None:
+    if given <= timedelta():
+        refuse(field, str(given), "a window needs a length", "Use for example '1 hour'")
+
+
+class Tumbling(Model):
+    """Windows of one size, side by side: every event is in one."""
+
+    kind: Literal["tumbling"] = "tumbling"
+    size: Duration = Described(strict=False, description="how long a window is")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        _positive("size", self.size)
+        return self
+
+    def __str__(self) -> str:
+        return interval(self.size)
+
+
+class Sliding(Model):
+    """Windows of one size that begin every `slide`: an event is in several, and can be late for some of them only."""
+
+    kind: Literal["sliding"] = "sliding"
+    size: Duration = Described(strict=False, description="how long a window is")
+    slide: Duration = Described(strict=False, description="how far apart two windows begin")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        _positive("size", self.size)
+        _positive("slide", self.slide)
+        if self.slide >= self.size:
+            refuse("slide", str(self.slide), f"windows of {interval(self.size)} would not overlap",
+                   "Slide by less than the size, or use Tumbling")
+        return self
+
+    def __str__(self) -> str:
+        return f"{interval(self.size)}, beginning every {interval(self.slide)}"
+
+
+class Session(Model):
+    """A window that lasts as long as events come, and ends when none came for the gap."""
+
+    kind: Literal["session"] = "session"
+    gap: Duration | None = Described(default=None, strict=False, description="how long nothing must come, for every row")
+    gap_sql: str | None = Described(default=None, description="or Spark SQL for each row's own gap, an interval or its text")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (self.gap is None) == (self.gap_sql is None):
+            refuse("gap", self.gap or self.gap_sql, "a session has one gap: fixed, or a row's own",
+                   "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... END\"")
+        if self.gap is not None:
+            _positive("gap", self.gap)
+        return self
+
+    def __str__(self) -> str:
+        return f"session, until nothing came for {interval(self.gap) if self.gap else self.gap_sql}"
+
+
+Window = Annotated[Tumbling | Sliding | Session, Described(discriminator="kind")]

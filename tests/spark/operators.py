@@ -1,0 +1,133 @@
+"""A pipeline for each form of a stateful operator, with what it must give: SQL for DuckDB over the ledger, no Spark, no Sluice.
+
+`records` are the good records with a column missed_until: the watermark that a late record missed, null for the others. That
+such a record still counts in windows which end later, and nowhere else, is the declared meaning of lateness.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.topics.flights import FLIGHTS
+from tests.scene import Scene
+
+SUMS = {"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"}
+SUMS_SQL = "count(*) AS flights, sum(distance_miles)::BIGINT AS miles, max(delay_minutes) AS worst"
+ON_TIME = "SELECT * FROM records WHERE missed_until IS NULL"
+EVENTS = f"SELECT DISTINCT ON (event_id) * FROM ({ON_TIME})"
+BUDGET = State(budget_rows=1_000_000)
+
+
+class Operator(NamedTuple):
+    """A form of an operator. `sql` may use $watermark, the last one in force."""
+
+    spec: Pipeline
+    sql: str
+
+
+def _pipeline(name: str, *steps: Any, **changes: Any) -> Pipeline:
+    usual = {"name": name, "about": name, "topic": FLIGHTS, "watermark_delay": "2 hours", "steps": steps}
+    return Pipeline(**usual | changes)
+
+
+ALL = (
+    Operator(
+        _pipeline("whole_rows", Deduplicate(keys=("*",))),
+        EVENTS,
+    ),
+    Operator(
+        _pipeline("event_time_key", Deduplicate(keys=("event_id", "event_time"), scope="event_time")),
+        EVENTS,
+    ),
+    Operator(
+        _pipeline("for_ever", Deduplicate(keys=("event_id",), scope="for_ever"), watermark_delay=None, state=BUDGET),
+        "SELECT DISTINCT ON (event_id) * FROM records",
+    ),
+    Operator(
+        _pipeline("sliding", Aggregate(window=Sliding(size="1 hour", slide="20 minutes"), keys=("carrier",), measures=SUMS,
+                                       counts="flights")),
+        f"""SELECT window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, {SUMS_SQL}
+            FROM records, LATERAL (
+                SELECT unnest([time_bucket(INTERVAL 20 MINUTE, event_time) - k * INTERVAL 20 MINUTE FOR k IN [0, 1, 2]])
+                       AS window_start)
+            WHERE window_start + INTERVAL 1 HOUR > event_time AND window_start + INTERVAL 1 HOUR <= $watermark
+              AND (missed_until IS NULL OR window_start + INTERVAL 1 HOUR > missed_until)
+            GROUP BY window_start, carrier""",
+    ),
+    Operator(
+        _pipeline("session", Deduplicate(keys=("event_id",)),
+                  Aggregate(window=Session(gap="15 minutes"), keys=("carrier", "origin"), measures=SUMS, counts="flights")),
+        f"""WITH marked AS (
+                SELECT *, event_time > lag(event_time) OVER w + INTERVAL 15 MINUTE AS opens FROM ({EVENTS})
+                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id)),
+            numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS session FROM marked
+                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id))
+            SELECT min(event_time) AS window_start, max(event_time) + INTERVAL 15 MINUTE AS window_end, carrier, origin,
+                   {SUMS_SQL}
+            FROM numbered GROUP BY carrier, origin, session HAVING max(event_time) + INTERVAL 15 MINUTE <= $watermark""",
+    ),
+    Operator(
+        _pipeline("session_own_gap", Deduplicate(keys=("event_id",)), Aggregate(
+            window=Session(gap_sql="CASE WHEN origin = 'EWR' THEN '10 minutes' ELSE '30 minutes' END"),
+            keys=("origin", "carrier"), measures=SUMS, counts="flights")),
+        f"""WITH gaps AS (
+                SELECT *, CASE WHEN origin = 'EWR' THEN INTERVAL 10 MINUTE ELSE INTERVAL 30 MINUTE END AS gap FROM ({EVENTS})),
+            marked AS (
+                SELECT *, event_time > lag(event_time + gap) OVER w AS opens FROM gaps
+                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id)),
+            numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS session FROM marked
+                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id))
+            SELECT min(event_time) AS window_start, max(event_time + gap) AS window_end, carrier, origin, {SUMS_SQL}
+            FROM numbered GROUP BY carrier, origin, session HAVING max(event_time + gap) <= $watermark""",
+    ),
+    Operator(
+        _pipeline("update_window", Transform(where="event_type = 'departure'"),
+                  Aggregate(window=Tumbling(size="3 hours"), keys=("origin", "tail_number"), measures=SUMS, counts="flights"),
+                  output_mode="update"),
+        f"""SELECT time_bucket(INTERVAL 3 HOUR, event_time) AS window_start, window_start + INTERVAL 3 HOUR AS window_end,
+                   origin, tail_number, {SUMS_SQL}
+            FROM ({ON_TIME}) WHERE event_type = 'departure' GROUP BY window_start, origin, tail_number""",
+    ),
+    Operator(
+        _pipeline("update_totals", Aggregate(keys=("origin",), measures=SUMS, counts="flights"), output_mode="update",
+                  watermark_delay=None, state=BUDGET),
+        f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin",
+    ),
+    Operator(
+        _pipeline("complete_totals", Aggregate(keys=("carrier",), measures=SUMS, counts="flights"), output_mode="complete",
+                  watermark_delay=None, state=BUDGET),
+        f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier",
+    ),
+    Operator(
+        _pipeline("complete_windows", Aggregate(window=Tumbling(size="1 day"), measures=SUMS, counts="flights"),
+                  output_mode="complete", state=BUDGET),
+        f"""SELECT time_bucket(INTERVAL 1 DAY, event_time) AS window_start, window_start + INTERVAL 1 DAY AS window_end,
+                   {SUMS_SQL}
+            FROM records GROUP BY window_start""",
+    ),
+)
+
+
+def expected(operator: Operator, scene: Scene, watermark: datetime | None) -> list[dict[str, Any]]:
+    """What the table must hold, given what the drains recorded as late."""
+    late = [{name: row[name] for name in ("partition", "offset", "watermark_missed")} for row in scene.ops("late")]
+    schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("watermark_missed", pa.timestamp("us", "UTC"))])
+    columns = ", ".join(FLIGHTS.columns)
+    with duckdb.connect() as db:
+        db.sql("SET TimeZone = 'UTC'")
+        db.register("ledger", scene.ledger)
+        db.register("late", pa.Table.from_pylist(late, schema))
+        db.sql(f"""CREATE TEMP TABLE records AS SELECT {columns}, watermark_missed AS missed_until
+                   FROM ledger LEFT JOIN late USING ("partition", "offset") WHERE kind IN ('good', 'duplicate')""")
+        parameters = {"watermark": watermark} if "$watermark" in operator.sql else None
+        rows: list[dict[str, Any]] = db.sql(operator.sql, params=parameters).to_arrow_table().to_pylist()
+    for row in rows:
+        row.pop("missed_until", None)
+    return rows

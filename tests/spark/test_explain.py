@@ -1,0 +1,38 @@
+"""`sluice explain`: real plans of Spark, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.settings import Settings
+from spark_jobs.explain import explain, found_in, plan_of, plan_text
+from tests.spark import operators
+
+FOUND = {
+    "flight_events": ["StreamingDeduplicateWithinWatermark"],
+    "departure_delays": ["StateStoreSave", "StateStoreRestore", "StreamingDeduplicateWithinWatermark"],
+    "aircraft_rotations": ["TransformWithStateInPySpark", "StreamingDeduplicateWithinWatermark"],
+}
+
+
+@pytest.mark.parametrize("pipeline", FOUND)
+def test_every_stateful_operator_of_the_plan_is_explained(pipeline):
+    lines = list(explain(registry.load(pipeline), Settings.from_environment()))
+    explained = [line.strip().partition(":")[0] for line in lines if line.startswith("  ") and not line.startswith("  step")]
+    assert [name for name in reversed(explained) if name in FOUND[pipeline]] == FOUND[pipeline]
+    assert any("2 partitions" in line and "RocksDBStateStoreProvider" in line for line in lines)
+    assert any("evicted when" in line for line in lines)
+
+
+@pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)
+def test_no_plan_has_an_operator_with_state_that_is_not_known(operator):
+    plan = plan_text(plan_of(operator.spec, Settings.from_environment()))
+    named = [line for line in plan.splitlines() if "state info [" in line]
+    assert named
+    assert len([name for name in found_in(plan) if name != "EventTimeWatermark"]) == len(named)
+
+
+def test_state_that_nothing_evicts_is_said_to_be_so():
+    spec = next(operator.spec for operator in operators.ALL if operator.spec.name == "complete_windows")
+    assert any("nothing evicts it: the budget is 1,000,000 rows" in line for line in explain(spec, Settings.from_environment()))

@@ -1,0 +1,50 @@
+"""The bound of a run: which batch is held."""
+
+from typing import Any
+
+import pytest
+
+from spark_jobs.checkpoint import Batch
+from spark_jobs.stages import bound
+from spark_jobs.stages.bound import Bound
+from tests.unit.specs import pipeline
+
+DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
+
+
+def test_a_run_without_a_bound_holds_nothing() -> None:
+    limit = Bound(pipeline())
+    assert [limit.holds(DATA) for _ in range(5)] == [False] * 5
+    assert limit.reached == ""
+
+
+def test_the_batch_after_the_last_is_held() -> None:
+    limit = Bound(pipeline(max_batches=2))
+    assert [limit.holds(DATA) for _ in range(4)] == [False, False, True, True]
+    assert limit.reached == "max_batches=2"
+
+
+def test_batches_without_data_do_not_count_and_are_not_held() -> None:
+    limit = Bound(pipeline(max_batches=1))
+    assert [limit.holds(batch) for batch in (DATA, NO_DATA, NO_DATA)] == [False, False, False]
+    assert limit.reached == ""
+    assert limit.holds(DATA)
+
+
+def test_no_batch_begins_after_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now: list[Any] = [100.0]
+    monkeypatch.setattr(bound.time, "monotonic", lambda: now[0])
+    limit = Bound(pipeline(max_minutes=1.5))
+    now[0] += 89
+    assert not limit.holds(DATA)
+    now[0] += 1
+    assert limit.holds(DATA)
+    assert limit.reached == "max_minutes=1.5"
+
+
+def test_a_run_that_is_asked_to_stop_holds_the_next_batch_even_one_without_data() -> None:
+    limit = Bound(pipeline())
+    assert not limit.holds(DATA)
+    limit.stop("a signal")
+    assert limit.holds(NO_DATA)
+    assert limit.reached == "a signal"
