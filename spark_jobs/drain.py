@@ -23,7 +23,7 @@ from spark_jobs.kafka import topic_state
 from spark_jobs.lease import lease
 from spark_jobs.run import Run
 from spark_jobs.session import session
-from spark_jobs.stages import checks, fate, sink, source
+from spark_jobs.stages import checks, fate, sink, source, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.progress import Follower
@@ -94,7 +94,7 @@ def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str]
     counted = judged.observe("fate", *fate.counts(run.spec), suspects.bitmap(F.col("suspect")))
     entered = counted.where(F.col("fate") == "entered")
     rows = from_state_on(entered.select(*run.spec.topic.columns), run.spec)
-    version = sink.ensure_table(run.paths.table, rows, run.spec, run.identity.generation)
+    version = table.ensure(run.paths.table, rows.schema, run.spec, run.identity.generation)
     if audit.cursor.judged_table_version is None:
         audit.cursor = audit.cursor.model_copy(update={"judged_table_version": version})
         audit.cursor.write(run.paths.cursor)
@@ -131,7 +131,7 @@ def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[s
     record.update(
         generation=run.identity.generation, batches=tuple(audit.accounts), recovered=recovered, account=audit.total,
         state=StateUse(rows=audit.cursor.state.rows, bytes=audit.cursor.state.bytes, rows_before=audit.rows_before),
-        table_version_before=before, table_version=sink.version(run.paths.table),
+        table_version_before=before, table_version=table.version(run.paths.table),
     )
     if committed:
         last = run.checkpoint.batch(committed[-1])

@@ -102,6 +102,12 @@ class CheckpointForeign(SluiceError):
     code, exit_status = "CHECKPOINT_FOREIGN", 32
 
 
+class TableChanged(SluiceError):
+    """The table lacks a column that the query writes, or has it with another type."""
+
+    code, exit_status = "TABLE_CHANGED", 33
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 

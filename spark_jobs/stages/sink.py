@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import deltalake
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from spark_jobs.contract.errors import CheckpointForeign
-from spark_jobs.contract.spec import Pipeline
 from spark_jobs.run import Run
 from spark_jobs.stages import commit
 from spark_jobs.stages.bound import Bound
+from spark_jobs.stages.table import refuse_changed
 
-if TYPE_CHECKING:
-    from upath import UPath
-
-GENERATION = "sluice.generation"
 HELD_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
-CHECKPOINT_INTERVAL = "100"
-"""Commits between two checkpoints of the table's log. One takes seconds; to read a hundred small commits takes less."""
 
 
 class Written(NamedTuple):
@@ -32,32 +25,6 @@ class Written(NamedTuple):
 
     rows: int
     version: int
-
-
-def ensure_table(path: UPath, rows: DataFrame, spec: Pipeline, generation: str) -> int:
-    """Make the table where there is none, tie it to this generation, and return its version.
-
-    Raises CheckpointForeign where another generation wrote it: a new checkpoint on the same table would double every row.
-    """
-    if not deltalake.DeltaTable.is_deltatable(str(path)):
-        schema = deltalake.Schema.from_json(rows.schema.json())
-        # The change feed tells which rows a run wrote, from the log alone as long as rows are only appended.
-        deltalake.DeltaTable.create(
-            str(path), schema, name=spec.name, description=spec.about,
-            configuration={
-                "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": CHECKPOINT_INTERVAL, GENERATION: generation,
-            },
-            raise_if_key_not_exists=False,
-        )
-        return 0
-    table = deltalake.DeltaTable(str(path))
-    owner = table.metadata().configuration.get(GENERATION)
-    if owner != generation:
-        raise CheckpointForeign(
-            f"{path} was written by generation {owner} of {spec.name}, and this checkpoint is generation {generation}.",
-            "Put the old checkpoint back, or move the table away to start both anew: this run would double its rows.",
-        )
-    return table.version()
 
 
 def start(rows: DataFrame, run: Run, bound: Bound) -> StreamingQuery:
@@ -79,10 +46,12 @@ def _writer(run: Run, bound: Bound) -> Callable[[DataFrame, int], None]:
     def write(batch: DataFrame, batch_id: int) -> None:
         if bound.holds(run.checkpoint.batch(batch_id)):
             _wait_to_be_stopped(batch.sparkSession)
-        done = deltalake.DeltaTable(path).transaction_version(owner)
+        table = deltalake.DeltaTable(path)
+        done = table.transaction_version(owner)
         if done is not None and done >= batch_id:
             batch.write.format("noop").mode("append").save()
             return
+        refuse_changed(table, batch.schema)
         way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
 
     return write
@@ -124,8 +93,3 @@ def _commits(run: Run) -> Iterator[tuple[int, dict[str, Any]]]:
         note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == transaction_owner(run):
             yield note["batch"], entry
-
-
-def version(path: UPath) -> int:
-    """The table's newest version."""
-    return deltalake.DeltaTable(str(path)).version()

@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from pyspark.sql import functions as F
 
 from spark_jobs import ops
 from spark_jobs.checkpoint import Checkpoint
@@ -136,6 +137,22 @@ def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):
     assert report.problem is not None
     assert report.problem.code == "CHECKPOINT_FOREIGN"
     assert len(drained.table()) == rows
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda rows: rows.drop("carrier"), "cannot take column carrier string: it has event_id, "),
+    (lambda rows: rows.withColumn("flight", F.col("flight").cast("string")),
+     "cannot take column flight integer: it has it as string"),
+], ids=["a column gone", "another type"])
+def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that_nobody_can_read(drained, spark, change, said):
+    path = str(drained.paths.table)
+    altered = change(spark.read.format("delta").load(path))
+    altered.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    drained.deliver_all()
+    report = run(drained, "altered")
+    assert report.problem is not None
+    assert report.problem.code == "TABLE_CHANGED"
+    assert said in report.problem.what
 
 
 def test_a_new_state_version_on_the_old_table_is_refused_before_it_doubles_it(drained):

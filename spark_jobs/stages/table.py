@@ -1,0 +1,67 @@
+"""Table: the pipeline's Delta table: made, owned by one generation, and held against the columns that the query writes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import deltalake
+from pyspark.sql.types import StructType
+
+from spark_jobs.contract.errors import CheckpointForeign, TableChanged
+from spark_jobs.contract.spec import Pipeline
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+GENERATION = "sluice.generation"
+CHECKPOINT_INTERVAL = "100"
+"""Commits between two checkpoints of the table's log. One takes seconds; to read a hundred small commits takes less."""
+
+
+def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
+    """Make the table where there is none, tie it to this generation, and return its version.
+
+    Raises CheckpointForeign where another generation wrote it: a new checkpoint on the same table would double every row.
+    Raises TableChanged where it lacks a column that the query writes, or has it with another type.
+    """
+    if not deltalake.DeltaTable.is_deltatable(str(path)):
+        # The change feed tells which rows a run wrote, from the log alone as long as rows are only appended.
+        deltalake.DeltaTable.create(
+            str(path), deltalake.Schema.from_json(columns.json()), name=spec.name, description=spec.about,
+            configuration={
+                "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": CHECKPOINT_INTERVAL, GENERATION: generation,
+            },
+            raise_if_key_not_exists=False,
+        )
+        return 0
+    table = deltalake.DeltaTable(str(path))
+    owner = table.metadata().configuration.get(GENERATION)
+    if owner != generation:
+        raise CheckpointForeign(
+            f"{path} was written by generation {owner} of {spec.name}, and this checkpoint is generation {generation}.",
+            "Put the old checkpoint back, or move the table away to start both anew: this run would double its rows.",
+        )
+    refuse_changed(table, columns)
+    return table.version()
+
+
+def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
+    """Raise TableChanged unless the table has each of these columns, with its type. More columns stay null.
+
+    Appending goes below Delta's own enforcement of the schema, and a column that the table lacks would be written unseen.
+    """
+    has = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
+    for field in columns.jsonValue()["fields"]:
+        name, wanted = field["name"], field["type"]
+        if name not in has or has[name] != wanted:
+            found = f"has it as {has[name]}" if name in has else f"has {', '.join(has)}"
+            raise TableChanged(
+                f"{table.table_uri} cannot take column {name} {wanted}: it {found}.",
+                "Put the column back as it was (the table's history: sluice show runs), or move the table away and start anew.",
+            )
+
+
+def version(path: UPath) -> int:
+    """The table's newest version."""
+    return deltalake.DeltaTable(str(path)).version()
