@@ -56,8 +56,9 @@ def drain(
     run_id: Annotated[str | None, typer.Option(help="the run's name in the ops tables; default: made from the time")] = None,
 ) -> None:
     """Consume what Kafka holds now, through spark-submit, and stop. Runs nothing where there is nothing to do."""
+    from spark_jobs.attended import attend  # noqa: PLC0415
     from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - as above
-    from spark_jobs.submit import command, environment  # noqa: PLC0415
+    from spark_jobs.submit import application, command, environment  # noqa: PLC0415
 
     with _one_line_errors():
         spec, settings = registry.load(pipeline), Settings.from_environment()
@@ -69,9 +70,7 @@ def drain(
         path = report or Path(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
-        submitted = subprocess.Popen(words, env={**os.environ, **environment(settings)})
-        with _passing_on_interrupts():
-            submitted.wait()
+        attend(words, {**os.environ, **environment(settings)}, application(), console.print)
         _summarise(read_report(path), path)
 
 
@@ -132,15 +131,6 @@ def _one_line_errors() -> Iterator[None]:
     except SluiceError as error:
         Console(stderr=True, soft_wrap=True).print(f"[red]{error.code}[/] {error.what} {error.remedy}", highlight=False)
         raise typer.Exit(error.exit_status) from None
-
-
-@contextmanager
-def _passing_on_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches the drain too, which stops at a batch's boundary: wait for it instead of dying first."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.print("stopping at the next batch boundary ...")
 
 
 if __name__ == "__main__":

@@ -30,9 +30,7 @@ def main(words: list[str]) -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
     if wanted.command == "explain":
-        for line in explain(registry.load(wanted.pipeline), Settings.from_environment()):
-            say(line)
-        return 0
+        return _explain(wanted.pipeline)
     started = datetime.now(UTC)
     try:
         report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
@@ -47,6 +45,17 @@ def main(words: list[str]) -> int:
     problem = report.problem.error()
     say(str(problem))
     return problem.exit_status
+
+
+def _explain(pipeline: str) -> int:
+    try:
+        for line in explain(registry.load(pipeline), Settings.from_environment()):
+            say(line)
+    except Exception as error:  # noqa: BLE001 - as a drain: one line, whatever it was
+        problem = unexpected(error)
+        say(str(problem))
+        return problem.exit_status
+    return 0
 
 
 def say(line: str) -> None:
