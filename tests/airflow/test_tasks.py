@@ -117,6 +117,14 @@ class TestPlan:
 
 
 class TestDrain:
+    @pytest.mark.parametrize(("planned", "first_compiler_only"), [(None, True), (1000, True), (5_000_000, False)])
+    def test_the_jvm_compiles_for_as_many_records_as_plan_has_counted(
+        self, installation: Installation, planned: int | None, first_compiler_only: bool
+    ) -> None:
+        installation.spark_reports(report(), 0)
+        installation.run("drain", handed_over={"new_offsets": planned} if planned else None)
+        assert ("-XX:TieredStopAtLevel=1" in installation.called.read_text()) == first_compiler_only
+
     @pytest.mark.parametrize("connection", [
         None, '{"conn_type": "http", "host": "local[2]"}', '{"conn_type": "spark"}', '{"conn_type": "spark", "host": ""}',
     ])

@@ -8,6 +8,7 @@ import pytest
 
 from spark_jobs.contract.report import Report
 from spark_jobs.drain import drain
+from spark_jobs.stages.audit import Audit
 from tests.scene import Scene
 
 
@@ -37,6 +38,22 @@ def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, 
     report = run(made)
     assert report.status == "succeeded", report.problem
     assert len(report.batches) >= 5
+    made.assert_exact()
+
+
+def test_the_audit_decodes_again_only_what_may_have_to_be_kept(scene, monkeypatch):
+    made, found, read_part = scene("departure_delays", events=4000, deliveries=2), [], Audit._read_part  # noqa: SLF001 - what it found
+    monkeypatch.setattr(Audit, "_read_part", lambda self, *of: (found.append(read_part(self, *of)), found[-1])[1])
+    for number in range(2):
+        made.deliver()
+        assert run(made, f"run-{number}").account.unaccounted == 0
+    assert len(found) == 2
+    for counted, kept in found:
+        assert not counted.whole
+        assert counted.read > 1000
+        assert counted.malformed + counted.premature + counted.late == kept.num_rows > 0
+        assert counted.entered + counted.filtered < counted.read / 10
+    assert made.late()
     made.assert_exact()
 
 
