@@ -108,6 +108,12 @@ class TableChanged(SluiceError):
     code, exit_status = "TABLE_CHANGED", 33
 
 
+class InitialStateMissing(SluiceError):
+    """The Delta table that a GroupState begins with is not there, or lacks its keys."""
+
+    code, exit_status = "INITIAL_STATE_MISSING", 35
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 
@@ -124,6 +130,18 @@ class Stopped(SluiceError):
     """The run was asked to stop (SIGTERM or Ctrl-C) before Kafka was drained; the next run resumes."""
 
     code, exit_status, retry = "STOPPED", 42, True
+
+
+class ProcessorFailed(SluiceError):
+    """The pipeline's own code in logic.py raised an error while a batch ran."""
+
+    code, exit_status = "PROCESSOR_FAILED", 43
+
+
+class StateMisused(SluiceError):
+    """The pipeline's own code asked of its state what Spark does not allow: a timer of another clock, nothing as a value."""
+
+    code, exit_status = "STATE_MISUSED", 44
 
 
 class CheckFailed(SluiceError):

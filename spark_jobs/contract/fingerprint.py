@@ -7,7 +7,9 @@ from typing import Any
 from spark_jobs.contract.spec import Pipeline
 
 Fingerprint = dict[str, object]
-_NOT_STATE: Any = {"stateful": True, "bounded": True, "output": {"__all__": {"about"}}}
+_ABOUT: Any = {"__all__": {"about"}}
+_NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
+"""Of a step. The initial state counts in the first batch only."""
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
@@ -18,6 +20,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         "topic.event_time": spec.topic.event_time,
         "output_mode": spec.output_mode,
         "state.provider": spec.state.provider,
+        "state.format": spec.state.format,
         "state.shuffle_partitions": spec.state.shuffle_partitions,
     }
     for field in spec.topic.fields:
