@@ -37,7 +37,7 @@ class SpecInvalid(SluiceError):
 
 
 class PipelineUnknown(SluiceError):
-    """No folder under spark_jobs/pipelines has that name."""
+    """No folder of the pipelines' package has that name."""
 
     code, exit_status = "PIPELINE_UNKNOWN", 11
 

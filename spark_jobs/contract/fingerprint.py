@@ -26,7 +26,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     for field in spec.topic.fields:
         fields[f"topic.fields.{field.name}"] = field.type
     for index, step in enumerate(spec.steps):
-        for name, value in step.model_dump(mode="json", exclude=_NOT_STATE).items():
+        for name, value in step.model_dump(mode="json", exclude=_NOT_STATE, exclude_none=True).items():
             # Spark stores measures by their place and not by their name, and a dict would not tell their order.
             fields[f"steps[{index}].{name}"] = [list(pair) for pair in value.items()] if name == "measures" else value
     return fields

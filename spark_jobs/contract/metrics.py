@@ -14,4 +14,4 @@ CUSTOM = (
 )
 """Of its customMetrics; null where an operator or its store has no such metric. RocksDB's latencies are milliseconds."""
 COUNTS = ("rows_in", "rows_out", "timers_fired", *REPORTED, *CUSTOM)
-"""Of one operator in one batch. The first three are Sluice's own: what entered, what left, which timers called the processor."""
+"""Of one operator in one batch. The first three are Sluice's own: rows that entered and left it, timers that fired."""

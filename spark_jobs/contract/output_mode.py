@@ -28,7 +28,7 @@ def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
                 _refuse_in_append(step, before)
         return
     if len(stateful) != 1 or not isinstance(stateful[0], Aggregate | GroupState):
-        refuse("output_mode", mode, f"Sluice writes {mode} for one Aggregate or GroupState, and Spark with no other stateful step",
+        refuse("output_mode", mode, f"Sluice writes {mode} for one Aggregate or GroupState, as the only stateful step",
                "Use append, or leave the other stateful steps out")
     if steps[-1] is not stateful[0]:
         refuse("output_mode", mode, "a row that a later step leaves out would stay in the table as it was",
@@ -45,7 +45,7 @@ def _refuse_group_state(mode: OutputMode, step: GroupState) -> None:
         refuse("output_mode", mode, "Spark keeps no result of a GroupState that it could write whole", "Use append or update")
     missing = [key for key in step.keys if key not in step.columns_after(None)]  # type: ignore[operator]
     if missing:
-        refuse("GroupState.output", missing, "update mode puts a row in the place of its key's last, and the key is not written",
+        refuse("GroupState.output", missing, "a row takes the place of its key's last one, and the key is not written",
                "Add the keys to output, or use append")
 
 

@@ -79,7 +79,7 @@ class Pipeline(Model):
     )
     close_after: Duration | None = Described(
         default=None, strict=False,
-        description="once the topic was silent so long, event time moves on to the clock's time less this much, and windows close",
+        description="once the topic is silent so long, event time moves on to the clock's less this much; windows close",
     )
     state: State = Described(default_factory=State, description="the state store")
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")

@@ -1,4 +1,4 @@
-"""The state checks that every pipeline has, unless its spec says otherwise. docs/operators.md explains each for whoever it wakes."""
+"""The state checks that a pipeline has unless its spec says otherwise. docs/operators.md explains each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Sliding
 
 UNACCOUNTED = within(
-    "unaccounted", 0, severity="critical", about="every offset has a fate; anything else is a bug in Sluice or a broken checkpoint"
+    "unaccounted", 0, severity="critical",
+    about="every offset has a fate; anything else is a bug in Sluice or a broken checkpoint",
 )
 """Cannot be tuned or switched off."""
 
@@ -34,9 +35,9 @@ def _usual(spec: Pipeline) -> tuple[Check, ...]:
         within("behind_watermark_seconds", 0,
                about="the watermark moved and nothing was evicted by it: a run was cut short; the next one evicts"),
         within("still_batches", 10,
-               about="records come, and none is newer than those before: a producer's clock stands still, or old data is replayed"),
+               about="records come and none is newer: a producer's clock stands still, or old data is sent again"),
         within("late_share", 0.05, about="above this, watermark_delay is too short for this producer: see sluice show late"),
-        within("timers_per_row", 10, about="timers are set faster than they fire: a processor sets them again without deleting"),
+        within("timers_per_row", 10, about="timers are set faster than they fire: does a processor delete what it sets again?"),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )
 

@@ -108,6 +108,6 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
 
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
-    """Rows that the table must have taken. Of those that a GroupState yields for one key in a batch, update mode writes the last."""
+    """Rows that the table must have taken. Of a GroupState's rows for one key in a batch, update mode writes the last."""
     superseded = spec.output_mode == "update" and isinstance(spec.steps[-1], GroupState) and bool(rows_out) == bool(yielded)
     return min(yielded, rows_out) if superseded else yielded

@@ -11,7 +11,7 @@ from spark_jobs.stateful.chain import passed
 
 
 def used(spec: Pipeline, progress: Progress, fired: dict[int, int]) -> list[dict[str, Any]]:
-    """One row an operator that reported, from the source to the sink: step, kind, operatorName, and the COUNTS of contract/metrics.py."""
+    """One row an operator that reported, from the source to the sink: step, kind, operatorName and COUNTS."""
     found, operators, rows = [], iter(progress.operators), progress.counted("entered", "rows")
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         out = progress.counted(passed(index), "rows")

@@ -52,7 +52,7 @@ def from_state_on(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) 
 
 
 def passed(index: int) -> str:
-    """The name under which what leaves a step is observed: rows bigint; of an Aggregate also counted bigint, its groups' records."""
+    """The name under which what leaves a step is observed: rows bigint, and of an Aggregate counted bigint (its records)."""
     return f"after_{index}"
 
 

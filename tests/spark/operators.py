@@ -119,7 +119,8 @@ EXAMPLES = {
     "carrier_totals": "SELECT carrier, count(*) AS events, sum(distance_miles)::BIGINT AS miles FROM records GROUP BY carrier",
     "aircraft_tours": f"""
         WITH marked AS (
-            SELECT *, event_time > lag(event_time) OVER w + INTERVAL 6 HOUR AS opens FROM ({EVENTS}) WHERE tail_number IS NOT NULL
+            SELECT *, event_time > lag(event_time) OVER w + INTERVAL 6 HOUR AS opens
+            FROM ({EVENTS}) WHERE tail_number IS NOT NULL
             WINDOW w AS (PARTITION BY tail_number ORDER BY event_time, event_id)),
         numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS tour FROM marked
             WINDOW w AS (PARTITION BY tail_number ORDER BY event_time, event_id))

@@ -7,14 +7,15 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType
 
-REMEMBERED_MS = 7 * 24 * 3_600_000
-
 
 class Seen(StatefulProcessor):
-    """State: that it was seen, for REMEMBERED_MS since it was first."""
+    """State: that it was seen, for a week since it was first."""
+
+    remembered_ms = 7 * 24 * 3_600_000
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._seen = handle.getValueState("seen", StructType([StructField("seen", LongType())]), ttlDurationMs=REMEMBERED_MS)
+        seen = StructType([StructField("seen", LongType())])
+        self._seen = handle.getValueState("seen", seen, ttlDurationMs=self.remembered_ms)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         if not self._seen.exists():
@@ -23,3 +24,9 @@ class Seen(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+class SeenBriefly(Seen):
+    """The same, for half a second."""
+
+    remembered_ms = 500
