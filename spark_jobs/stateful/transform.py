@@ -56,7 +56,7 @@ def refuse_other_than_row_by_row(given: DataFrame, before: DataFrame, event_time
                               "Keep it: SELECT *, or SELECT ..., kafka; late records are found again by it.")
     added = [name for name in nodes(given)[: len(nodes(given)) - len(nodes(before))] if name not in ROW_BY_ROW]
     if added:
-        raise SpecInvalid(f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may make two rows of one.",
+        raise SpecInvalid(f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may make more rows.",
                           "Put it after the stateful step, or write it with columns and conditions alone.")
 
 

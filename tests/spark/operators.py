@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.contract.windows import Session, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 from tests.scene import Scene
 
@@ -52,29 +52,6 @@ ALL = (
         "SELECT DISTINCT ON (event_id) * FROM records",
     ),
     Operator(
-        _pipeline("sliding", Aggregate(window=Sliding(size="1 hour", slide="20 minutes"), keys=("carrier",), measures=SUMS,
-                                       counts="flights")),
-        f"""SELECT window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, {SUMS_SQL}
-            FROM records, LATERAL (
-                SELECT unnest([time_bucket(INTERVAL 20 MINUTE, event_time) - k * INTERVAL 20 MINUTE FOR k IN [0, 1, 2]])
-                       AS window_start)
-            WHERE window_start + INTERVAL 1 HOUR > event_time AND window_start + INTERVAL 1 HOUR <= $watermark
-              AND (missed_until IS NULL OR window_start + INTERVAL 1 HOUR > missed_until)
-            GROUP BY window_start, carrier""",
-    ),
-    Operator(
-        _pipeline("session", Deduplicate(keys=("event_id",)),
-                  Aggregate(window=Session(gap="15 minutes"), keys=("carrier", "origin"), measures=SUMS, counts="flights")),
-        f"""WITH marked AS (
-                SELECT *, event_time > lag(event_time) OVER w + INTERVAL 15 MINUTE AS opens FROM ({EVENTS})
-                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id)),
-            numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS session FROM marked
-                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id))
-            SELECT min(event_time) AS window_start, max(event_time) + INTERVAL 15 MINUTE AS window_end, carrier, origin,
-                   {SUMS_SQL}
-            FROM numbered GROUP BY carrier, origin, session HAVING max(event_time) + INTERVAL 15 MINUTE <= $watermark""",
-    ),
-    Operator(
         _pipeline("session_own_gap", Deduplicate(keys=("event_id",)), Aggregate(
             window=Session(gap_sql="CASE WHEN origin = 'EWR' THEN '10 minutes' ELSE '30 minutes' END"),
             keys=("origin", "carrier"), measures=SUMS, counts="flights")),
@@ -97,16 +74,6 @@ ALL = (
             FROM ({ON_TIME}) WHERE event_type = 'departure' GROUP BY window_start, origin, tail_number""",
     ),
     Operator(
-        _pipeline("update_totals", Aggregate(keys=("origin",), measures=SUMS, counts="flights"), output_mode="update",
-                  watermark_delay=None, state=BUDGET),
-        f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin",
-    ),
-    Operator(
-        _pipeline("complete_totals", Aggregate(keys=("carrier",), measures=SUMS, counts="flights"), output_mode="complete",
-                  watermark_delay=None, state=BUDGET),
-        f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier",
-    ),
-    Operator(
         _pipeline("complete_windows", Aggregate(window=Tumbling(size="1 day"), measures=SUMS, counts="flights"),
                   output_mode="complete", state=BUDGET),
         f"""SELECT time_bucket(INTERVAL 1 DAY, event_time) AS window_start, window_start + INTERVAL 1 DAY AS window_end,
@@ -116,6 +83,23 @@ ALL = (
 )
 
 EXAMPLES = {
+    "carrier_ranking": f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier",
+    "airport_delays": f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin",
+    "rush_hours": f"""WITH marked AS (
+                SELECT *, event_time > lag(event_time) OVER w + INTERVAL 15 MINUTE AS opens FROM ({EVENTS})
+                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id)),
+            numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS session FROM marked
+                WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id))
+            SELECT min(event_time) AS window_start, max(event_time) + INTERVAL 15 MINUTE AS window_end, carrier, origin,
+                   {SUMS_SQL}
+            FROM numbered GROUP BY carrier, origin, session HAVING max(event_time) + INTERVAL 15 MINUTE <= $watermark""",
+    "busy_runways": f"""SELECT window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, {SUMS_SQL}
+            FROM records, LATERAL (
+                SELECT unnest([time_bucket(INTERVAL 20 MINUTE, event_time) - k * INTERVAL 20 MINUTE FOR k IN [0, 1, 2]])
+                       AS window_start)
+            WHERE window_start + INTERVAL 1 HOUR > event_time AND window_start + INTERVAL 1 HOUR <= $watermark
+              AND (missed_until IS NULL OR window_start + INTERVAL 1 HOUR > missed_until)
+            GROUP BY window_start, carrier""",
     "carrier_totals": "SELECT carrier, count(*) AS events, sum(distance_miles)::BIGINT AS miles FROM records GROUP BY carrier",
     "aircraft_tours": f"""
         WITH marked AS (

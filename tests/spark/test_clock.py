@@ -12,8 +12,10 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.contract.report import Report
+from spark_jobs.contract.spec import State
 from spark_jobs.drain import drain
 from spark_jobs.plan import plan
+from spark_jobs.session import session
 from tests.pipelines.first_flights.logic import Seen
 from tests.scene import Scene
 
@@ -50,7 +52,8 @@ def past_the_last_batch(scene: Scene, milliseconds: int) -> None:
         time.sleep(0.05)
 
 
-def test_plain_spark_does_not_end(scene, spark, tmp_path):
+def test_plain_spark_does_not_end(scene, tmp_path):
+    spark = session("plain", State())
     made = scene(pipeline("first_flights"), events=50, deliveries=1)
     made.deliver_all()
     rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", made.kafka)

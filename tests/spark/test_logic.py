@@ -66,7 +66,7 @@ def test_it_is_one_error_that_names_the_place_and_the_remedy(scene, spec, code, 
     (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),
     (Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"), "use the step Aggregate"),
     (Transform(sql="SELECT carrier, event_time FROM rows"), "leaves out the column kafka"),
-    (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make two rows of one"),
+    (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make more rows"),
     (Transform(sql="SELECT nonsense FROM rows"), "nonsense"),
     (Transform(function="nowhere"), "has no nowhere"),
 ], ids=lambda value: value.sql or value.function if isinstance(value, Transform) else "")

@@ -1,0 +1,20 @@
+"""Totals by carrier: complete mode. Every batch writes the whole result anew."""
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="carrier_ranking",
+    about="Flight events, miles and the worst delay of each carrier, since ever.",
+    topic=FLIGHTS,
+    steps=(
+        Aggregate(
+            keys=("carrier",),
+            measures={"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"},
+            counts="flights",
+        ),
+    ),
+    output_mode="complete",
+    state=State(budget_rows=1000),
+)

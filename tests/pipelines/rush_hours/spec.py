@@ -1,0 +1,22 @@
+"""Rushes: session windows. A rush lasts as long as events come, and is written when none came for a quarter of an hour."""
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate, Deduplicate
+from spark_jobs.contract.windows import Session
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="rush_hours",
+    about="When each carrier was busy at each airport.",
+    topic=FLIGHTS,
+    watermark_delay="2 hours",
+    steps=(
+        Deduplicate(keys=("event_id",)),
+        Aggregate(
+            window=Session(gap="15 minutes"),
+            keys=("carrier", "origin"),
+            measures={"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"},
+            counts="flights",
+        ),
+    ),
+)
