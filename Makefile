@@ -7,12 +7,15 @@ BIN := .venv/bin
 READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
-.PHONY: help setup demo test lint bench up down clean lock need
+.PHONY: help setup demo test lint bench operators up down clean lock need
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
-setup: $(READY) ## fetch Python packages and jars, once; every other target does it too
+setoperators: $(READY) ## write the examples of docs/operators.md anew, from real runs
+	@SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
+
+up: $(READY) ## fetch Python packages and jars, once; every other target does it too
 
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
@@ -27,6 +30,9 @@ lint: $(READY) ## ruff, mypy and the import boundary
 
 bench: $(READY) ## measure against a plain PySpark script; takes about half an hour on two cores
 	@$(BIN)/python -m bench
+
+operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
+	@SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
 
 up: $(READY) ## start Kafka and Airflow's UI and leave them running
 	@$(BIN)/python -m local.up up
