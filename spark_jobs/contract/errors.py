@@ -108,6 +108,12 @@ class TableChanged(SluiceError):
     code, exit_status = "TABLE_CHANGED", 33
 
 
+class StateUnreadable(SluiceError):
+    """The state that was asked for is not there: no such batch, step or key, or Spark has purged it."""
+
+    code, exit_status = "STATE_UNREADABLE", 34
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 
