@@ -21,6 +21,10 @@ MOST = 10_000
 Reading = dict[Variable, Table]
 
 
+class _Purged(StateUnreadable):
+    """Spark has removed what was to be read."""
+
+
 def answer(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Iterator[str]:
     """Lines for a person. Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root."""
     target = resolve(spec, settings, inquiry)
@@ -45,10 +49,11 @@ def _changes(spark: SparkSession, target: Target, number: int, inquiry: Inquiry)
     operator, after = _whole(spark, target, number, batches[0])
     yield _context(target, number, operator, f"changes of {span(batches)}, newest first")
     for batch in batches:
-        if batch and batch - 1 not in target.readable:
-            yield f"{_batch(target, batch)}: Spark has purged the state before it, so what it changed cannot be told"
+        try:
+            before = _whole(spark, target, number, batch - 1)[1] if batch else {}
+        except _Purged:
+            yield f"batch {batch}: Spark has purged the state before it, so what it changed cannot be told"
             return
-        before = _whole(spark, target, number, batch - 1)[1] if batch else {}
         found = [change for name in {**before, **after} for change in changes(before.get(name), after.get(name))]
         yield f"{_batch(target, batch)}: {len(found) or 'no'} change{'' if len(found) == 1 else 's'}"
         yield from (f"  {text.told(change, target.keys)}" for change in found[: inquiry.limit])
@@ -60,6 +65,9 @@ def _changes(spark: SparkSession, target: Target, number: int, inquiry: Inquiry)
 def _reading(spark: SparkSession, target: Target, number: int, batch: int, limit: int) -> tuple[Operator, Reading]:
     """All variables of a step after a batch."""
     checkpoint, step = str(target.checkpoint.folder), target.spec.steps[number - 1]
+    purged = _Purged(f"the state of batch {batch} is purged.", "Ask for a later batch.")
+    if batch not in target.readable:
+        raise purged
     try:
         stateful = [each for each, step in enumerate(target.spec.steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
@@ -68,7 +76,7 @@ def _reading(spark: SparkSession, target: Target, number: int, batch: int, limit
     except Exception as error:
         if isinstance(error, SluiceError) or batch in target.checkpoint.readable():
             raise
-        raise StateUnreadable(f"a run has purged batch {batch} in the meantime.", "Ask for a later one.") from error
+        raise purged from error  # by a run, since we looked
     return operator, tables
 
 

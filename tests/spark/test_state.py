@@ -245,11 +245,11 @@ def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch)
     made.spec = made.spec.model_copy(update={"max_offsets_per_batch": None})  # few batches, so that the audit is not overtaken
     made.deliver()
     drained(made, "run-1")
-    first, *_, last = Checkpoint(made.paths.checkpoint).readable()
-    assert first > 0
-    with pytest.raises(StateUnreadable, match=rf"batch 0 is purged.*batches {first} to {last} can be read"):
+    last = Checkpoint(made.paths.checkpoint).readable()[-1]
+    # From where on: Spark's maintenance goes on removing after the query has ended.
+    with pytest.raises(StateUnreadable, match=rf"batch 0 is purged.*batches [1-9] to {last} can be read"):
         asked(made, batch=0)
-    with pytest.raises(StateUnreadable, match=rf"batch {last + 1} is not committed.*batches {first} to {last} can be read"):
+    with pytest.raises(StateUnreadable, match=rf"batch {last + 1} is not committed.*batches [1-9] to {last} can be read"):
         asked(made, batch=last + 1)
     key = f"event_id={entered(made, last)[0]['event_id']}"
     assert asked(made, keys=(key,), changes=True, batches=100)[-1].endswith(
