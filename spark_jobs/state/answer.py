@@ -37,7 +37,7 @@ def answer(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Iterator[str
 
 def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iterator[str]:
     operator, reading = _reading(spark, target, number, target.batch, limit)
-    yield _context(target, number, operator, f"{_batch(target, target.batch)}")
+    yield _context(target, number, operator, _batch(target, target.batch))
     for table in reading.values():
         yield text.titled(table)
         yield from text.aligned(table)
@@ -64,14 +64,14 @@ def _changes(spark: SparkSession, target: Target, number: int, inquiry: Inquiry)
 
 def _reading(spark: SparkSession, target: Target, number: int, batch: int, limit: int) -> tuple[Operator, Reading]:
     """All variables of a step after a batch."""
-    checkpoint, step = str(target.checkpoint.folder), target.spec.steps[number - 1]
+    checkpoint, steps = str(target.checkpoint.folder), target.spec.steps
     purged = _Purged(f"the state of batch {batch} is purged.", "Ask for a later batch.")
     if batch not in target.readable:
         raise purged
     try:
-        stateful = [each for each, step in enumerate(target.spec.steps, 1) if step.stateful]
+        stateful = [place for place, step in enumerate(steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
-        tables = {variable: read(spark, checkpoint, batch, operator, variable, step, target.keys, limit)
+        tables = {variable: read(spark, checkpoint, batch, operator, variable, steps[number - 1], target.keys, limit)
                   for variable in operator.variables}
     except Exception as error:
         if isinstance(error, SluiceError) or batch in target.checkpoint.readable():
