@@ -28,6 +28,8 @@ class Batch(NamedTuple):
     """Milliseconds since the epoch: what this batch evicts by, and what the batch after it drops late rows by."""
     late_before_ms: int
     """Milliseconds since the epoch: rows at or before it were late in this batch (the watermark of the batch before)."""
+    clock_ms: int = 0
+    """Milliseconds since the epoch: the time when it was planned, by which timers and TTL of the clock go."""
 
     @property
     def covered(self) -> int:
@@ -65,7 +67,13 @@ class Checkpoint:
         metadata, end = self._read(batch_id)
         before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, self._first())
         # A partition that appeared since the batch before starts at 0: Kafka has nothing earlier for it.
-        return Batch(batch_id, start, end, int(metadata["batchWatermarkMs"]), int(before["batchWatermarkMs"]))
+        return Batch(batch_id, start, end, int(metadata["batchWatermarkMs"]), int(before["batchWatermarkMs"]),
+                     int(metadata.get("batchTimestampMs", 0)))
+
+    def next_watermark_ms(self, batch_id: int) -> int:
+        """The watermark that a committed batch left for the one after it, in milliseconds since the epoch (CommitMetadata)."""
+        _, metadata = (self.folder / "commits" / str(batch_id)).read_text().splitlines()
+        return int(json.loads(metadata).get("nextBatchWatermarkMs", 0))
 
     def watermark(self, batch_id: int) -> datetime | None:
         """The watermark that a batch evicts by; None before there is one. Needs no other batch's file."""

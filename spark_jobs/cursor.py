@@ -28,6 +28,10 @@ class Cursor(BaseModel):
     """The state after the last batch that reported any: a run without new data reports none."""
     last_event_time: datetime | None = None
     """The largest event time accounted for."""
+    still_batches: int = 0
+    """How many batches in a row, up to the last, took records in and no newer event time than there had been."""
+    timers_waiting: int | None = 0
+    """Timers set and not fired after the last batch that reported any; None where that is not known."""
 
     def write(self, path: UPath) -> None:
         """Whole or not at all."""

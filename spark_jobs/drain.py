@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from types import FrameType
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from spark_jobs import ops
-from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped, unexpected
+from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Problem, Report, StateUse
+from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.failure import understood
 from spark_jobs.identity import settle
 from spark_jobs.kafka import topic_state
 from spark_jobs.lease import lease
+from spark_jobs.query import ASKED, Query
 from spark_jobs.run import Run
 from spark_jobs.session import session
-from spark_jobs.stages import checks, fate, sink, source, table
+from spark_jobs.stages import checks, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
-from spark_jobs.stages.progress import Follower
-from spark_jobs.stages.suspects import Suspects
-from spark_jobs.stateful.chain import from_state_on
-from spark_jobs.watch import Watch
-
-POLL_SECONDS = 0.2
-ASKED = "SIGTERM or Ctrl-C"
 
 
 def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None]) -> Report:
@@ -45,7 +36,7 @@ def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], 
     except SluiceError as error:
         problem = error
     except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
-        problem = unexpected(error)
+        problem = understood(error, spec.name)
     report = Report(
         **record, ended_at=datetime.now(UTC), status="failed" if problem else "succeeded",
         problem=Problem.of(problem) if problem else None,
@@ -75,7 +66,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         clock.lap("recover")
         say(f"{spec.name}: Spark is up; reading topic {spec.topic.name} to its end, batch by batch")
         bound = Bound(spec)
-        _consume(run, audit, topic.latest, say, bound)
+        Query(run, audit, topic.latest, bound, say).run()
         clock.lap("query")
         warming.join()
         _describe(run, audit, recovered, record)
@@ -86,51 +77,13 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
 
 
-def _consume(run: Run, audit: Audit, target: dict[int, int], say: Callable[[str], None], bound: Bound) -> None:
-    """Run the query to its end or its bound, auditing as it goes."""
-    judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec)
-    audit.suspects = suspects = _suspects(run, target)
-    judged = judged.withColumn("suspect", suspects.bit(run.spec))
-    counted = judged.observe("fate", *fate.counts(run.spec), suspects.bitmap(F.col("suspect")))
-    entered = counted.where(F.col("fate") == "entered")
-    rows = from_state_on(entered.select(*run.spec.topic.columns), run.spec)
-    version = table.ensure(run.paths.table, rows.schema, run.spec, run.identity.generation)
-    if audit.cursor.judged_table_version is None:
-        audit.cursor = audit.cursor.model_copy(update={"judged_table_version": version})
-        audit.cursor.write(run.paths.cursor)
-    watch = Watch(run, target, say)
-    with _stoppable() as asked:
-        query = sink.start(rows, run, bound)
-        follower = Follower(query)
-        while not query.awaitTermination(POLL_SECONDS) and not bound.reached:  # type: ignore[arg-type]  # it takes fractions
-            _keep_up(follower, audit, watch, ended=False)
-            if asked:
-                bound.stop(ASKED)
-        query.stop()
-        _keep_up(follower, audit, watch, ended=True)
-
-
-def _suspects(run: Run, target: dict[int, int]) -> Suspects:
-    committed = run.checkpoint.committed()
-    if not committed:
-        return Suspects.among(target, 0)
-    last = run.checkpoint.batch(committed[-1])
-    return Suspects.among({p: end - last.end.get(p, 0) for p, end in target.items()}, last.watermark_ms)
-
-
-def _keep_up(follower: Follower, audit: Audit, watch: Watch, *, ended: bool) -> None:
-    progress = follower.progress()
-    watch.show(progress)
-    audit.catch_up(progress, ended=ended)
-
-
 def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[str, Any]) -> None:
     record["seconds"]["audit"] = round(audit.seconds, 3)  # within recover and query: it works while the query does
     committed = run.checkpoint.committed()
     before = audit.cursor.judged_table_version
     record.update(
         generation=run.identity.generation, batches=tuple(audit.accounts), recovered=recovered, account=audit.total,
-        state=StateUse(rows=audit.cursor.state.rows, bytes=audit.cursor.state.bytes, rows_before=audit.rows_before),
+        state=audit.cursor.state.model_copy(update={"rows_before": audit.rows_before}),
         table_version_before=before, table_version=table.version(run.paths.table),
     )
     if committed:
@@ -138,8 +91,15 @@ def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[s
         start = run.checkpoint.batch(min(audit.accounts)).start if audit.accounts else last.end
         record.update(
             offsets_start={str(p): o for p, o in start.items()}, offsets_end={str(p): o for p, o in last.end.items()},
-            watermark=last.watermark,
+            watermark=last.watermark, open_until=_open_until(run.spec, audit),
         )
+
+
+def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
+    """The watermark at which the last open window closes."""
+    windows = [step.window for step in spec.steps if isinstance(step, Aggregate) and step.window]
+    newest = audit.cursor.last_event_time
+    return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 
 
 def _waiting(target: dict[int, int], record: dict[str, Any]) -> int:
@@ -149,9 +109,7 @@ def _waiting(target: dict[int, int], record: dict[str, Any]) -> int:
 
 def _judge(run: Run, audit: Audit, record: dict[str, Any]) -> tuple[Any, ...]:
     """Judge, write ops.checks, and move the cursor past what passed."""
-    newest, watermark = audit.cursor.last_event_time, record.get("watermark")
-    lag = (newest - watermark).total_seconds() if newest and watermark else None
-    metrics = checks.state_metrics(record["account"], record["state"], lag)
+    metrics = checks.state_metrics(record["account"], record["state"], audit.cursor, _watermark(run, audit, record))
     results = (
         *checks.judge_output(run, record["table_version_before"], record["table_version"]),
         *checks.judge_state(run, metrics),
@@ -168,6 +126,15 @@ def _judge(run: Run, audit: Audit, record: dict[str, Any]) -> tuple[Any, ...]:
     return results
 
 
+def _watermark(run: Run, audit: Audit, record: dict[str, Any]) -> checks.Watermark:
+    newest, watermark, committed = audit.cursor.last_event_time, record.get("watermark"), run.checkpoint.committed()
+    lag = (newest - watermark).total_seconds() if newest and watermark else None
+    if not committed or run.spec.watermark_delay is None:
+        return checks.Watermark(lag, None)
+    last = run.checkpoint.batch(committed[-1])
+    return checks.Watermark(lag, max(0, run.checkpoint.next_watermark_ms(last.id) - last.watermark_ms) / 1000)
+
+
 def _verdict(results: tuple[Any, ...]) -> SluiceError | None:
     broken = [result for result in results if result.outcome == "broken"]
     if broken:
@@ -179,22 +146,6 @@ def _verdict(results: tuple[Any, ...]) -> SluiceError | None:
         return CheckFailed(f"{len(failed)} critical check(s) failed: {names}. Nothing is published.",
                            "See the failing values: sluice show checks.")
     return None
-
-
-@contextmanager
-def _stoppable() -> Iterator[list[int]]:
-    """Within the block, SIGTERM and Ctrl-C are noted in the list instead of killing the process."""
-    asked: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class _Clock:

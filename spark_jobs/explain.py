@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.output_mode import unbounded
+from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
 from spark_jobs.session import PROVIDERS, session
 from spark_jobs.stages import fate, source
 from spark_jobs.stateful.chain import from_state_on
+from spark_jobs.stateful.timers import Timers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,6 +29,7 @@ OPERATORS = {
     "SessionWindowStateStoreRestore": "fetches the stored sessions of each key that the batch touches, to merge rows into them",
     "SessionWindowStateStoreSave": "stores the sessions that changed, and writes those that have ended",
     "TransformWithStateInPySpark": "hands each key's rows and its due timers to the processor, in a Python worker by the store",
+    "FlatMapGroupsInPandasWithState": "hands each key's rows, then the keys whose time is out, to the function with the state",
 }
 """Spark's physical operators that keep state or move it, without their suffix Exec (o.a.s.sql.execution.streaming)."""
 
@@ -35,7 +38,7 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     """The query that a drain would start, without sink and counters. Reads nothing from Kafka."""
     spark = session(spec.name, spec.state)
     records = fate.judged(source.follow(spark, spec, settings.kafka), spec)
-    return from_state_on(records.where("fate = 'entered'").select(*spec.topic.columns), spec)
+    return from_state_on(fate.entered(records, spec), spec, Paths(settings.root, spec).root, Timers(spark))
 
 
 def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
@@ -76,6 +79,8 @@ def kept(step: Step) -> str:
         case Aggregate():
             group = ", ".join(step.group) or "the same for all rows"
             return f"the key is {group}; the value has a buffer each for {', '.join(step.measures)}"
+        case GroupState(form="apply"):
+            return f"the key is {', '.join(step.keys)}; the value is {', '.join(f.name for f in step.state)}, and a time-out"
         case GroupState():
             return f"the key is {', '.join(step.keys)}; the values are what {step.processor} declares in its init"
         case Transform():
@@ -96,5 +101,7 @@ def let_go(step: Step, spec: Pipeline) -> str:
             return f"evicted when the watermark has passed its event time plus {delay}"
         case Aggregate():
             return "evicted when the watermark has passed the window's end"
+        case GroupState(time_mode="processing"):
+            return "evicted when the processor clears it, by a timer of the clock or by its TTL; each run ends with what is due"
         case _:
-            return "evicted when the processor clears it, at the latest by a timer of its own"
+            return "evicted when the processor clears it, at the latest by a timer of the watermark"

@@ -13,6 +13,8 @@ import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from spark_jobs.contract.metrics import COUNTS
+
 if TYPE_CHECKING:
     from upath import UPath
 
@@ -21,6 +23,10 @@ _WHERE = [("pipeline", pa.string()), ("generation", pa.string()), ("batch_id", p
 _RECORD = [
     *_WHERE, ("run_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
     ("kafka_timestamp", _TIME), ("event_time", _TIME), ("key", pa.binary()), ("value", pa.binary()),
+]
+
+_OPERATOR = [
+    ("step", pa.int32()), ("kind", pa.string()), ("operatorName", pa.string()), *[(name, pa.int64()) for name in COUNTS],
 ]
 
 SCHEMAS: dict[str, pa.Schema] = {
@@ -37,7 +43,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         *[(name, pa.int64()) for name in ("covered", "gaps", "read", "malformed", "premature", "filtered", "late", "accepted",
                                           "duplicates", "rows_out", "unaccounted")],
         ("first_event_time", _TIME), ("last_event_time", _TIME), ("watermark", _TIME), ("late_before", _TIME),
-        ("state_rows", pa.int64()), ("state_bytes", pa.int64()), ("operators", pa.string()),
+        ("state_rows", pa.int64()), ("state_bytes", pa.int64()), ("operators", pa.list_(pa.struct(_OPERATOR))),
         ("table_version", pa.int64()), ("audited_at", _TIME),
     ]),
     "quarantine": pa.schema([*_RECORD, ("kind", pa.string()), ("reason", pa.string())]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,8 +14,9 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
 from spark_jobs.identity import settle
-from spark_jobs.kafka import topic_state
+from spark_jobs.kafka import TopicState, newest_record, topic_state
 from spark_jobs.lease import holder
+from spark_jobs.stages import closing
 
 
 class Plan(BaseModel):
@@ -46,7 +47,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     committed = checkpoint.committed()
     done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
     new = {partition: latest - done.get(partition, 0) for partition, latest in topic.latest.items()}
-    reasons = _reasons(paths, checkpoint, sum(new.values()))
+    reasons = _reasons(paths, checkpoint, sum(new.values())) or _due(spec, settings, checkpoint, topic)
     return Plan(
         pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
         lines=(
@@ -58,6 +59,13 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
             *(reasons or ("nothing to do: every offset is drained and accounted for",)),
         ),
     )
+
+
+def _due(spec: Pipeline, settings: Settings, checkpoint: Checkpoint, topic: TopicState) -> tuple[str, ...]:
+    """Why a run without new offsets has something to do: what is due leaves the state."""
+    newest = newest_record(settings.kafka, spec.topic.name, topic.latest) if spec.close_after else None
+    found = closing.due(spec, checkpoint, newest, datetime.now(UTC), ticked=False)
+    return (f"a batch without data: {found.reason}",) if found else ()
 
 
 def _reasons(paths: Paths, checkpoint: Checkpoint, new_offsets: int) -> tuple[str, ...]:

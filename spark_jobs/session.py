@@ -26,8 +26,7 @@ def dynamic(state: State) -> dict[str, str]:
         # Frozen into the checkpoint by the first batch. Every partition of every stateful step is a store to open and commit.
         "spark.sql.shuffle.partitions": str(state.shuffle_partitions),
         "spark.sql.streaming.stateStore.providerClass": PROVIDERS[state.provider],
-        # State checkpoints carry ids of their own: a batch that was run twice cannot leave a mixture of two states.
-        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2" if state.provider == "rocksdb" else "1",
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": str(state.format),
         # A snapshot with every commit, no changelog. A scheduled run is a restart, and one that is over before the maintenance
         # thread wakes (60 s) would leave only changelogs, which every later run replays from the beginning. Measured in bench/.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",

@@ -1,4 +1,4 @@
-"""Progress for a person: one line a batch, as it ends."""
+"""Progress for a person: one line a batch as it ends, and below it one for each stateful operator."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.run import Run
+from spark_jobs.stages.operators import in_words, used
 from spark_jobs.stages.progress import Progress
+from spark_jobs.stateful.timers import Timers
 
 
 class Watch:
-    """Says each batch once."""
+    """Says each batch once, and what its operators did."""
 
-    def __init__(self, run: Run, target: Offsets, say: Callable[[str], None]) -> None:
-        self._run, self._target, self._say = run, target, say
+    def __init__(self, run: Run, target: Offsets, timers: Timers, say: Callable[[str], None]) -> None:
+        self._run, self._target, self._timers, self._say = run, target, timers, say
         self._shown: set[int] = set()
         committed = run.checkpoint.committed()
         self._start: Offsets = run.checkpoint.batch(committed[-1]).end if committed else {}
@@ -23,6 +25,8 @@ class Watch:
         for batch_id in sorted(progress.keys() - self._shown):
             self._shown.add(batch_id)
             self._say(self._line(progress[batch_id]))
+            for operator in used(self._run.spec, progress[batch_id], self._timers.fired.get(batch_id, {})):
+                self._say(f"  {in_words(operator)}")
 
     def _line(self, progress: Progress) -> str:
         batch = self._run.checkpoint.batch(progress.batch_id)

@@ -82,6 +82,15 @@ class Scene:
 
     def assert_exact(self) -> None:
         """The table is the canonical result less what was late; what was kept aside is the ledger's; nothing is unaccounted."""
+        batches = self.assert_table()
+        ends = [_offsets(row["offsets_end"]) for row in batches]
+        assert self.spec.watermark_delay is not None
+        assert self.late() == oracle.late_places(self.ledger, ends, ENTERS[self.spec.name], self.spec.watermark_delay)
+        self._assert_quarantine()
+        self._assert_counts(batches)
+
+    def assert_table(self) -> list[dict[str, Any]]:
+        """The table is the canonical result less what was late, and nothing is unaccounted. The batches, in order."""
         batches = sorted(self.ops("batches"), key=lambda row: row["batch_id"])
         assert [row["batch_id"] for row in batches] == list(range(len(batches)))
         assert sum(row["unaccounted"] for row in batches) == 0
@@ -90,11 +99,7 @@ class Scene:
         found, wanted = Counter(oracle.comparable(self.table())), Counter(oracle.comparable(expected))
         assert sorted((found - wanted).elements(), key=repr)[:5] == [], "rows that should not be there (the first 5)"
         assert sorted((wanted - found).elements(), key=repr)[:5] == [], "rows that are missing (the first 5)"
-        ends = [_offsets(row["offsets_end"]) for row in batches]
-        assert self.spec.watermark_delay is not None
-        assert self.late() == oracle.late_places(self.ledger, ends, ENTERS[self.spec.name], self.spec.watermark_delay)
-        self._assert_quarantine()
-        self._assert_counts(batches)
+        return batches
 
     def _assert_quarantine(self) -> None:
         bad = [row for row in self.ledger.to_pylist() if row["kind"] in {"malformed", "premature"}]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.contract.checks import ALWAYS, Check
+from spark_jobs.contract import state_checks
+from spark_jobs.contract.checks import Check
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.spec import Pipeline
@@ -25,7 +26,7 @@ def page(spec: Pipeline) -> str:
         "**Steps**", "", *(f"{n}. {step_in_words(step)}" for n, step in enumerate(spec.steps, 1)), "",
         f"**State**: version {state.version}, in {state.provider}, {state.shuffle_partitions} shuffle partitions.", "",
         "**Checks on the rows of a run**", "", *(_bullets(spec.output_checks)), "",
-        "**Checks on the state**", "", *(_bullets((*ALWAYS, *spec.state_checks))), "",
+        "**Checks on the state**", "", *(_bullets(state_checks.judged(spec))), "",
         "`plan` looks at Kafka and the checkpoint without starting Spark, and skips the rest when there is nothing to do. "
         "`publish` tells downstream DAGs which table version to read, only after every critical check has passed.",
     ))

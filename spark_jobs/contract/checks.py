@@ -22,6 +22,9 @@ STATE_METRICS: dict[str, str] = {
     "premature_share": "premature records as a share of those read",
     "duplicate_share": "duplicates as a share of the accepted records",
     "watermark_lag_seconds": "largest event time seen less the watermark; null before the first batch",
+    "behind_watermark_seconds": "how far the watermark has moved since a batch last evicted by it; 0 after a whole run",
+    "still_batches": "batches in a row that took records in and no newer event time: the watermark stood still",
+    "timers_per_row": "timers that are set and have not fired, for each row of state; null where none are, or a TTL",
 }
 """The columns of the one-row frame that state checks judge, with their meaning."""
 
@@ -58,13 +61,3 @@ def within(column: str, most: float, *, severity: Severity = "warning", about: s
         severity=severity,
         about=about or STATE_METRICS[column],
     )
-
-
-ALWAYS: tuple[Check, ...] = (
-    Check(
-        type="expect_column_values_to_be_between",
-        kwargs={"column": "unaccounted", "min_value": 0, "max_value": 0},
-        about="every offset has a fate; anything else is a bug in Sluice or a broken checkpoint",
-    ),
-)
-"""State checks that every pipeline has and none can switch off."""

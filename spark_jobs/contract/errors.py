@@ -37,7 +37,7 @@ class SpecInvalid(SluiceError):
 
 
 class PipelineUnknown(SluiceError):
-    """No folder under spark_jobs/pipelines has that name."""
+    """No folder of the pipelines' package has that name."""
 
     code, exit_status = "PIPELINE_UNKNOWN", 11
 
@@ -114,6 +114,12 @@ class StateUnreadable(SluiceError):
     code, exit_status = "STATE_UNREADABLE", 34
 
 
+class InitialStateMissing(SluiceError):
+    """The Delta table that a GroupState begins with is not there, or lacks its keys."""
+
+    code, exit_status = "INITIAL_STATE_MISSING", 35
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 
@@ -130,6 +136,18 @@ class Stopped(SluiceError):
     """The run was asked to stop (SIGTERM or Ctrl-C) before Kafka was drained; the next run resumes."""
 
     code, exit_status, retry = "STOPPED", 42, True
+
+
+class ProcessorFailed(SluiceError):
+    """The pipeline's own code in logic.py raised an error while a batch ran."""
+
+    code, exit_status = "PROCESSOR_FAILED", 43
+
+
+class StateMisused(SluiceError):
+    """The pipeline's own code asked of its state what Spark does not allow: a timer of another clock, nothing as a value."""
+
+    code, exit_status = "STATE_MISUSED", 44
 
 
 class CheckFailed(SluiceError):

@@ -7,7 +7,9 @@ from typing import Any
 from spark_jobs.contract.spec import Pipeline
 
 Fingerprint = dict[str, object]
-_NOT_STATE: Any = {"stateful": True, "bounded": True, "output": {"__all__": {"about"}}}
+_ABOUT: Any = {"__all__": {"about"}}
+_NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
+"""Of a step. The initial state counts in the first batch only."""
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
@@ -18,12 +20,13 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         "topic.event_time": spec.topic.event_time,
         "output_mode": spec.output_mode,
         "state.provider": spec.state.provider,
+        "state.format": spec.state.format,
         "state.shuffle_partitions": spec.state.shuffle_partitions,
     }
     for field in spec.topic.fields:
         fields[f"topic.fields.{field.name}"] = field.type
     for index, step in enumerate(spec.steps):
-        for name, value in step.model_dump(mode="json", exclude=_NOT_STATE).items():
+        for name, value in step.model_dump(mode="json", exclude=_NOT_STATE, exclude_none=True).items():
             # Spark stores measures by their place and not by their name, and a dict would not tell their order.
             fields[f"steps[{index}].{name}"] = [list(pair) for pair in value.items()] if name == "measures" else value
     return fields

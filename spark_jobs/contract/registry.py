@@ -1,21 +1,39 @@
-"""Finds pipelines: every folder under spark_jobs/pipelines with a spec.py that defines SPEC."""
+"""Finds pipelines: every folder of the pipelines' package (SLUICE_PIPELINES) with a spec.py that defines SPEC."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import os
 from pathlib import Path
 from types import ModuleType
 
-from spark_jobs.contract.errors import PipelineUnknown, SluiceError, SpecInvalid
+from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
+from spark_jobs.contract.settings import VARIABLES
 from spark_jobs.contract.spec import Pipeline
 
-FOLDER = Path(__file__).parent.parent / "pipelines"
+
+def package() -> str:
+    """The package that holds the pipelines."""
+    return os.environ.get("SLUICE_PIPELINES") or str(VARIABLES["SLUICE_PIPELINES"][1])
+
+
+def module(pipeline: str, part: str) -> str:
+    """The name of a module of a pipeline: its spec or its logic."""
+    return f"{package()}.{pipeline}.{part}"
 
 
 def names() -> list[str]:
     """The pipelines' names, sorted, without importing any."""
-    return sorted(path.parent.name for path in FOLDER.glob("*/spec.py"))
+    return sorted(path.parent.name for path in _folder().glob("*/spec.py"))
+
+
+def _folder() -> Path:
+    try:
+        return Path(importlib.import_module(package()).__path__[0])
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise SettingInvalid(f"SLUICE_PIPELINES is {package()!r}: {error}.",
+                             "Name a Python package on the PYTHONPATH, or unset it.") from None
 
 
 def load(name: str) -> Pipeline:
@@ -23,7 +41,7 @@ def load(name: str) -> Pipeline:
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1)
         hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(names()) or 'none'}."
-        raise PipelineUnknown(f"there is no pipeline {name!r}: spark_jobs/pipelines has no such folder.", hint)
+        raise PipelineUnknown(f"there is no pipeline {name!r}: {package().replace('.', '/')} has no such folder.", hint)
     spec = getattr(_module(name), "SPEC", None)
     if not isinstance(spec, Pipeline):
         raise SpecInvalid(f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).", "Copy another pipeline's.")
@@ -37,7 +55,7 @@ def load(name: str) -> Pipeline:
 
 def _module(name: str) -> ModuleType:
     try:
-        return importlib.import_module(f"spark_jobs.pipelines.{name}.spec")
+        return importlib.import_module(module(name, "spec"))
     except SluiceError:
         raise
     except Exception as error:

@@ -43,7 +43,8 @@ class StateUse(Part):
     """The state stores when the run ended, summed over the steps."""
 
     rows: int = 0
-    bytes: int = 0
+    open: int = Described(default=0, description="rows of the last stateful step: where it is an Aggregate, open groups")
+    bytes: int = Described(default=0, description="memory, and RocksDB's files")
     rows_before: int = Described(default=0, description="rows when the run began")
 
 
@@ -97,6 +98,7 @@ class Report(Part):
     bounded_by: str = Described(default="", description="max_batches or max_minutes, where it ended the run")
     waiting: int = Described(default=0, description="offsets that such a run left for the next one")
     watermark: datetime | None = None
+    open_until: datetime | None = Described(default=None, description="the watermark at which the last open window closes")
     account: Account = Account()
     state: StateUse = StateUse()
     table_version_before: int | None = None

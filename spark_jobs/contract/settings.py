@@ -16,6 +16,7 @@ VARIABLES = {
     "SLUICE_JARS": ("the folder with the jars that `make setup` fetches", str(REPO / "jars" / "spark")),
     "SLUICE_MASTER": ("Spark's master for the command line (Airflow has a connection for that)", "local[2]"),
     "SLUICE_DRIVER_MEMORY": ("heap of the driver; in local mode of everything", "2g"),
+    "SLUICE_PIPELINES": ("the Python package that holds the pipelines, a folder each", "spark_jobs.pipelines"),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
 
@@ -28,6 +29,7 @@ class Settings(NamedTuple):
     jars: Path
     master: str
     driver_memory: str
+    pipelines: str = "spark_jobs.pipelines"
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -40,12 +42,12 @@ class Settings(NamedTuple):
                                      "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
         return cls(
             values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
-            values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"],
+            values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
         )
 
     def environment(self) -> dict[str, str]:
         """The same facts as variables, for a process that this one starts."""
-        return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), self.master, self.driver_memory), strict=True))
+        return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:]), strict=True))
 
 
 def _value(name: str) -> str:

@@ -9,10 +9,11 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract import cron, output_mode
 from spark_jobs.contract.checks import STATE_METRICS, Check
+from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.output_mode import OutputMode
-from spark_jobs.contract.steps import Aggregate, Columns, Deduplicate, GroupState, Step
+from spark_jobs.contract.steps import Deduplicate, GroupState, Step
 from spark_jobs.contract.topic import Name, Topic
 
 
@@ -30,6 +31,15 @@ class State(Model):
     budget_rows: int | None = Described(
         default=None, ge=1, description="how many rows of state are tolerable; demanded where nothing evicts state"
     )
+    budget_bytes: int = Described(
+        default=2**30, ge=1, description="how much memory and disk the state may take before a check warns"
+    )
+
+    @property
+    def format(self) -> int:
+        """The version of Spark's state checkpoints: 2 gives each an id of its own, so that a batch which was run twice cannot
+        leave a mixture of two states. Only RocksDB has it."""
+        return 2 if self.provider == "rocksdb" else 1
 
 
 class Schedule(Model):
@@ -67,30 +77,59 @@ class Pipeline(Model):
     max_minutes: float | None = Described(
         default=None, gt=0, description="begin no batch later than this after the query's start; the rest waits"
     )
+    close_after: Duration | None = Described(
+        default=None, strict=False,
+        description="once the topic is silent so long, event time moves on to the clock's less this much; windows close",
+    )
     state: State = Described(default_factory=State, description="the state store")
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
     output_checks: tuple[Check, ...] = Described(default=(), description="over the rows that a run wrote")
-    state_checks: tuple[Check, ...] = Described(default=(), description="over a run's state metrics")
+    state_checks: tuple[Check, ...] = Described(
+        default=(), description="over a run's state metrics; one takes the place of the default (contract/state_checks.py)"
+    )
+    state_checks_off: tuple[str, ...] = Described(default=(), description="metrics whose default check is not wanted")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         self._refuse_watermark()
-        self._refuse_event_time_not_a_key()
+        self._refuse_close_after()
         columns: Columns = self.topic.columns
-        for step in self.steps:
-            columns = step.columns_after(columns)
-        self._refuse_state_without_time()
+        time: str | None = self.topic.event_time
+        for index, step in enumerate(self.steps):
+            if step.stateful and time is None:
+                self._refuse_without_time(index)
+            if isinstance(step, Deduplicate) and step.scope == "event_time" and time not in step.keys:
+                refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {time}, which is no key",
+                       "Add it to the keys, or use scope 'watermark'")
+            columns, time = step.columns_after(columns), step.time_after(time)
         output_mode.refuse_impossible(self.output_mode, self.steps)
+        self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
         self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
+        for metric in self.state_checks_off:
+            if metric not in STATE_METRICS:
+                refuse("state_checks_off", metric, "it is not a state metric", f"Use one of {', '.join(STATE_METRICS)}")
+            if metric in ("unaccounted", "state_rows"):
+                refuse("state_checks_off", metric, "it guards what nothing else would notice", "Leave it on")
         return self
 
-    def _refuse_state_without_time(self) -> None:
-        last = next((n for n, step in enumerate(self.steps) if isinstance(step, Aggregate | GroupState)), len(self.steps))
-        after = [step.kind for step in self.steps[last + 1 :] if step.stateful]
-        if after:
-            kind = self.steps[last].kind
-            refuse("steps", after, f"rows that leave {kind} have no event time for a later stateful step", f"Put {kind} last")
+    def _refuse_without_time(self, index: int) -> None:
+        before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
+        if isinstance(before, GroupState) and before.form == "apply":
+            refuse("steps", self.steps[index].kind, "Spark lets nothing stateful follow applyInPandasWithState",
+                   "Use form='row' or 'pandas', or put it last")
+        refuse("steps", self.steps[index].kind, f"rows that leave {before.kind} have no event time for a later stateful step",
+               f"Give the {before.kind} an event_time, or put it last")
+
+    def _refuse_provider(self) -> None:
+        if self.state.provider != "rocksdb" and any(isinstance(s, GroupState) and s.form != "apply" for s in self.steps):
+            refuse("state.provider", self.state.provider, "Spark's transformWithState runs on RocksDB alone",
+                   "Use provider='rocksdb', or GroupState(form='apply')")
+
+    def _refuse_close_after(self) -> None:
+        if self.close_after is not None and self.watermark_delay is None:
+            refuse("close_after", str(self.close_after), "it moves the watermark, and there is none",
+                   "Give a watermark_delay too")
 
     def _refuse_unknown_columns(self, field: str, checks: tuple[Check, ...], columns: Columns) -> None:
         for check in checks:
@@ -100,7 +139,8 @@ class Pipeline(Model):
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)
-        evicted = [step.kind for step in self.steps if step.stateful and step.kind not in unbounded]
+        by_time = [step.kind for step in self.steps if step.stateful and step.evicted_by == "watermark"]
+        evicted = [kind for kind in by_time if kind not in unbounded]
         if evicted and self.watermark_delay is None:
             refuse("watermark_delay", None,
                    f"the state of {evicted[0]} is evicted by the watermark, and would grow for ever without one",
@@ -113,13 +153,12 @@ class Pipeline(Model):
                    "Spark then drops rows whose time equals the newest one seen",
                    "Wait for at least a second; minutes or hours are usual")
 
-    def _refuse_event_time_not_a_key(self) -> None:
-        for step in self.steps:
-            if isinstance(step, Deduplicate) and step.scope == "event_time" and self.topic.event_time not in step.keys:
-                refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {self.topic.event_time}, which is no key",
-                       "Add it to the keys, or use scope 'watermark'")
-
     @property
     def first_stateful(self) -> int:
         """The index of the first step that keeps state; len(steps) where none does."""
         return next((index for index, step in enumerate(self.steps) if step.stateful), len(self.steps))
+
+    @property
+    def endless(self) -> bool:
+        """Whether Spark itself would never end an availableNow run: a step goes by the clock and not by the watermark."""
+        return any(isinstance(step, GroupState) and step.endless for step in self.steps)

@@ -1,35 +1,22 @@
 """The steps of a pipeline, as declarations. What each becomes in Spark is in spark_jobs/stateful, one file a step.
 
-A step knows three things about itself without Spark: whether it keeps state, whether that state is bounded, and which
-columns leave it, given those that enter (None where only Spark can know).
+A step knows of itself, without Spark, whether it keeps state, what evicts that state, which columns leave it given those
+that enter, and which of them is then the event time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
+from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.group_state import EvictedBy, GroupState
 from spark_jobs.contract.model import Model, refuse
-from spark_jobs.contract.topic import Field
 from spark_jobs.contract.windows import Window
 
-Columns = tuple[str, ...] | None
-
-
-def _known(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
-    for name in wanted:
-        if columns is not None and name not in columns:
-            refuse(f"{step}.{field}", name, "no such column enters this step", f"Use one of {', '.join(columns)}")
-
-
-def _different(field: str, names: Iterable[str]) -> None:
-    given = list(names)
-    twice = sorted({name for name in given if given.count(name) > 1})
-    if twice:
-        refuse(field, twice, "it is there more than once", "Name each once")
+__all__ = ["Aggregate", "Deduplicate", "GroupState", "Step", "Transform"]
 
 
 class Deduplicate(Model):
@@ -51,12 +38,12 @@ class Deduplicate(Model):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        _different("keys", self.keys)
+        refuse_repeated("keys", self.keys)
         return self
 
     @property
-    def bounded(self) -> bool:
-        return self.scope != "for_ever"
+    def evicted_by(self) -> EvictedBy:
+        return "nothing" if self.scope == "for_ever" else "watermark"
 
     @property
     def whole_row(self) -> bool:
@@ -65,8 +52,11 @@ class Deduplicate(Model):
 
     def columns_after(self, columns: Columns) -> Columns:
         if not self.whole_row:
-            _known("Deduplicate", "keys", self.keys, columns)
+            refuse_unknown("Deduplicate", "keys", self.keys, columns)
         return columns
+
+    def time_after(self, event_time: str | None) -> str | None:
+        return event_time
 
 
 class Aggregate(Model):
@@ -82,32 +72,41 @@ class Aggregate(Model):
     counts: str | None = Described(
         default=None, description="the measure that is count(*): the account then also balances accepted rows against groups"
     )
+    event_time: str | None = Described(
+        default=None, description="a column to make of the window's last instant: the event time of a later stateful step"
+    )
     stateful: Literal[True] = True
 
     @property
-    def bounded(self) -> bool:
-        return self.window is not None
+    def evicted_by(self) -> EvictedBy:
+        return "watermark" if self.window else "nothing"
 
     @model_validator(mode="after")
     def _named(self) -> Self:
-        _different("keys", self.keys)
+        refuse_repeated("keys", self.keys)
         made = sorted({"window", "window_start", "window_end"} & set(self.keys))
         if made:
             refuse("keys", made, "the aggregation makes columns of that name itself", "Leave it out, or rename the field")
         for name in self.measures:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 refuse("measures", name, "a measure becomes a column", "Use lower-case letters, digits and underscores")
-        clash = sorted(set(self.measures) & {*self.keys, "window_start", "window_end"})
+        clash = sorted({*self.measures, *filter(None, [self.event_time])} & {*self.keys, "window_start", "window_end"})
         if clash:
             refuse("measures", clash, "the output already has a column of that name", "Rename the measure")
+        if self.event_time is not None and (self.window is None or self.event_time in self.measures):
+            refuse("event_time", self.event_time, "it is made of the window's last instant, beside the measures",
+                   "Give the Aggregate a window, and the column a name of its own")
         if self.counts is not None and self.measures.get(self.counts, "").replace(" ", "").lower() != "count(*)":
             refuse("counts", self.counts, "it is not a measure that is count(*)",
                    "Name the measure whose expression is count(*)")
         return self
 
     def columns_after(self, columns: Columns) -> Columns:
-        _known("Aggregate", "keys", self.keys, columns)
-        return (*self.group, *self.measures)
+        refuse_unknown("Aggregate", "keys", self.keys, columns)
+        return (*self.group, *self.measures, *filter(None, [self.event_time]))
+
+    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+        return self.event_time
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -115,38 +114,35 @@ class Aggregate(Model):
         return (*(("window_start", "window_end") if self.window else ()), *self.keys)
 
 
-class GroupState(Model):
-    """State of your own by key: a StatefulProcessor in the pipeline's logic.py, run by transformWithState."""
+class Transform(Model):
+    """Anything without state, in one of three ways; the rows that enter are called `rows` in SQL.
 
-    kind: Literal["group_state"] = "group_state"
-    processor: Annotated[str, Described(description="the class in logic.py", pattern=r"^[A-Z][A-Za-z0-9]*$")]
-    keys: tuple[str, ...] = Described(description="one state for each combination of these columns", min_length=1)
-    output: tuple[Field, ...] = Described(description="the columns that the processor yields", min_length=1)
-    time_mode: Literal["event"] = Described(default="event", description="what the processor's timers go by")
-    stateful: Literal[True] = True
-    bounded: Literal[True] = True
+    Before the first stateful step it gives at most one row for each row, and keeps the column `kafka`, by which late records
+    are found again; a SELECT * does. After it, the rows have no such column.
+    """
+
+    kind: Literal["transform"] = "transform"
+    where: str | None = Described(default=None, description="Spark SQL: keep the rows for which it holds", min_length=1)
+    sql: str | None = Described(default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1)
+    function: str | None = Described(
+        default=None, description="a function DataFrame -> DataFrame in logic.py", pattern=r"^[a-z][a-z0-9_]*$"
+    )
+    stateful: Literal[False] = False
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
-        _different("keys", self.keys)
-        _different("output", (field.name for field in self.output))
+    def _one_way(self) -> Self:
+        given = [name for name in ("where", "sql", "function") if getattr(self, name) is not None]
+        if len(given) != 1:
+            refuse("where", given, "a Transform works in one way", "Give one of where=, sql= and function=")
+        if self.sql is not None and not re.search(r"\brows\b", self.sql):
+            refuse("sql", self.sql, "it does not read the rows that enter", "Write SELECT ... FROM rows")
         return self
 
     def columns_after(self, columns: Columns) -> Columns:
-        _known("GroupState", "keys", self.keys, columns)
-        return tuple(field.name for field in self.output)
+        return columns if self.where else None
 
-
-class Transform(Model):
-    """Anything without state: keep the rows for which a Spark SQL condition holds."""
-
-    kind: Literal["transform"] = "transform"
-    where: str = Described(description="a Spark SQL condition over the columns that enter", min_length=1)
-    stateful: Literal[False] = False
-    bounded: Literal[True] = True
-
-    def columns_after(self, columns: Columns) -> Columns:
-        return columns
+    def time_after(self, event_time: str | None) -> str | None:
+        return event_time
 
 
 Step = Annotated[Deduplicate | Aggregate | GroupState | Transform, Described(discriminator="kind")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
@@ -16,6 +16,10 @@ def _positive(field: str, given: timedelta) -> None:
         refuse(field, str(given), "a window needs a length", "Use for example '1 hour'")
 
 
+def _floor(at: datetime, step: timedelta) -> datetime:
+    return at - (at - datetime(1970, 1, 1, tzinfo=UTC)) % step
+
+
 class Tumbling(Model):
     """Windows of one size, side by side: every event is in one."""
 
@@ -26,6 +30,10 @@ class Tumbling(Model):
     def _possible(self) -> Self:
         _positive("size", self.size)
         return self
+
+    def last_end(self, at: datetime) -> datetime:
+        """The end of the last window that holds an event of that time."""
+        return _floor(at, self.size) + self.size
 
     def __str__(self) -> str:
         return interval(self.size)
@@ -47,6 +55,10 @@ class Sliding(Model):
                    "Slide by less than the size, or use Tumbling")
         return self
 
+    def last_end(self, at: datetime) -> datetime:
+        """The end of the last window that holds an event of that time."""
+        return _floor(at, self.slide) + self.size
+
     def __str__(self) -> str:
         return f"{interval(self.size)}, beginning every {interval(self.slide)}"
 
@@ -66,6 +78,10 @@ class Session(Model):
         if self.gap is not None:
             _positive("gap", self.gap)
         return self
+
+    def last_end(self, at: datetime) -> datetime | None:
+        """The end of a session whose last event has that time; None where each row has its own gap."""
+        return at + self.gap if self.gap else None
 
     def __str__(self) -> str:
         return f"session, until nothing came for {interval(self.gap) if self.gap else self.gap_sql}"

@@ -7,27 +7,33 @@ found    the bad records, read again from Kafka
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
 from spark_jobs.stages.progress import Progress
+from spark_jobs.stateful import chain
 
 
 class Found(NamedTuple):
     """What reading a batch again gave: all records it read, and counts by fate: of `whole` batches, else of the suspects."""
 
-    read: int
-    malformed: int
-    premature: int
-    filtered: int
-    late: int
-    entered: int
-    first_event_us: int | None
-    last_event_us: int | None
+    read: int = 0
+    malformed: int = 0
+    premature: int = 0
+    late: int = 0
+    entered: int = 0
+    first_event_us: int | None = None
+    last_event_us: int | None = None
     whole: bool = True
+
+    @property
+    def filtered(self) -> int:
+        """Left out by a Transform: what is left, where the whole batch was decoded again."""
+        return self.read - self.malformed - self.premature - self.late - self.entered
 
 
 def needs_reading(batch: Batch, progress: Progress | None) -> bool:
@@ -41,30 +47,41 @@ def needs_reading(batch: Batch, progress: Progress | None) -> bool:
 
 def balance(spec: Pipeline, batch: Batch, progress: Progress | None, found: Found | None, rows_out: int) -> Account:
     """The batch's account. `unaccounted` sums every disagreement between two sources, so 0 means that all agree."""
-    read = progress.read if progress else found.read if found else 0
-    fates = {
-        fate: progress.counted("fate", fate) if progress else getattr(found, fate, 0)
-        for fate in ("malformed", "premature", "filtered", "entered")
-    }
-    late = found.late if found else 0
-    entered = fates["entered"] if progress else fates["entered"] + late
-    differences = [batch.covered - read - (batch.covered - found.read if found else 0)]
-    differences.append(read - fates["malformed"] - fates["premature"] - fates["filtered"] - entered)
-    duplicates = 0
-    if progress:
-        if found:
-            counted = ("malformed", "premature", "filtered") if found.whole else ("malformed", "premature")
-            differences += [fates[fate] - getattr(found, fate) for fate in counted]
-        differences.append(_late_by_spark(spec, progress, late) - late)
-        duplicates, unexplained = _duplicates(spec, progress, entered - late)
-        differences.append(unexplained)
-        differences.append(progress.counted(f"after_{len(spec.steps) - 1}", "rows") - rows_out)
-    elif isinstance(spec.steps[-1], Deduplicate):
-        duplicates = entered - late - rows_out
+    if progress is None:
+        return _by_reading(spec, batch, found or Found(), rows_out)
+    return _by_progress(spec, batch, progress, found, rows_out)
+
+
+def _by_progress(spec: Pipeline, batch: Batch, progress: Progress, found: Found | None, rows_out: int) -> Account:
+    malformed, premature, good = (progress.counted("fate", fate) for fate in ("malformed", "premature", "good"))
+    entered, late = progress.counted("entered", "rows"), found.late if found else 0
+    filtered = good - entered
+    passed = [progress.counted(chain.passed(index), "rows") for index in range(spec.first_stateful, len(spec.steps))]
+    duplicates, unexplained = _duplicates(spec, progress, [entered - late, *passed])
+    differences = [
+        batch.covered - progress.read - (batch.covered - found.read if found else 0),
+        progress.read - malformed - premature - good,
+        min(filtered, 0),  # a Transform that made several records of one
+        _late_by_spark(spec, progress, late) - late,
+        unexplained,
+        _written(spec, (passed or [entered])[-1], rows_out) - rows_out,
+    ]
+    if found:
+        differences += [malformed - found.malformed, premature - found.premature]
+        differences += [filtered - found.filtered] if found.whole else []
     return Account(
-        covered=batch.covered, gaps=batch.covered - read, read=read, malformed=fates["malformed"],
-        premature=fates["premature"], filtered=fates["filtered"], late=late, accepted=entered - late,
-        duplicates=duplicates, rows_out=rows_out, unaccounted=sum(map(abs, differences)),
+        covered=batch.covered, gaps=batch.covered - progress.read, read=progress.read, malformed=malformed, premature=premature,
+        filtered=filtered, late=late, accepted=entered - late, duplicates=duplicates, rows_out=rows_out,
+        unaccounted=sum(map(abs, differences)),
+    )
+
+
+def _by_reading(spec: Pipeline, batch: Batch, found: Found, rows_out: int) -> Account:
+    """Of a batch whose progress was lost in a crash."""
+    return Account(
+        covered=batch.covered, gaps=batch.covered - found.read, read=found.read, malformed=found.malformed,
+        premature=found.premature, filtered=found.filtered, late=found.late, accepted=found.entered,
+        duplicates=found.entered - rows_out if isinstance(spec.steps[-1], Deduplicate) else 0, rows_out=rows_out,
     )
 
 
@@ -76,10 +93,21 @@ def _late_by_spark(spec: Pipeline, progress: Progress, found: int) -> int:
     return dropped
 
 
-def _duplicates(spec: Pipeline, progress: Progress, accepted: int) -> tuple[int, int]:
-    """Duplicates by Spark's own count, and what of the accepted rows neither they nor the rows that left explain."""
-    first = spec.first_stateful
-    if first == len(spec.steps) or not isinstance(spec.steps[first], Deduplicate) or not progress.operators:
-        return 0, 0
-    duplicates = int(progress.operators[0].get("customMetrics", {}).get("numDroppedDuplicateRows", 0))
-    return duplicates, accepted - duplicates - progress.counted(f"after_{first}", "rows")
+def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[int, int]:
+    """Duplicates of all Deduplicates by Spark's own count, and what of their rows neither they nor the rows that left explain.
+
+    `rows` are those that entered the first stateful step, and those that left it and each after it.
+    """
+    found, unexplained, operators = 0, 0, iter(progress.operators)
+    for step, (into, out) in zip(spec.steps[spec.first_stateful :], pairwise(rows), strict=True):
+        operator = next(operators, None) if step.stateful else None
+        if isinstance(step, Deduplicate) and operator:
+            duplicates = int(operator.get("customMetrics", {}).get("numDroppedDuplicateRows", 0))
+            found, unexplained = found + duplicates, unexplained + abs(into - duplicates - out)
+    return found, unexplained
+
+
+def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
+    """Rows that the table must have taken. Of a GroupState's rows for one key in a batch, update mode writes the last."""
+    superseded = spec.output_mode == "update" and isinstance(spec.steps[-1], GroupState) and bool(rows_out) == bool(yielded)
+    return min(yielded, rows_out) if superseded else yielded

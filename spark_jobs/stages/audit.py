@@ -14,18 +14,18 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Observation, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs import ops
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.cursor import Cursor, read_cursor
 from spark_jobs.run import Run
-from spark_jobs.stages import fate, sink, source
+from spark_jobs.stages import fate, operators, sink, source
 from spark_jobs.stages.account import Found, balance, needs_reading
 from spark_jobs.stages.progress import Progress
 from spark_jobs.stages.suspects import Bitmap, Suspects
-from spark_jobs.stateful.chain import is_late
+from spark_jobs.stateful.timers import Timers
 
 SLICE = 500_000
 """Offsets that are read again at a time: bounds the driver's memory, whatever the batch's size."""
@@ -41,6 +41,8 @@ class Audit:
         self.accounts: dict[int, Account] = {}
         self.suspects: Suspects | None = None
         """What the query that is running marks; None where none is."""
+        self.timers: Timers | None = None
+        """What that query counts of its timers."""
         self.seconds = 0.0
 
     @property
@@ -69,6 +71,8 @@ class Audit:
         state = (progress.state if progress else None) or self.cursor.state
         first_us, last_us = _span(progress, found)
         newest = max(filter(None, [self.cursor.last_event_time, _time(last_us)]), default=None)
+        still = self.cursor.still_batches + 1 if newest == self.cursor.last_event_time else 0
+        fired = self.timers.fired.get(batch.id, {}) if self.timers else {}
         row = self._where(batch) | account.model_dump() | {
             "source": "progress" if progress else "reread",
             "seconds": progress.seconds if progress else None,
@@ -76,24 +80,27 @@ class Audit:
             "first_event_time": _time(first_us), "last_event_time": _time(last_us),
             "watermark": batch.watermark, "late_before": _time(batch.late_before_ms * 1000 or None),
             "state_rows": state.rows, "state_bytes": state.bytes,
-            "operators": json.dumps(progress.operators) if progress else None,
+            "operators": operators.used(self.run.spec, progress, fired) if progress else None,
             "table_version": written.version if written else None, "audited_at": datetime.now(UTC),
         }
         ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))
         self.accounts[batch.id] = account
-        self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, "last_event_time": newest})
+        moved = {"last_event_time": newest, "still_batches": still if account.accepted else self.cursor.still_batches}
+        if progress and progress.operators:
+            moved["timers_waiting"] = operators.timers_waiting(progress)
+        self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, **moved})
         self.cursor.write(self.run.paths.cursor)
 
     def _marks(self, batch: Batch, progress: Progress | None) -> Bitmap | None:
         """Where all records lie that are to be kept; None where that is not known, and where gaps are to be confirmed."""
-        observed = progress.observed.get("fate", {}).get("suspects") if progress else None
-        if progress is None or observed is None or self.suspects is None or batch.covered != progress.read:
+        if progress is None or self.suspects is None or batch.covered != progress.read:
             return None
-        return Bitmap.of(observed) if batch.late_before_ms <= self.suspects.late_before_ms else None
+        observed = [found for name in ("fate", "entered") if (found := progress.observed.get(name, {}).get("suspects"))]
+        return Bitmap.of(*observed) if observed and batch.late_before_ms <= self.suspects.late_before_ms else None
 
     def _read_again(self, batch: Batch, marks: Bitmap | None) -> Found:
         """Read the batch's exact offsets, keep what was not accepted, and count."""
-        total, bad = Found(0, 0, 0, 0, 0, 0, None, None, whole=marks is None), []
+        total, bad = Found(whole=marks is None), []
         most = SLICE if marks is None else int(SLICE / max(marks.share, 0.01))
         for part in slices(batch, most):
             found, rows = self._read_part(part, marks)
@@ -104,17 +111,19 @@ class Audit:
 
     def _read_part(self, part: Batch, marks: Bitmap | None) -> tuple[Found, pa.Table]:
         spec = self.run.spec
-        all_of_it, decoded = Observation(), Observation()
+        all_of_it, counted = Observation(), Observation()
         records = source.exactly(self.run.spark, spec, self.run.settings.kafka, part)
-        records = records.observe(all_of_it, F.count(F.lit(1)).alias("read"))
-        if marks and self.suspects:
-            records = records.where(self.suspects.marked(marks))
-        judged = fate.judged(records, spec, is_late(spec, part.late_before_ms)).observe(decoded, *fate.counts(spec))
-        rows = judged.where(F.col("fate").isin(*fate.KEPT)).select(
+        observed = records.observe(all_of_it, F.count(F.lit(1)).alias("read"))
+        judged, again = (fate.judged(self._marked(found, marks), spec) for found in (observed, records))
+        resolved = fate.resolved(judged, again, spec, part.late_before_ms).observe(counted, *fate.resolved_counts(spec))
+        rows = resolved.where(F.col("fate").isin(*fate.KEPT)).select(
             "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
             F.col(spec.topic.event_time).alias("event_time"), "kafka.key", "kafka.value", "fate", "malformed",
         ).toArrow()
-        return Found(**decoded.get | all_of_it.get, whole=marks is None), rows
+        return Found(**counted.get | all_of_it.get, whole=marks is None), rows
+
+    def _marked(self, records: DataFrame, marks: Bitmap | None) -> DataFrame:
+        return records.where(self.suspects.marked(marks)) if marks and self.suspects else records
 
     def _keep(self, batch: Batch, bad: pa.Table | None) -> None:
         quarantined, late = [], []
@@ -153,14 +162,14 @@ def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
 def _sum(a: Found, b: Found) -> Found:
     first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
     last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
-    counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *fate.FATES)}
+    counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *fate.RESOLVED)}
     return Found(**counts, whole=a.whole, first_event_us=first, last_event_us=last)
 
 
 def _span(progress: Progress | None, found: Found | None) -> tuple[int | None, int | None]:
     if progress is None:
         return (found.first_event_us, found.last_event_us) if found else (None, None)
-    seen = progress.observed.get("fate", {})
+    seen = progress.observed.get("entered", {})
     return seen.get("first_event_us"), seen.get("last_event_us")
 
 

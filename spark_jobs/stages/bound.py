@@ -11,16 +11,22 @@ from spark_jobs.contract.spec import Pipeline
 class Bound:
     """Decides at the begin of each batch whether the run has gone far enough: asked by the query, told by the driver.
 
-    A batch without data is never one too many for max_batches or max_minutes: it closes windows, and reads nothing.
+    A batch without data is never one too many for max_batches or max_minutes: it closes windows, and reads nothing. But of a
+    pipeline that goes by the clock, Spark would run such batches without end: one a run, in which what is due fires.
     """
 
     def __init__(self, spec: Pipeline) -> None:
         self._spec = spec
         self._batches = 0
+        self._began_ms = time.time() * 1000
         self._deadline = time.monotonic() + spec.max_minutes * 60 if spec.max_minutes else None
         self._asked = ""
+        self.ticked = False
+        """Whether a batch without data has run, planned in this run."""
         self.reached = ""
-        """What ended the run, in words, once a batch was held for it; empty before."""
+        """What ended the run early, in words, once a batch was held for it; empty before."""
+        self.over = False
+        """Whether a batch was held: the query runs nothing more."""
 
     def stop(self, reason: str) -> None:
         """Hold the next batch, whatever it is."""
@@ -29,8 +35,11 @@ class Bound:
     def holds(self, batch: Batch) -> bool:
         """Whether this batch must not run; otherwise it counts as run."""
         self.reached = self._asked or (self._exceeded() if batch.covered else "")
-        self._batches += 1 if batch.covered and not self.reached else 0
-        return bool(self.reached)
+        self.over = bool(self.reached) or (self._spec.endless and not batch.covered and self.ticked)
+        if not self.over:
+            self._batches += 1 if batch.covered else 0
+            self.ticked = self.ticked or (not batch.covered and batch.clock_ms >= self._began_ms)
+        return self.over
 
     def _exceeded(self) -> str:
         if self._spec.max_batches is not None and self._batches >= self._spec.max_batches:

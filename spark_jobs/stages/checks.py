@@ -9,19 +9,30 @@ import json
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.contract.checks import ALWAYS, Check, within
+from spark_jobs.contract import state_checks
+from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
 from spark_jobs.contract.report import Account, CheckResult, StateUse
+from spark_jobs.cursor import Cursor
 from spark_jobs.run import Run
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
 
 SAMPLE = 20
+
+
+class Watermark(NamedTuple):
+    """How the watermark stood when the run ended, in seconds; None before there was one."""
+
+    lag_seconds: float | None
+    behind_seconds: float | None
+
+
 Suite = Literal["output", "state"]
 
 
@@ -53,15 +64,13 @@ def judge_state(run: Run, metrics: dict[str, float | None]) -> list[CheckResult]
     """The pipeline's state checks, and those that every pipeline has, over state_metrics."""
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
-    budget = run.spec.state.budget_rows
-    bounded = (within("state_rows", budget, severity="critical", about="the spec's state.budget_rows"),) if budget else ()
-    results = _judge("state", (*ALWAYS, *bounded, *run.spec.state_checks), pd.DataFrame([metrics]))
+    results = _judge("state", state_checks.judged(run.spec), pd.DataFrame([metrics]))
     # Of one row, the value itself is what a person wants to see.
     shown = [{} if r.outcome == "broken" else {"observed": _json(metrics.get(r.column or ""))} for r in results]
     return [result.model_copy(update=update) for result, update in zip(results, shown, strict=True)]
 
 
-def state_metrics(account: Account, state: StateUse, lag_seconds: float | None) -> dict[str, float | None]:
+def state_metrics(account: Account, state: StateUse, cursor: Cursor, watermark: Watermark) -> dict[str, float | None]:
     """The one row that state checks judge; its columns are contract.checks.STATE_METRICS."""
     entered = account.accepted + account.late
     decoded = entered + account.premature + account.filtered
@@ -75,7 +84,10 @@ def state_metrics(account: Account, state: StateUse, lag_seconds: float | None) 
         "malformed_share": account.malformed / account.read if account.read else 0.0,
         "premature_share": account.premature / account.read if account.read else 0.0,
         "duplicate_share": account.duplicates / account.accepted if account.accepted else 0.0,
-        "watermark_lag_seconds": lag_seconds,
+        "watermark_lag_seconds": watermark.lag_seconds,
+        "behind_watermark_seconds": watermark.behind_seconds,
+        "still_batches": cursor.still_batches,
+        "timers_per_row": cursor.timers_waiting / state.rows if cursor.timers_waiting and state.rows else None,
     }
 
 

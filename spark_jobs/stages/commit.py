@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.steps import Aggregate, GroupState
 
 ROWS = {
     "STREAMING UPDATE": ("numOutputRows",),
@@ -38,9 +38,11 @@ def way(spec: Pipeline) -> Way:
         return append
     if spec.output_mode == "complete":
         return replace
-    aggregate = spec.steps[-1]
-    assert isinstance(aggregate, Aggregate)  # contract/output_mode.py
-    return lambda rows, commit: merge(rows, aggregate.group, commit)
+    last = spec.steps[-1]
+    if isinstance(last, GroupState):
+        return lambda rows, commit: merge(newest(rows, last.keys), last.keys, commit)
+    assert isinstance(last, Aggregate)  # contract/output_mode.py
+    return lambda rows, commit: merge(rows, last.group, commit)
 
 
 def append(rows: DataFrame, commit: Commit) -> None:
@@ -86,6 +88,13 @@ def replace(rows: DataFrame, commit: Commit) -> None:
     """Put the rows in place of all that the table holds."""
     with _marked(rows.sparkSession, commit):
         rows.write.format("delta").mode("overwrite").save(commit.path)
+
+
+def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """Of the rows that a processor yielded for one key, the last: they are in one partition, in the order of yielding."""
+    numbered = rows.withColumn("_order", F.monotonically_increasing_id())
+    last = numbered.groupBy(*keys).agg(F.max_by(F.struct(*rows.columns), "_order").alias("_last"))
+    return last.select("_last.*")
 
 
 @contextmanager

@@ -25,8 +25,10 @@ class Progress(NamedTuple):
         """Rows and bytes in all stores; None where the batch reported no operator (it had no data and moved nothing)."""
         if not self.operators:
             return None
+        files = sum(o.get("customMetrics", {}).get("rocksdbSstFileSize", 0) for o in self.operators)
         return StateUse(
-            rows=sum(o["numRowsTotal"] for o in self.operators), bytes=sum(o["memoryUsedBytes"] for o in self.operators)
+            rows=sum(o["numRowsTotal"] for o in self.operators), open=self.operators[-1]["numRowsTotal"],
+            bytes=files + sum(o["memoryUsedBytes"] for o in self.operators),
         )
 
     def counted(self, name: str, field: str) -> int:

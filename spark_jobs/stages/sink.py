@@ -15,6 +15,7 @@ from spark_jobs.run import Run
 from spark_jobs.stages import commit
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.table import refuse_changed
+from spark_jobs.stateful.timers import Timers
 
 HELD_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
@@ -27,13 +28,14 @@ class Written(NamedTuple):
     version: int
 
 
-def start(rows: DataFrame, run: Run, bound: Bound) -> StreamingQuery:
+def start(rows: DataFrame, run: Run, bound: Bound, timers: Timers) -> StreamingQuery:
     """Start the query: it takes what Kafka holds now, as far as the bound lets it, and stops."""
-    writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name).foreachBatch(_writer(run, bound))
+    writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
+    writer = writer.foreachBatch(_writer(run, bound, timers))
     return writer.option("checkpointLocation", str(run.paths.checkpoint)).trigger(availableNow=True).start()
 
 
-def _writer(run: Run, bound: Bound) -> Callable[[DataFrame, int], None]:
+def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int], None]:
     """Write a batch, in the way of the output mode, under its transaction id: generation and batch.
 
     Not Delta's own streaming sink: that skips a batch which it has already committed without running it. After a crash between
@@ -50,9 +52,10 @@ def _writer(run: Run, bound: Bound) -> Callable[[DataFrame, int], None]:
         done = table.transaction_version(owner)
         if done is not None and done >= batch_id:
             batch.write.format("noop").mode("append").save()
-            return
-        refuse_changed(table, batch.schema)
-        way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
+        else:
+            refuse_changed(table, batch.schema)
+            way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
+        timers.note(batch_id)
 
     return write
 

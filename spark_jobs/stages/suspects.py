@@ -9,7 +9,7 @@ from pyspark.sql import Column, functions as F
 
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.stages.fate import KEPT
+from spark_jobs.stages.fate import BAD
 from spark_jobs.stateful.chain import is_late
 
 BITS = 32_768
@@ -32,18 +32,21 @@ class Suspects(NamedTuple):
         """For a query that will read so many records of each partition."""
         return cls(max(1, -(-max(new.values(), default=0) // BITS)), late_before_ms)
 
-    def bit(self, spec: Pipeline) -> Column:
-        """The bit of a judged record that may have to be kept; null for the others.
+    def bad(self) -> Column:
+        """The bit of a judged record that is to be kept for its fate; null for the others.
 
         A column of its own and not within the aggregate, which Spark interprets for every row.
         """
-        kept = F.col("fate").isin(*KEPT) | ((F.col("fate") == "entered") & is_late(spec, self.late_before_ms))
-        return F.when(kept, F.expr(self._bit))
+        return F.when(F.col("fate").isin(*BAD), F.expr(self._bit))
+
+    def late(self, spec: Pipeline) -> Column:
+        """The bit of a record that entered, and is late by the watermark in force when the query began; null for the others."""
+        return F.when(is_late(spec, self.late_before_ms), F.expr(self._bit))
 
     @staticmethod
-    def bitmap(bit: Column) -> Column:
-        """Aggregate over those bits: suspects binary."""
-        return F.bitmap_construct_agg(bit).alias("suspects")
+    def bitmap() -> Column:
+        """Aggregate over those bits, in a column called suspect: suspects binary."""
+        return F.bitmap_construct_agg("suspect").alias("suspects")
 
     def marked(self, bitmap: Bitmap) -> Column:
         """Which records, as the source gives them, the bitmap points to."""
@@ -63,8 +66,11 @@ class Bitmap(NamedTuple):
     """Of the bits that are set: about the share of the batch that is to be decoded again."""
 
     @classmethod
-    def of(cls, observed: str) -> Self:
-        """From base64, as Spark's progress has binary values."""
-        raw = b64decode(observed)
+    def of(cls, *observed: str) -> Self:
+        """All that is marked in any of them; each is in base64, as Spark's progress has binary values."""
+        marked = 0
+        for bits in observed:
+            marked |= int.from_bytes(b64decode(bits))
+        raw = marked.to_bytes(BITS // 8)
         words = tuple(int.from_bytes(raw[at : at + 8], "little", signed=True) for at in range(0, len(raw), 8))
         return cls(words, int.from_bytes(raw).bit_count() / BITS)

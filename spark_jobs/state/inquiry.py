@@ -7,13 +7,15 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
 from spark_jobs.contract.fingerprint import changes, fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Columns, Step
+from spark_jobs.contract.steps import Step
 from spark_jobs.identity import stored
+from spark_jobs.state.keys import key_columns, key_types, named
 from spark_jobs.state.literal import parse
 
 
@@ -60,7 +62,7 @@ def resolve(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Target:
     paths = Paths(settings.root, spec)
     known = stored(paths)
     checkpoint = Checkpoint(paths.checkpoint)
-    keys = _keys(inquiry.keys)
+    keys = named(inquiry.keys)
     if inquiry.changes and not keys:
         raise StateUnreadable("the changes of all keys together would be the whole state, batch by batch.",
                               "Name a key: --key COLUMN=VALUE.")
@@ -85,30 +87,6 @@ def span(batches: Iterable[int]) -> str:
     return f"batches {first} to {rest[-1]}" if rest else f"batch {first}"
 
 
-def key_columns(spec: Pipeline, number: int) -> Columns:
-    """The columns of a step's key; None where only Spark can know them."""
-    columns: Columns = spec.topic.columns
-    for step in spec.steps[: number - 1]:
-        columns = step.columns_after(columns)
-    step = spec.steps[number - 1]
-    if isinstance(step, Aggregate):
-        return step.group
-    keys: tuple[str, ...] = getattr(step, "keys", ())
-    return columns if keys == ("*",) else keys
-
-
-def _keys(given: tuple[str, ...]) -> dict[str, str]:
-    keys: dict[str, str] = {}
-    for word in given:
-        column, equals, value = word.partition("=")
-        if not equals or not column:
-            raise StateUnreadable(f"--key is {word!r}: it names no column and value.", "Write for example --key carrier=AA.")
-        if column in keys:
-            raise StateUnreadable(f"--key names {column} twice.", "Name each column once.")
-        keys[column] = value
-    return keys
-
-
 def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int]:
     """The numbers of the steps to read: the wanted one, or those whose key has all the columns."""
     stateful = {number: step for number, step in enumerate(spec.steps, 1) if step.stateful}
@@ -123,10 +101,11 @@ def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int
     if not found:
         raise StateUnreadable(f"{' and '.join(keys)} is in the key of {'no step' if wanted is None else f'no step {wanted}'}.",
                               f"With state: {there}.")
-    types = {"window_start": "timestamp", "window_end": "timestamp"} | {f.name: f.type for f in spec.topic.fields}
-    for column, text in keys.items():
-        if column in types:
-            parse(column, text, types[column])
+    for number in found:
+        types = key_types(spec, number)
+        for column, text in keys.items():
+            if column in types:
+                parse(column, text, types[column])
     return found
 
 

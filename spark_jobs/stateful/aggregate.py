@@ -13,13 +13,17 @@ from spark_jobs.contract.windows import Session, Sliding, Tumbling
 
 
 def apply(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
-    """Columns: window_start and window_end timestamp where there is a window, the keys, the measures; one row a group."""
+    """Columns: window_start and window_end timestamp where there is a window, the keys, the measures; one row a group.
+
+    Where the step names one, also its event time: the window's last instant (Spark's window_time).
+    """
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
     if step.window is None:
         return rows.groupBy(*step.keys).agg(*measures)
     grouped = rows.groupBy(_window(step, event_time).alias("window"), *step.keys).agg(*measures)
     bounds = [F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end")]
-    return grouped.select(*bounds, *step.keys, *step.measures)
+    last = [F.window_time("window").alias(step.event_time)] if step.event_time else []
+    return grouped.select(*bounds, *step.keys, *step.measures, *last)
 
 
 def is_late(step: Aggregate, event_time: str, late_before: Column) -> Column:

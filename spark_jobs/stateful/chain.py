@@ -5,47 +5,60 @@ Between the steps, observed metrics count what passes: they are what the audit b
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
-from spark_jobs.stateful import aggregate, deduplicate, group_state
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
+from spark_jobs.stateful import aggregate, deduplicate, group_state, transform
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.stateful.timers import Timers
 
 
-def reaches_state(spec: Pipeline) -> Column:
-    """Which good records the steps before the first stateful one let through. Never null."""
-    reaches = F.lit(True)
+def to_state(rows: DataFrame, spec: Pipeline) -> DataFrame:
+    """Good records through the steps before the first stateful one. They keep the column kafka: each row is a record still."""
     for step in spec.steps[: spec.first_stateful]:
         if isinstance(step, Transform):
-            reaches = reaches & F.coalesce(F.expr(step.where), F.lit(False))
-    return reaches
-
-
-def from_state_on(rows: DataFrame, spec: Pipeline) -> DataFrame:
-    """The first stateful step and all after it, on a stream."""
-    if spec.watermark_delay is not None:
-        rows = rows.withWatermark(spec.topic.event_time, interval(spec.watermark_delay))
-    for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        rows = apply(rows, step, spec).observe(f"after_{index}", F.count(F.lit(1)).alias("rows"))
+            before, rows = rows, transform.apply(rows, step, spec.name)
+            if step.where is None:
+                transform.refuse_other_than_row_by_row(rows, before, spec.topic.event_time, spec.name)
     return rows
 
 
-def apply(rows: DataFrame, step: Step, spec: Pipeline) -> DataFrame:
-    """One step on rows."""
-    match step:
-        case Deduplicate():
-            return deduplicate.apply(rows, step)
-        case Aggregate():
-            return aggregate.apply(rows, step, spec.topic.event_time)
-        case GroupState():
-            return group_state.apply(rows, step, spec.name)
-        case Transform():
-            return rows.where(step.where)
-        case _:
-            assert_never(step)
+def from_state_on(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) -> DataFrame:
+    """The first stateful step and all after it, on a stream of those rows."""
+    rows, time = rows.drop("kafka"), spec.topic.event_time
+    if spec.watermark_delay is not None:
+        rows = rows.withWatermark(time, interval(spec.watermark_delay))
+    for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
+        match step:
+            case Deduplicate():
+                rows = deduplicate.apply(rows, step)
+            case Aggregate():
+                rows = aggregate.apply(rows, step, time)
+            case GroupState():
+                rows = group_state.apply(rows, step, spec.name, spec.output_mode, root, timers.of(index))
+            case Transform():
+                rows = transform.apply(rows, step, spec.name)
+            case _:
+                assert_never(step)
+        rows, time = rows.observe(passed(index), *_counts(step)), step.time_after(time) or ""
+    return rows
+
+
+def passed(index: int) -> str:
+    """The name under which what leaves a step is observed: rows bigint, and of an Aggregate counted bigint (its records)."""
+    return f"after_{index}"
+
+
+def _counts(step: object) -> list[Column]:
+    rows = F.count(F.lit(1)).alias("rows")
+    return [rows, F.sum(step.counts).alias("counted")] if isinstance(step, Aggregate) and step.counts else [rows]
 
 
 def is_late(spec: Pipeline, late_before_ms: int) -> Column:
@@ -57,6 +70,10 @@ def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     if spec.watermark_delay is None or step is None or spec.output_mode == "complete":
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
-    if isinstance(step, Aggregate):
-        return aggregate.is_late(step, spec.topic.event_time, late_before)
-    return deduplicate.is_late(spec.topic.event_time, late_before)
+    match step:
+        case Aggregate():
+            return aggregate.is_late(step, spec.topic.event_time, late_before)
+        case GroupState():
+            return group_state.is_late(step, spec.topic.event_time, late_before)
+        case _:
+            return deduplicate.is_late(spec.topic.event_time, late_before)

@@ -7,6 +7,7 @@ such a record still counts in windows which end later, and nowhere else, is the 
 from __future__ import annotations
 
 from datetime import datetime
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import duckdb
@@ -113,6 +114,42 @@ ALL = (
             FROM records GROUP BY window_start""",
     ),
 )
+
+EXAMPLES = {
+    "carrier_totals": "SELECT carrier, count(*) AS events, sum(distance_miles)::BIGINT AS miles FROM records GROUP BY carrier",
+    "aircraft_tours": f"""
+        WITH marked AS (
+            SELECT *, event_time > lag(event_time) OVER w + INTERVAL 6 HOUR AS opens
+            FROM ({EVENTS}) WHERE tail_number IS NOT NULL
+            WINDOW w AS (PARTITION BY tail_number ORDER BY event_time, event_id)),
+        numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS tour FROM marked
+            WINDOW w AS (PARTITION BY tail_number ORDER BY event_time, event_id))
+        SELECT tail_number, min(event_time) AS began_at, max(event_time) AS ended_at, count(*) AS events
+        FROM numbered GROUP BY tail_number, tour HAVING max(event_time) + INTERVAL 6 HOUR < $watermark""",
+    "airport_medians": f"""
+        SELECT origin, event_time::DATE AS day, count(*) AS events, median(delay_minutes)::DOUBLE AS median_delay_minutes
+        FROM ({ON_TIME}) WHERE delay_minutes IS NOT NULL
+        GROUP BY origin, day HAVING event_time::DATE + INTERVAL 1 DAY <= $watermark""",
+    "carrier_days": f"""
+        SELECT carrier, strftime(event_time, '%Y-%m-%d') AS day, count(*) AS events, sum(distance_miles)::BIGINT AS miles
+        FROM ({ON_TIME}) GROUP BY carrier, day HAVING max(event_time::DATE) + INTERVAL 1 DAY <= $watermark""",
+    "first_flights": "SELECT DISTINCT tail_number FROM records WHERE tail_number IS NOT NULL",
+    "daily_flights": f"""
+        WITH hours AS (
+            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*) AS events FROM ({EVENTS})
+            GROUP BY hour, origin HAVING count(*) > 1)
+        SELECT time_bucket(INTERVAL 1 DAY, hour) AS window_start, window_start + INTERVAL 1 DAY AS window_end, origin,
+               count(*) AS hours, sum(events)::BIGINT AS events, max(events) AS most
+        FROM hours GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, hour) + INTERVAL 1 DAY <= $watermark""",
+    "airports_served": f"SELECT event_id, unnest([origin, destination]) AS airport FROM ({EVENTS})",
+    "busy_days": f"""
+        SELECT time_bucket(INTERVAL 1 DAY, event_time) AS window_start, window_start + INTERVAL 1 DAY AS window_end, origin,
+               count(DISTINCT tail_number) AS aircraft
+        FROM ({ON_TIME}) WHERE tail_number IS NOT NULL
+        GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, event_time) + INTERVAL 1 DAY <= $watermark""",
+}
+"""Pipelines of tests/pipelines, and what each must give."""
+ALL += tuple(Operator(import_module(f"tests.pipelines.{name}.spec").SPEC, sql) for name, sql in EXAMPLES.items())
 
 
 def expected(operator: Operator, scene: Scene, watermark: datetime | None) -> list[dict[str, Any]]:

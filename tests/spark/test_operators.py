@@ -14,8 +14,14 @@ from tests import oracle
 from tests.spark import operators
 
 
+@pytest.fixture
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
 @pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)
-def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(scene, operator):
+def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(scene, examples, operator):
     made = scene(operator.spec, events=3000)
     for number, most in enumerate((None, 500, None)):
         made.deliver()
@@ -29,6 +35,7 @@ def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(s
     assert sorted((wanted - found).elements(), key=repr)[:5] == [], "rows that are missing (the first 5)"
     assert found
     assert bool(made.late()) == (operator.spec.watermark_delay is not None and operator.spec.output_mode != "complete")
+    assert all(step["rows_in"] is not None for row in made.ops("batches") for step in row["operators"] or [])
 
 
 def test_a_bounded_run_leaves_the_rest_to_the_next_and_says_how_much(scene):

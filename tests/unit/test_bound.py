@@ -7,7 +7,7 @@ import pytest
 from spark_jobs.checkpoint import Batch
 from spark_jobs.stages import bound
 from spark_jobs.stages.bound import Bound
-from tests.unit.specs import pipeline
+from tests.unit.specs import group_state, pipeline
 
 DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
 
@@ -48,3 +48,17 @@ def test_a_run_that_is_asked_to_stop_holds_the_next_batch_even_one_without_data(
     limit.stop("a signal")
     assert limit.holds(NO_DATA)
     assert limit.reached == "a signal"
+
+
+def test_of_what_goes_by_the_clock_one_batch_without_data_runs_and_the_next_is_held() -> None:
+    limit = Bound(pipeline(steps=(group_state(time_mode="processing"),)))
+    later = NO_DATA._replace(clock_ms=2**62)
+    assert [limit.holds(batch) for batch in (DATA, later, later)] == [False, False, True]
+    assert limit.over
+    assert limit.reached == "", "the run went to its end"
+
+
+def test_a_batch_that_an_earlier_run_had_planned_is_not_the_one_of_this_run() -> None:
+    limit = Bound(pipeline(steps=(group_state(time_mode="processing"),)))
+    later = NO_DATA._replace(clock_ms=2**62)
+    assert [limit.holds(batch) for batch in (NO_DATA, DATA, later, later)] == [False, False, False, True]

@@ -9,7 +9,7 @@ from upath import UPath
 from spark_jobs.checkpoint import Batch, Checkpoint
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
-MIDNIGHT_MS = 1359676800000
+MIDNIGHT_MS, CLOCK_MS = 1359676800000, 1795253827094
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_batches_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 
 def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(folder: UPath) -> None:
-    assert Checkpoint(folder).batch(0) == Batch(0, {0: 0}, {0: 12}, 0, 0)
-    assert Checkpoint(folder).batch(1) == Batch(1, {0: 12}, {0: 20}, MIDNIGHT_MS, 0)
+    assert Checkpoint(folder).batch(0) == Batch(0, {0: 0}, {0: 12}, 0, 0, CLOCK_MS)
+    assert Checkpoint(folder).batch(1) == Batch(1, {0: 12}, {0: 20}, MIDNIGHT_MS, 0, CLOCK_MS)
     assert Checkpoint(folder).batch(2).covered == 5
 
 

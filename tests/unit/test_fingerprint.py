@@ -71,7 +71,8 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
     "another topic": (
         pipeline(), pipeline(topic=topic(name="returns")), ["topic.name: was 'sales', is 'returns'"]),
     "another store": (
-        pipeline(), pipeline(state=State(provider="hdfs")), ["state.provider: was 'rocksdb', is 'hdfs'"]),
+        pipeline(), pipeline(state=State(provider="hdfs")),
+        ["state.format: was 2, is 1", "state.provider: was 'rocksdb', is 'hdfs'"]),
     "other shuffle partitions": (
         pipeline(), pipeline(state=State(shuffle_partitions=4)), ["state.shuffle_partitions: was 2, is 4"]),
 }

@@ -24,7 +24,6 @@ SPEC = Pipeline(name={name!r}, about="x", topic=FLIGHTS, steps=(Transform(where=
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of pipelines in the place of the shipped ones."""
-    monkeypatch.setattr(registry, "FOLDER", tmp_path)
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
     for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
         monkeypatch.delitem(sys.modules, module)

@@ -15,13 +15,22 @@ from spark_jobs.contract.duration import UNITS, interval, parse_duration
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.model import Model
 from spark_jobs.contract.spec import Schedule, State
-from spark_jobs.contract.steps import Transform
+from spark_jobs.contract.steps import GroupState, Transform
 from spark_jobs.contract.topic import Field
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
 WHERE = Transform(where="amount > 0")
 BUDGET = State(budget_rows=1000)
+SHOP = (Field(name="shop", type="string"),)
+AT = Field(name="at", type="timestamp")
+
+
+def apply(**changes: Any) -> GroupState:
+    """State by shop, in Spark's older form."""
+    return group_state(form="apply", **{"state": SHOP} | changes)
+
+
 # What is made, then what its message says: the field, the value, the reason, the remedy.
 REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "an unknown field": (
@@ -90,13 +99,13 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         lambda: pipeline(steps=(aggregate(window=Session(gap="1 hour")),), output_mode="update"),
         "output_mode", "'update'", "changes its own bounds", "Use append"),
     "two stateful steps in update mode": (
-        lambda: pipeline(output_mode="update"), "output_mode", "'update'", "one stateful step alone", "Use append"),
+        lambda: pipeline(output_mode="update"), "output_mode", "'update'", "one Aggregate or GroupState", "Use append"),
     "the whole result of no aggregation": (
         lambda: pipeline(steps=(deduplicate(),), output_mode="complete", state=BUDGET),
-        "output_mode", "'complete'", "for an Aggregate", "Use append"),
+        "output_mode", "'complete'", "one Aggregate or GroupState", "Use append"),
     "a filter after groups that are updated": (
         lambda: pipeline(steps=(aggregate(), Transform(where="sales > 1")), output_mode="update"),
-        "output_mode", "'update'", "would stay in the table", "Put the Aggregate last"),
+        "output_mode", "'update'", "would stay in the table", "Put the aggregate last"),
     "the whole result without a budget": (
         lambda: pipeline(steps=(aggregate(),), output_mode="complete"),
         "state.budget_rows", "None", "nothing ever evicts the state of aggregate", "Say how many rows"),
@@ -121,10 +130,58 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         lambda: group_state(output=(FIELDS[0], FIELDS[0])), "output", "['id']", "more than once", "Name each once"),
     "state after an aggregation": (
         lambda: pipeline(steps=(aggregate(), deduplicate(keys=("shop",)))),
-        "steps", "['deduplicate']", "rows that leave aggregate have no event time", "Put aggregate last"),
+        "steps", "'deduplicate'", "rows that leave aggregate have no event time", "Give the aggregate an event_time"),
     "state after state of one's own": (
         lambda: pipeline(steps=(group_state(), WHERE, deduplicate(keys=("shop",)))),
-        "steps", "['deduplicate']", "rows that leave group_state have no event time", "Put group_state last"),
+        "steps", "'deduplicate'", "rows that leave group_state have no event time", "or put it last"),
+    "state after applyInPandasWithState": (
+        lambda: pipeline(steps=(apply(), deduplicate(keys=("shop",)))),
+        "steps", "'deduplicate'", "nothing stateful follow applyInPandasWithState", "Use form='row' or 'pandas'"),
+    "applyInPandasWithState without the columns of its state": (
+        lambda: apply(state=()), "state", "()", "must know the columns", "Declare them"),
+    "applyInPandasWithState with an initial state": (
+        lambda: apply(initial_state="before"), "initial_state", "'before'", "takes none in Python", "Use form='row'"),
+    "applyInPandasWithState with an event time": (
+        lambda: apply(event_time="at"), "event_time", "'at'", "nothing stateful can follow", "Leave it out"),
+    "columns of state for a processor": (
+        lambda: group_state(state=SHOP), "state", "['shop']", "declares its states in its init", "use form='apply'"),
+    "a form of state that there is not": (
+        lambda: group_state(form="flat"), "form", "'flat'", "should be", "'row', 'pandas' or 'apply'"),
+    "an event time that the processor does not yield": (
+        lambda: group_state(event_time="at"), "event_time", "'at'", "not a required timestamp column", "Name one that is"),
+    "an event time by the clock": (
+        lambda: group_state(event_time="at", output=(*SHOP, AT), time_mode="processing"),
+        "event_time", "'at'", "in time mode processing", "Use time_mode='event'"),
+    "state without a clock and without a budget": (
+        lambda: pipeline(steps=(group_state(time_mode="none"),)),
+        "state.budget_rows", "None", "nothing ever evicts the state of group_state", "Say how many rows"),
+    "the whole result of a state of one's own": (
+        lambda: pipeline(steps=(group_state(),), output_mode="complete", state=BUDGET),
+        "output_mode", "'complete'", "keeps no result of a GroupState", "Use append or update"),
+    "updates of a key that is not written": (
+        lambda: pipeline(steps=(group_state(output=(AT,)),), output_mode="update"),
+        "GroupState.output", "['shop']", "the key is not written", "Add the keys to output"),
+    "several states a key on the HDFS-backed store": (
+        lambda: pipeline(steps=(group_state(),), state=State(provider="hdfs")),
+        "state.provider", "'hdfs'", "runs on RocksDB alone", "Use provider='rocksdb'"),
+    "an event time of groups without a window": (
+        lambda: aggregate(window=None, event_time="hour"),
+        "event_time", "'hour'", "window's last instant", "Give the Aggregate"),
+    "a Transform in two ways": (
+        lambda: Transform(where="amount > 0", sql="SELECT * FROM rows"),
+        "where", "['where', 'sql']", "works in one way", "Give one of"),
+    "a Transform in no way": (
+        Transform, "where", "[]", "works in one way", "Give one of"),
+    "a query that reads something else": (
+        lambda: Transform(sql="SELECT 1"), "sql", "'SELECT 1'", "does not read the rows", "FROM rows"),
+    "silence without a watermark": (
+        lambda: pipeline(steps=(WHERE,), watermark_delay=None, close_after="1 hour"),
+        "close_after", "'1:00:00'", "there is none", "Give a watermark_delay"),
+    "the account switched off": (
+        lambda: pipeline(state_checks_off=("unaccounted",)),
+        "state_checks_off", "'unaccounted'", "nothing else would notice", "Leave it on"),
+    "a check switched off that there is not": (
+        lambda: pipeline(state_checks_off=("latenes",)), "state_checks_off", "'latenes'", "not a state metric", "Use one of"),
     "a measure that counts something else": (
         lambda: aggregate(counts="turnover"), "counts", "'turnover'", "not a measure that is count(*)", "Name the measure"),
     "a count that is not measured": (

@@ -16,7 +16,8 @@ from spark_jobs.contract.steps import Transform
 from spark_jobs.identity import settle
 from spark_jobs.kafka import TopicState
 from spark_jobs.main import _inquiry, _parse
-from spark_jobs.state.inquiry import Inquiry, Target, key_columns, resolve, span
+from spark_jobs.state.inquiry import Inquiry, Target, resolve, span
+from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
 from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
@@ -127,6 +128,14 @@ def test_the_key_of_a_step_is_what_its_declaration_says() -> None:
     assert key_columns(SPEC, 3) == ("window_start", "window_end", "shop")
     assert key_columns(pipeline(steps=(deduplicate(keys=("*",)),), output_checks=()), 1) == ("id", "at", "shop", "amount")
     assert key_columns(pipeline(steps=(group_state(),), output_checks=()), 1) == ("shop",)
+
+
+def test_a_keys_type_is_not_guessed_behind_a_step_that_may_have_changed_it() -> None:
+    assert key_types(SPEC, 3)["amount"] == "bigint"
+    recast = Transform(sql="SELECT *, CAST(amount AS STRING) AS amount FROM rows")
+    changed = pipeline(steps=(recast, deduplicate(), aggregate()))
+    assert set(key_types(changed, 2)) == {"window_start", "window_end"}
+    assert key_columns(changed, 2) == ("id",)
 
 
 def test_batches_are_said_as_a_span() -> None:

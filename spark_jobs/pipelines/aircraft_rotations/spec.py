@@ -45,7 +45,6 @@ SPEC = Pipeline(
         ),
     ),
     state_checks=(
-        within("late_share", 0.05, about="above this, watermark_delay is too short for this producer"),
         within("malformed_share", 0.02, about="a producer changed its format: see sluice show quarantine"),
     ),
 )

@@ -1,0 +1,90 @@
+"""GroupState as a spec declares it: which form of Spark's arbitrary state, with which clock, from which state to begin with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.topic import Field
+
+EvictedBy = Literal["watermark", "processor", "nothing"]
+
+
+class GroupState(Model):
+    """State of your own by key, kept by code in the pipeline's logic.py.
+
+    row     a StatefulProcessor, row by row: Spark's transformWithState. The form for most.
+    pandas  a StatefulProcessor that takes and yields pandas frames: transformWithStateInPandas. For few keys with many rows.
+    apply   a function (key, frames, state): applyInPandasWithState, which is Spark's flatMapGroupsWithState in Python. One
+            state and one time-out a key; nothing stateful can follow it.
+
+    A processor declares its own value, list and map states, their TTL (in time mode processing) and its timers.
+    """
+
+    kind: Literal["group_state"] = "group_state"
+    form: Literal["row", "pandas", "apply"] = Described(default="row", description="row, pandas or apply: see above")
+    processor: Annotated[str, Described(description="the class, or for apply the function, in logic.py",
+                                        pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+    keys: tuple[str, ...] = Described(description="one state for each combination of these columns", min_length=1)
+    output: tuple[Field, ...] = Described(description="the columns that the processor yields", min_length=1)
+    state: tuple[Field, ...] = Described(default=(), description="for apply: the columns of a key's state")
+    time_mode: Literal["none", "event", "processing"] = Described(
+        default="event", description="what timers and time-outs go by; TTL needs processing"
+    )
+    initial_state: str | None = Described(
+        default=None, description="a Delta table with the keys' first states: a name under <root>/tables, or a path"
+    )
+    event_time: str | None = Described(
+        default=None, description="the output column that is the rows' event time, for a stateful step after this one"
+    )
+    stateful: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        refuse_repeated("keys", self.keys)
+        refuse_repeated("output", (field.name for field in self.output))
+        refuse_repeated("state", (field.name for field in self.state))
+        if self.form == "apply":
+            self._refuse_in_apply()
+        elif self.state:
+            refuse("state", [field.name for field in self.state], "a StatefulProcessor declares its states in its init",
+                   "Leave it out, or use form='apply'")
+        if self.event_time is not None:
+            self._refuse_no_time(self.event_time)
+        return self
+
+    def _refuse_in_apply(self) -> None:
+        if not self.state:
+            refuse("state", (), "applyInPandasWithState must know the columns of a key's state before it runs",
+                   "Declare them: state=(Field(name='seen', type='bigint'),)")
+        if self.initial_state is not None:
+            refuse("initial_state", self.initial_state, "Spark's applyInPandasWithState takes none in Python",
+                   "Use form='row' or 'pandas', whose processor has handleInitialState")
+        if self.event_time is not None:
+            refuse("event_time", self.event_time, "nothing stateful can follow applyInPandasWithState", "Leave it out")
+
+    def _refuse_no_time(self, name: str) -> None:
+        if not any(field.name == name and field.type == "timestamp" and field.required for field in self.output):
+            refuse("event_time", name, "it is not a required timestamp column of output", "Name one that is, or declare it so")
+        if self.time_mode != "event":
+            refuse("event_time", name, f"in time mode {self.time_mode} Spark holds no yielded row against the watermark",
+                   "Use time_mode='event'")
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return {"event": "watermark", "processing": "processor", "none": "nothing"}[self.time_mode]  # type: ignore[return-value]
+
+    @property
+    def endless(self) -> bool:
+        """Whether Spark would run batches without data for ever: it does so for any clock but the watermark (SPARK-50180)."""
+        return self.time_mode == "processing"
+
+    def columns_after(self, columns: Columns) -> Columns:
+        refuse_unknown("GroupState", "keys", self.keys, columns)
+        return tuple(field.name for field in self.output)
+
+    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+        return self.event_time

@@ -1,0 +1,53 @@
+"""Failure: what a query that failed says, in one error. Spark wraps an error of the pipeline's own code in a thousand lines."""
+
+from __future__ import annotations
+
+import re
+
+from spark_jobs.contract.errors import ProcessorFailed, SluiceError, StateMisused, unexpected
+
+MISUSED = {
+    "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
+        "a TTL goes by the clock, and the GroupState's time mode is another",
+        "Use time_mode='processing', or leave the TTL out."),
+    "STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE": (
+        "a TTL must be longer than nothing", "Give ttlDurationMs in milliseconds, at least 1."),
+    "STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE": (
+        "it asked for a timer, and the GroupState's time mode is none", "Use time_mode='event' or 'processing'."),
+    "CANNOT_WITHOUT": (
+        "it asked for a time-out of another clock than the GroupState's time mode",
+        "setTimeoutDuration needs time_mode='processing', setTimeoutTimestamp needs time_mode='event' and a watermark."),
+    "INVALID_TIMEOUT_TIMESTAMP": (
+        "it set an event-time time-out behind the watermark, where it could never be waited for",
+        "Set it after state.getCurrentWatermarkMs()."),
+    "VALUE_NOT_POSITIVE": ("a time-out must lie ahead", "Give milliseconds greater than 0."),
+    "CANNOT_BE_NONE": ("it set the state to nothing", "Remove the state instead: state.remove()."),
+    "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED": (
+        "it yielded a row whose event time the watermark has passed, which the steps after it could not take",
+        "Yield rows with an event time after the watermark, for example the timer's own."),
+}
+"""Spark's error class -> what it means here, and the remedy."""
+_FRAME = re.compile(r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)')
+_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
+_SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
+
+
+def understood(error: BaseException, pipeline: str) -> SluiceError:
+    """The error as one that names what happened and where, if it came from the pipeline's logic.py; else as any other."""
+    text = str(error)
+    worker = text.rpartition("An exception was thrown from the Python worker")[2]
+    if isinstance(error, SluiceError) or worker == text:
+        return unexpected(error)
+    frames, raised = list(_FRAME.finditer(worker)), list(_RAISED.finditer(worker))
+    said = raised[-1] if raised else None
+    last = frames[-1] if frames else None
+    where = f"{last['file']} line {last['line']}, in {last['function']}" if last else f"a worker of {pipeline}"
+    for name, (why, remedy) in MISUSED.items():
+        if f"[{name}" in text:
+            return StateMisused(f"{where}: {why} ({name}).", remedy)
+    if said and said["name"] == "TypeError" and "'NoneType'" in said["text"] and _SETS_STATE.search(worker):
+        return StateMisused(f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear().")
+    if not frames or not said:
+        return unexpected(error)
+    return ProcessorFailed(f"{where}: {said['name'].rpartition('.')[2]}: {said['text'][:300]}",
+                           "Correct logic.py; the batch was not committed, and the next run repeats it.")

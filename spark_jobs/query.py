@@ -1,0 +1,115 @@
+"""Query: one run's streaming query, from the source to the sink, followed and audited until it has ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.checkpoint import Offsets
+from spark_jobs.kafka import newest_record
+from spark_jobs.run import Run
+from spark_jobs.stages import closing, fate, sink, source, table
+from spark_jobs.stages.audit import Audit
+from spark_jobs.stages.bound import Bound
+from spark_jobs.stages.progress import Follower
+from spark_jobs.stages.suspects import Suspects
+from spark_jobs.stateful.chain import from_state_on
+from spark_jobs.stateful.timers import Timers
+from spark_jobs.watch import Watch
+
+POLL_SECONDS = 0.2
+ASKED = "SIGTERM or Ctrl-C"
+
+
+class Query:
+    """What a run has to run: batches with data as long as there are new offsets, then what is due without."""
+
+    def __init__(self, run: Run, audit: Audit, target: Offsets, bound: Bound, say: Callable[[str], None]) -> None:
+        self._run, self._audit, self._target, self._bound, self._say = run, audit, target, bound, say
+        self._timers = audit.timers = Timers(run.spark)
+        self._watch = Watch(run, target, self._timers, say)
+
+    def run(self) -> None:
+        """Run to the end or to the bound; SIGTERM and Ctrl-C end it between two batches."""
+        with _stoppable() as asked:
+            if self._waiting():
+                self._consume(asked)
+            while not self._bound.reached and not asked and (due := self._due()):
+                batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
+                self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
+                self._consume(asked)
+            if asked and self._waiting():
+                self._bound.reached = ASKED
+
+    def _waiting(self) -> bool:
+        """Whether there are offsets to read, or a batch that was planned and not committed."""
+        committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
+        if not committed or planned[-1] != committed[-1]:
+            return True
+        done = self._run.checkpoint.batch(committed[-1]).end
+        return any(end > done.get(partition, 0) for partition, end in self._target.items())
+
+    def _due(self) -> closing.Closing | None:
+        run = self._run
+        silent = run.spec.close_after is not None
+        newest = newest_record(run.settings.kafka, run.spec.topic.name, self._target) if silent else None
+        return closing.due(run.spec, run.checkpoint, newest, datetime.now(UTC), ticked=self._bound.ticked)
+
+    def _consume(self, asked: list[int]) -> None:
+        rows = self._rows()
+        query = sink.start(rows, self._run, self._bound, self._timers)
+        follower = Follower(query)
+        while not query.awaitTermination(POLL_SECONDS) and not self._bound.over:  # type: ignore[arg-type]  # it takes fractions
+            self._keep_up(follower, ended=False)
+            if asked:
+                self._bound.stop(ASKED)
+        query.stop()
+        closing.unplan(self._run.checkpoint)
+        self._keep_up(follower, ended=True)
+
+    def _rows(self) -> DataFrame:
+        run, audit = self._run, self._audit
+        audit.suspects = suspects = self._suspects()
+        judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec)
+        counted = judged.withColumn("suspect", suspects.bad()).observe("fate", *fate.counts(), suspects.bitmap())
+        entered = fate.entered(counted, run.spec).withColumn("suspect", suspects.late(run.spec))
+        entered = entered.observe("entered", *fate.span(run.spec), suspects.bitmap()).drop("suspect")
+        rows = from_state_on(entered, run.spec, run.paths.root, self._timers)
+        version = table.ensure(run.paths.table, rows.schema, run.spec, run.identity.generation)
+        if audit.cursor.judged_table_version is None:
+            audit.cursor = audit.cursor.model_copy(update={"judged_table_version": version})
+            audit.cursor.write(run.paths.cursor)
+        return rows
+
+    def _suspects(self) -> Suspects:
+        committed = self._run.checkpoint.committed()
+        if not committed:
+            return Suspects.among(self._target, 0)
+        last = self._run.checkpoint.batch(committed[-1])
+        return Suspects.among({p: end - last.end.get(p, 0) for p, end in self._target.items()}, last.watermark_ms)
+
+    def _keep_up(self, follower: Follower, *, ended: bool) -> None:
+        progress = follower.progress()
+        self._watch.show(progress)
+        self._audit.catch_up(progress, ended=ended)
+
+
+@contextmanager
+def _stoppable() -> Iterator[list[int]]:
+    """Within the block, SIGTERM and Ctrl-C are noted in the list instead of killing the process."""
+    asked: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        asked.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

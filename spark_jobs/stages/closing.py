@@ -1,0 +1,87 @@
+"""Closing: a batch without data, planned by Sluice where Spark would run none, so that what is due leaves the state.
+
+Spark plans such a batch itself when the watermark moved, but only within the query that moved it: after a crash in between,
+when the topic is silent, and for the timers of the clock in a run that finds nothing new, it plans none. Sluice writes what
+Spark would have written: the next entry of the offset log, with the same offsets, and a watermark or a time of its own. No
+record is made up; what the entry says is what the account reads. Spark finds a batch that is planned and not committed, and
+runs it.
+
+Source: OffsetSeqLog, OffsetSeqMetadata and MicroBatchExecution.populateStartOffsets of Spark 4.2.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.contract.spec import Pipeline
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.checkpoint import Checkpoint
+
+
+class Closing(NamedTuple):
+    """A batch without data that is due, and why."""
+
+    watermark_ms: int
+    reason: str
+
+
+def due(spec: Pipeline, checkpoint: Checkpoint, newest: datetime | None, now: datetime, *, ticked: bool) -> Closing | None:
+    """What to plan, or None: also where a planned batch is not committed, which Spark has to run first.
+
+    `newest` is the Kafka timestamp of the topic's newest record; `ticked` says that the clock's timers have had their batch.
+    """
+    committed, planned = checkpoint.committed(), checkpoint.planned()
+    if not committed or planned[-1] != committed[-1]:
+        return None
+    last = checkpoint.batch(committed[-1])
+    moved = checkpoint.next_watermark_ms(last.id)
+    silent = _silent(spec, newest, now)
+    if silent > max(moved, last.watermark_ms):
+        return Closing(silent, f"the topic has been silent for close_after={spec.close_after}")
+    if moved > last.watermark_ms:
+        return Closing(moved, "the watermark moved, and no batch has used it yet")
+    if spec.endless and not ticked:
+        return Closing(last.watermark_ms, "timers or TTL of the clock may be due")
+    return None
+
+
+def _silent(spec: Pipeline, newest: datetime | None, now: datetime) -> int:
+    """The watermark in milliseconds to which a silent topic's event time has moved on; 0 where it is not silent.
+
+    As if an event had come that is close_after old: whatever comes within the watermark delay of that is on time still.
+    """
+    if spec.close_after is None or spec.watermark_delay is None or newest is None or now - newest < spec.close_after:
+        return 0
+    return (now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def plan(checkpoint: Checkpoint, closing: Closing, now: datetime) -> int:
+    """Write the batch into the offset log; its id. Whole or not at all."""
+    last = checkpoint.committed()[-1]
+    version, metadata, *sources = (checkpoint.folder / "offsets" / str(last)).read_text().splitlines()
+    changed = {"batchWatermarkMs": closing.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
+    path = checkpoint.folder / "offsets" / str(last + 1)
+    _forget(path)
+    partial = path.with_name(f".sluice.{path.name}.partial")
+    partial.write_text("\n".join([version, json.dumps(json.loads(metadata) | changed, separators=(",", ":")), *sources]))
+    partial.rename(path)
+    return last + 1
+
+
+def unplan(checkpoint: Checkpoint) -> None:
+    """Take back a batch without data that was planned, held, and never ran: the next run would begin with it, for nothing."""
+    planned = checkpoint.planned()
+    if planned and planned[-1] not in checkpoint.committed() and checkpoint.batch(planned[-1]).covered == 0:
+        path = checkpoint.folder / "offsets" / str(planned[-1])
+        path.unlink()
+        _forget(path)
+
+
+def _forget(path: UPath) -> None:
+    """Hadoop's checksum of an entry that is there no more, by which it would refuse the next one of that name."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

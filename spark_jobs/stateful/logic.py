@@ -1,0 +1,18 @@
+"""What a pipeline's logic.py defines: found by the name that the spec gives."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SpecInvalid
+
+
+def found(pipeline: str, name: str) -> Any:
+    """The class or function. Raises SpecInvalid where logic.py is not there or does not have it."""
+    try:
+        return getattr(importlib.import_module(registry.module(pipeline, "logic")), name)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise SpecInvalid(f"pipelines/{pipeline}/logic.py has no {name}: {error}.",
+                          "Write it, or correct the name in spec.py.") from None

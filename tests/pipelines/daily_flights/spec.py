@@ -1,0 +1,25 @@
+"""Days made of hours: three stateful steps in one pipeline, each with the event time that the one before leaves it."""
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
+from spark_jobs.contract.windows import Tumbling
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="daily_flights",
+    about="Each airport's busiest hour of each day.",
+    topic=FLIGHTS,
+    watermark_delay="2 hours",
+    steps=(
+        Deduplicate(keys=("event_id",)),
+        Aggregate(
+            window=Tumbling(size="1 hour"), keys=("origin",), measures={"events": "count(*)"}, counts="events",
+            event_time="hour_time",
+        ),
+        Transform(where="events > 1"),
+        Aggregate(
+            window=Tumbling(size="1 day"), keys=("origin",),
+            measures={"hours": "count(*)", "events": "sum(events)", "most": "max(events)"},
+        ),
+    ),
+)

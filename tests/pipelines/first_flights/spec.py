@@ -1,0 +1,21 @@
+"""An aircraft that was not seen for a while, by the clock: value state with a TTL. A run ends all the same."""
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import GroupState, Transform
+from spark_jobs.contract.topic import Field
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="first_flights",
+    about="Aircraft that come back after a pause of the clock.",
+    topic=FLIGHTS,
+    steps=(
+        Transform(where="tail_number is not null"),
+        GroupState(
+            processor="Seen",
+            keys=("tail_number",),
+            output=(Field(name="tail_number", type="string"),),
+            time_mode="processing",
+        ),
+    ),
+)

@@ -1,0 +1,68 @@
+"""Code that breaks a rule of Spark's arbitrary state each, for tests/spark/test_logic.py. Not a pipeline: it has no spec."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import Row
+from pyspark.sql.streaming.state import GroupState
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import LongType, StructField, StructType
+
+ONE = StructType([StructField("n", LongType())])
+
+
+class SetsTimer(StatefulProcessor):
+    """In whatever time mode."""
+
+    ttl: int | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._n = handle.getValueState("n", ONE, self.ttl)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        self._handle.registerTimer(4102444800000)
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class TtlByEventTime(SetsTimer):
+    """A time to live where the watermark is the clock."""
+
+    ttl = 1000
+
+
+class SetsNothing(SetsTimer):
+    """A value that is none."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        self._n.update(None)  # type: ignore[arg-type]
+        return iter(())
+
+
+class Raises(SetsTimer):
+    """An error of its own."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        raise KeyError("boom")
+
+
+def set_nothing(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """A state that is none."""
+    state.update(None)  # type: ignore[arg-type]
+    yield pd.DataFrame({"carrier": []})
+
+
+def set_duration(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """A time-out by the clock."""
+    state.setTimeoutDuration(1000)
+    yield pd.DataFrame({"carrier": []})
+
+
+def set_timestamp(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """A time-out long ago."""
+    state.setTimeoutTimestamp(1000)
+    yield pd.DataFrame({"carrier": []})

@@ -1,0 +1,20 @@
+"""Airports that heard nothing for a second of the clock: processing-time timers. What is due fires once a run."""
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import GroupState
+from spark_jobs.contract.topic import Field
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="quiet_gates",
+    about="Airports from which nothing came for a while.",
+    topic=FLIGHTS,
+    steps=(
+        GroupState(
+            processor="Quiet",
+            keys=("origin",),
+            output=(Field(name="origin", type="string"), Field(name="events", type="bigint", about="since it was quiet last")),
+            time_mode="processing",
+        ),
+    ),
+)

@@ -1,0 +1,119 @@
+"""Pipelines that go by the clock: Spark would run batches without data for ever, and Sluice's runs end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import Counter
+from importlib import import_module
+
+import pytest
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_jobs.contract.report import Report
+from spark_jobs.drain import drain
+from spark_jobs.plan import plan
+from tests.pipelines.first_flights.logic import Seen
+from tests.scene import Scene
+
+SMALL = {"events": 400}
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+def pipeline(name: str):
+    return import_module(f"tests.pipelines.{name}.spec").SPEC
+
+
+def run(scene: Scene, run_id: str) -> Report:
+    report = drain(scene.spec, scene.settings, run_id, logging.getLogger("drain").info)
+    assert report.status == "succeeded", report.problem
+    assert report.account.unaccounted == 0
+    return report
+
+
+def without_data(scene: Scene, run_id: str) -> list[int]:
+    return [row["batch_id"] for row in scene.ops("batches") if row["run_id"] == run_id and row["covered"] == 0]
+
+
+def past_the_last_batch(scene: Scene, milliseconds: int) -> None:
+    """Wait until the clock is that far past the time of the last batch."""
+    checkpoint = scene.paths.checkpoint / "offsets"
+    last = max(int(path.name) for path in checkpoint.iterdir() if path.name.isdigit())
+    at_ms = json.loads((checkpoint / str(last)).read_text().splitlines()[1])["batchTimestampMs"]
+    while time.time() * 1000 <= at_ms + milliseconds:
+        time.sleep(0.05)
+
+
+def test_plain_spark_does_not_end(scene, spark, tmp_path):
+    made = scene(pipeline("first_flights"), events=50, deliveries=1)
+    made.deliver_all()
+    rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", made.kafka)
+    rows = rows.option("subscribe", made.topic).option("startingOffsets", "earliest").load()
+    kept = rows.selectExpr("string(key) tail_number").groupBy("tail_number").transformWithState(
+        Seen(), StructType([StructField("tail_number", StringType())]), "Append", "ProcessingTime")
+    writer = kept.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "plain"))
+    query = writer.trigger(availableNow=True).start()
+    try:
+        for _ in range(1200):
+            progress = [json.loads(event.json) for event in query.recentProgress]
+            if sum(event["numInputRows"] == 0 for event in progress) >= 4:
+                break
+            assert not query.awaitTermination(0.1), "Spark ends such a query by now: Sluice need not hold it any more"
+        assert query.isActive
+        assert sum(event["numInputRows"] for event in progress) == made.ledger.num_rows
+    finally:
+        query.stop()
+
+
+def test_a_run_on_one_batch_on_many_and_on_none_ends_with_one_batch_without_data(scene):
+    made = scene(pipeline("first_flights"), **SMALL, deliveries=2)
+    made.deliver()
+    assert len(run(made, "one").batches) == 2
+    made.deliver()
+    made.spec = made.spec.model_copy(update={"max_offsets_per_batch": 60})
+    assert len(run(made, "many").batches) > 3
+    assert plan(made.spec, made.settings).reasons == ("a batch without data: timers or TTL of the clock may be due",)
+    assert run(made, "none").account.read == 0
+    assert [len(without_data(made, name)) for name in ("one", "many", "none")] == [1, 1, 1]
+    good = [row for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]
+    tails = {row["tail_number"] for row in good if row["tail_number"]}
+    assert Counter(row["tail_number"] for row in made.table()) == Counter(tails)
+
+
+def test_what_is_past_its_ttl_is_gone_and_comes_anew(scene):
+    made = scene(pipeline("first_flights"), **SMALL, deliveries=2)
+    made.spec = made.spec.model_copy(update={"steps": (
+        made.spec.steps[0], made.spec.steps[1].model_copy(update={"processor": "SeenBriefly"}))})
+    made.deliver()
+    first = run(made, "first")
+    past_the_last_batch(made, 500)
+    second = run(made, "second")
+    assert first.state.rows > 0 == second.state.rows
+    removed = [op["numValuesRemovedDueToTTLExpiry"] for row in made.ops("batches") for op in row["operators"] or []]
+    assert sum(removed) == len({row["tail_number"] for row in made.table()})
+    before = Counter(row["tail_number"] for row in made.table())
+    made.deliver()
+    run(made, "third")
+    after = Counter(row["tail_number"] for row in made.table())
+    assert any(after[tail] > before[tail] for tail in before), "an aircraft that was forgotten is new again"
+
+
+def test_an_overdue_timer_fires_exactly_once_in_a_run_without_data(scene):
+    made = scene(pipeline("quiet_gates"), **SMALL, deliveries=2)
+    for number in range(2):
+        made.deliver()
+        run(made, f"data-{number}")
+        past_the_last_batch(made, 1000)
+        run(made, f"due-{number}")
+        fired = [op["timers_fired"] for row in made.ops("batches") for op in row["operators"] or []]
+        assert sum(fired) == len(made.table())
+        run(made, f"idle-{number}")
+        assert sum(row["events"] for row in made.table()) == run(made, f"still-{number}").account.accepted + sum(
+            kind in {"good", "duplicate"} for kind in made.ledger.column("kind").to_pylist())
+    assert {row["origin"] for row in made.table()} == {"EWR", "JFK", "LGA"}

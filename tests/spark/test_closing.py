@@ -1,0 +1,85 @@
+"""Batches without data that Sluice plans: what is due leaves the state, and no record is made up."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+
+from confluent_kafka import Producer
+
+from spark_jobs.contract.report import Report
+from spark_jobs.drain import drain
+from spark_jobs.plan import plan
+from tests.scene import Scene
+
+
+def run(scene: Scene, run_id: str) -> Report:
+    report = drain(scene.spec, scene.settings, run_id, logging.getLogger("drain").info)
+    assert report.status == "succeeded", report.problem
+    assert report.account.unaccounted == 0
+    return report
+
+
+def test_windows_stay_open_by_default_and_the_report_says_how_many_and_until_when(scene):
+    made = scene("departure_delays", events=1000, deliveries=1)
+    made.deliver_all()
+    report = run(made, "run")
+    newest = max(row["event_time"] for row in made.ledger.to_pylist()
+                 if row["kind"] in {"good", "duplicate"} and row["event_type"] == "departure")
+    assert report.state.open > 0
+    assert report.open_until == newest.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+
+
+def test_a_crash_before_the_closing_batch_leaves_it_to_the_next_run_even_without_new_data(scene):
+    made = scene("departure_delays", events=1000, deliveries=1)
+    made.deliver_all()
+    whole = run(made, "run")
+    # What a kill leaves that comes after the batch with the data and before the one that closes its windows.
+    last = made.paths.checkpoint
+    assert made.paths.checkpoint is not None
+    assert whole.batches == (0, 1)
+    for folder in ("commits", "offsets"):
+        for name in ("1", ".1.crc"):
+            (last / folder / name).unlink(missing_ok=True)
+    assert "no batch has used it yet" in " ".join(plan(made.spec, made.settings).reasons)
+    again = run(made, "again")
+    assert again.watermark == whole.watermark
+    made.assert_exact()
+
+
+def test_a_silent_topic_closes_its_last_windows_and_no_record_is_made_up(scene):
+    made = scene("departure_delays", events=1500, deliveries=2)
+    made.deliver()
+    run(made, "as Spark has it")
+    made.spec = made.spec.model_copy(update={"close_after": timedelta(hours=1)})
+    assert "silent for close_after" in " ".join(plan(made.spec, made.settings).reasons)
+    closed = run(made, "closed")
+    assert closed.state.rows == closed.account.read == 0
+    assert closed.watermark is not None
+    assert timedelta() < datetime.now(UTC) - timedelta(hours=3) - closed.watermark < timedelta(minutes=10)
+    assert made.ops("late") == [] or all(row["run_id"] == "as Spark has it" for row in made.ops("late"))
+    made.assert_table()
+    made.deliver()
+    old = run(made, "records of years ago")
+    entered = old.account.read - old.account.malformed - old.account.premature - old.account.filtered
+    assert old.account.late == entered, "event time has moved on to the clock's"
+    made.assert_table()
+
+
+def test_a_record_that_was_promised_to_be_on_time_still_is_after_silence_closed_windows(scene):
+    made = scene("departure_delays", events=500, deliveries=1)
+    made.spec = made.spec.model_copy(update={"close_after": timedelta(minutes=30)})
+    made.deliver_all()
+    run(made, "closed")
+    now = datetime.now(UTC).replace(microsecond=0)
+    [record] = [row for row in made.ledger.to_pylist() if row["kind"] == "good" and row["event_type"] == "departure"][:1]
+    fields = {name: record[name] for name in made.spec.topic.columns}
+    producer = Producer({"bootstrap.servers": made.kafka})
+    for minutes in (0, 29, 149):  # the watermark stood at most at now less 150 minutes
+        at = (now - timedelta(minutes=minutes)).isoformat()
+        value = fields | {"event_id": f"now-{minutes}", "event_time": at, "scheduled_time": at}
+        producer.produce(made.topic, json.dumps(value))
+    producer.flush(30)
+    report = run(made, "after")
+    assert (report.account.accepted, report.account.late) == (3, 0)

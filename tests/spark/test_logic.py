@@ -1,0 +1,96 @@
+"""What a pipeline's own code does wrong: one error with a code, the place and the remedy; nothing is committed."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+
+import pytest
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
+from spark_jobs.contract.topic import Field
+from spark_jobs.drain import drain
+from spark_jobs.topics.flights import FLIGHTS
+
+CARRIER = (Field(name="carrier", type="string"),)
+N = (Field(name="n", type="bigint"),)
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+def problem(made) -> str:
+    report = drain(made.spec, made.settings, "run", logging.getLogger("drain").info)
+    assert report.problem is not None
+    assert "\n" not in report.problem.what
+    if made.paths.table.exists():
+        assert made.table() == []
+    return f"{report.problem.code}: {report.problem.what} {report.problem.remedy}"
+
+
+def misusing(processor: str, **changes) -> Pipeline:
+    step = GroupState(**{"processor": processor, "keys": ("carrier",), "output": CARRIER} | changes)
+    return Pipeline(name="misuses", about="misuses", topic=FLIGHTS, watermark_delay="2 hours", steps=(step,),
+                    state=State(budget_rows=100))
+
+
+@pytest.mark.parametrize(("spec", "code", "said", "remedy"), [
+    (misusing("Raises"), "PROCESSOR_FAILED", "misuses/logic.py line", "Correct logic.py"),
+    (misusing("Raises"), "PROCESSOR_FAILED", "in handleInputRows: KeyError: 'boom'", "the next run repeats it"),
+    (misusing("SetsNothing"), "STATE_MISUSED", "set the state to nothing", "clear()"),
+    (misusing("TtlByEventTime"), "STATE_MISUSED", "a TTL goes by the clock", "time_mode='processing'"),
+    (misusing("SetsTimer", time_mode="none"), "STATE_MISUSED", "the GroupState's time mode is none", "time_mode='event'"),
+    (misusing("set_nothing", form="apply", state=N), "STATE_MISUSED", "set the state to nothing", "state.remove()"),
+    (misusing("set_duration", form="apply", state=N), "STATE_MISUSED", "another clock", "setTimeoutDuration needs"),
+    (misusing("set_timestamp", form="apply", state=N, time_mode="processing"), "STATE_MISUSED", "another clock",
+     "setTimeoutTimestamp needs"),
+    (misusing("set_timestamp", form="apply", state=N), "STATE_MISUSED", "behind the watermark", "getCurrentWatermarkMs"),
+    (misusing("Missing"), "SPEC_INVALID", "has no Missing", "Write it"),
+    (misusing("SetsTimer", initial_state="nowhere"), "INITIAL_STATE_MISSING", "no Delta table at", "Write it first"),
+], ids=lambda value: value.steps[0].processor if isinstance(value, Pipeline) else "")
+def test_it_is_one_error_that_names_the_place_and_the_remedy(scene, spec, code, said, remedy):
+    made = scene(spec, events=200, deliveries=1, max_offsets_per_batch=100)
+    made.deliver_all()
+    text = problem(made)
+    assert text.startswith(code + ":"), text
+    assert said in text, text
+    assert remedy in text, text
+
+
+@pytest.mark.parametrize(("step", "said"), [
+    (Transform(sql="SELECT * FROM rows LIMIT 5"), "max_offsets_per_batch and max_batches"),
+    (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),
+    (Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"), "use the step Aggregate"),
+    (Transform(sql="SELECT carrier, event_time FROM rows"), "leaves out the column kafka"),
+    (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make two rows of one"),
+    (Transform(sql="SELECT nonsense FROM rows"), "nonsense"),
+    (Transform(function="nowhere"), "has no nowhere"),
+], ids=lambda value: value.sql or value.function if isinstance(value, Transform) else "")
+def test_a_transform_that_keeps_state_or_loses_track_of_records_is_refused(scene, step, said):
+    usual = {"name": "carrier_days", "about": "x", "topic": FLIGHTS, "watermark_delay": "2 hours"}
+    made = scene(Pipeline(**usual, steps=(step, Deduplicate(keys=("carrier",)))), events=50, deliveries=1)
+    made.deliver_all()
+    text = problem(made)
+    assert text.startswith("SPEC_INVALID:"), text
+    assert said in text, text
+
+
+def test_state_may_begin_with_what_a_delta_table_holds(scene, spark):
+    made = scene(import_module("tests.pipelines.carrier_totals.spec").SPEC, events=600, deliveries=2)
+    step = made.spec.steps[0].model_copy(update={"initial_state": "before"})
+    made.spec = made.spec.model_copy(update={"steps": (step,)})
+    before = {"AA": (1000, 5), "ZZ": (7, 7)}
+    rows = [(carrier, *totals) for carrier, totals in before.items()]
+    spark.createDataFrame(rows, "carrier string, events bigint, miles bigint").write.format("delta").save(
+        str(made.paths.root / "tables" / "before"))
+    for number in range(2):
+        made.deliver()
+        report = drain(made.spec, made.settings, f"run-{number}", logging.getLogger("drain").info)
+        assert report.status == "succeeded", report.problem
+    seen = [row["carrier"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]
+    assert {row["carrier"]: row["events"] for row in made.table()} == {
+        carrier: seen.count(carrier) + before.get(carrier, (0, 0))[0] for carrier in set(seen)}

@@ -1,0 +1,105 @@
+"""When a batch without data is due, and what Sluice writes into Spark's offset log for it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.stages import closing
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import group_state, pipeline
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+AN_HOUR_AGO, SILENT = NOW - timedelta(hours=1), pipeline(close_after="30 minutes")
+BY_THE_CLOCK = pipeline(steps=(group_state(time_mode="processing"),))
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> UPath:
+    """One batch, planned and committed; the watermark is that of noon in January."""
+    folder = begin(tmp_path / "spark")
+    plan_batch(folder, 0, {0: 12}, _ms(datetime(2026, 1, 1, 12, tzinfo=UTC)))
+    commit_batch(folder, 0, _ms(datetime(2026, 1, 1, 12, tzinfo=UTC)))
+    return folder
+
+
+def due(folder: UPath, spec: Pipeline, newest: datetime | None = None, *, ticked: bool = False) -> closing.Closing | None:
+    return closing.due(spec, Checkpoint(folder), newest, NOW, ticked=ticked)
+
+
+def test_after_a_whole_run_nothing_is_due(folder: UPath) -> None:
+    assert due(folder, pipeline()) is None
+
+
+def test_a_watermark_that_no_batch_has_used_is_due(folder: UPath) -> None:
+    commit_batch(folder, 0, _ms(AN_HOUR_AGO))
+    found = due(folder, pipeline())
+    assert found is not None
+    assert found.watermark_ms == _ms(AN_HOUR_AGO)
+    assert "no batch has used it" in found.reason
+
+
+def test_a_planned_batch_comes_first(folder: UPath) -> None:
+    commit_batch(folder, 0, _ms(AN_HOUR_AGO))
+    plan_batch(folder, 1, {0: 20})
+    assert due(folder, pipeline()) is None
+
+
+def test_a_silent_topic_closes_what_is_older_than_close_after_and_the_watermark_delay(folder: UPath) -> None:
+    found = due(folder, SILENT, AN_HOUR_AGO)
+    assert found is not None
+    assert found.watermark_ms == _ms(NOW - timedelta(minutes=30) - timedelta(hours=2))
+    assert "silent" in found.reason
+
+
+@pytest.mark.parametrize("newest", [NOW - timedelta(minutes=29), None], ids=["a record half an hour ago", "no record ever"])
+def test_a_topic_that_is_not_silent_closes_nothing(folder: UPath, newest: datetime | None) -> None:
+    assert due(folder, SILENT, newest) is None
+
+
+def test_silence_never_takes_the_watermark_back(folder: UPath) -> None:
+    commit_batch(folder, 0, _ms(NOW))
+    found = due(folder, SILENT, AN_HOUR_AGO)
+    assert found is not None
+    assert found.watermark_ms == _ms(NOW)
+
+
+def test_what_goes_by_the_clock_is_due_once_a_run(folder: UPath) -> None:
+    found = due(folder, BY_THE_CLOCK)
+    assert found is not None
+    assert "clock" in found.reason
+    assert due(folder, BY_THE_CLOCK, ticked=True) is None
+
+
+def test_a_pipeline_that_never_ran_has_nothing_due(tmp_path: Path) -> None:
+    assert due(begin(tmp_path / "new"), BY_THE_CLOCK) is None
+
+
+def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermark_and_time_of_its_own(folder: UPath) -> None:
+    batch = closing.plan(Checkpoint(folder), closing.Closing(_ms(AN_HOUR_AGO), "for a test"), NOW)
+    planned = Checkpoint(folder).batch(batch)
+    assert (planned.covered, planned.watermark_ms, planned.clock_ms) == (0, _ms(AN_HOUR_AGO), _ms(NOW))
+    first, second = (json.loads((folder / "offsets" / str(n)).read_text().splitlines()[1])["conf"] for n in (0, 1))
+    assert first == second
+
+
+def test_a_planned_batch_can_be_taken_back_with_its_checksum(folder: UPath) -> None:
+    plan_batch(folder, 1, {0: 12})
+    closing.unplan(Checkpoint(folder))
+    assert Checkpoint(folder).planned() == [0]
+    assert not (folder / "offsets" / ".1.crc").exists()
+
+
+def test_a_batch_with_data_and_a_committed_one_are_never_taken_back(folder: UPath) -> None:
+    closing.unplan(Checkpoint(folder))
+    plan_batch(folder, 1, {0: 13})
+    closing.unplan(Checkpoint(folder))
+    assert Checkpoint(folder).planned() == [0, 1]

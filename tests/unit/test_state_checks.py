@@ -1,0 +1,51 @@
+"""The state checks that every pipeline has."""
+
+import pytest
+
+from spark_jobs.contract import state_checks
+from spark_jobs.contract.checks import Check, within
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.windows import Sliding
+from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
+
+
+def bounds(spec: Pipeline) -> dict[str, Check]:
+    """By metric; a metric has one check."""
+    found = state_checks.judged(spec)
+    by_metric = {check.kwargs["column"]: check for check in found}
+    assert len(by_metric) == len(found)
+    return by_metric
+
+
+def test_every_check_says_why_it_matters() -> None:
+    assert all(check.about for check in state_checks.judged(pipeline()))
+    assert set(bounds(pipeline())) == {
+        "unaccounted", "state_growth", "behind_watermark_seconds", "still_batches", "late_share", "timers_per_row",
+        "state_bytes"}
+
+
+def test_a_check_of_the_specs_own_takes_the_place_of_the_default_on_its_metric() -> None:
+    found = bounds(pipeline(state_checks=(within("late_share", 0.5, severity="critical"),)))
+    assert (found["late_share"].kwargs["max_value"], found["late_share"].severity) == (0.5, "critical")
+
+
+def test_a_default_can_be_switched_off_and_the_account_cannot() -> None:
+    found = bounds(pipeline(state_checks_off=("still_batches", "late_share")))
+    assert not {"still_batches", "late_share"} & set(found)
+    assert found["unaccounted"].kwargs["max_value"] == 0
+
+
+def test_a_budget_is_critical() -> None:
+    found = bounds(pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=7, budget_bytes=9)))
+    assert (found["state_rows"].kwargs["max_value"], found["state_rows"].severity) == (7, "critical")
+    assert found["state_bytes"].kwargs["max_value"] == 9
+
+
+@pytest.mark.parametrize(("steps", "most"), [
+    ((deduplicate(),), 1),
+    ((deduplicate(), aggregate()), 2),
+    ((aggregate(window=Sliding(size="1 hour", slide="25 minutes")),), 3),
+    ((group_state(),), 4),
+], ids=["a key a record", "and a group", "a record in three windows", "state of one's own"])
+def test_growth_is_held_against_what_a_record_can_leave_in_state(steps: tuple[object, ...], most: float) -> None:
+    assert bounds(pipeline(steps=steps))["state_growth"].kwargs["max_value"] == most
