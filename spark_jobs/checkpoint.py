@@ -75,6 +75,25 @@ class Checkpoint:
         _, metadata = (self.folder / "commits" / str(batch_id)).read_text().splitlines()
         return int(json.loads(metadata).get("nextBatchWatermarkMs", 0))
 
+    def watermark(self, batch_id: int) -> datetime | None:
+        """The watermark that a batch evicts by; None before there is one. Needs no other batch's file."""
+        milliseconds = int(self._read(batch_id)[0]["batchWatermarkMs"])
+        return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds > 0 else None
+
+    def readable(self) -> list[int]:
+        """Ids of the committed batches whose state is still there whole, ascending; none where no step keeps state.
+
+        Version N+1 of each store is the state after batch N: a file <N+1>_<id>.zip (RocksDB), <N+1>.delta or <N+1>.snapshot.
+        Spark purges stores and logs each by its own count (minBatchesToRetain), so their oldest differ by one or two.
+        """
+        state = self.folder / "state"
+        operators = [state / str(operator) for operator in _ids(state)]
+        stores = [operator / str(partition) for operator in operators for partition in _ids(operator)]
+        if not stores:
+            return []
+        kept = set.intersection(*map(_versions, stores)) & {batch + 1 for batch in self.planned()}
+        return [batch for batch in self.committed() if batch + 1 in kept]
+
     def _read(self, batch_id: int) -> tuple[dict[str, int], Offsets]:
         _, metadata, *sources = (self.folder / "offsets" / str(batch_id)).read_text().splitlines()
         return json.loads(metadata), _offsets(sources[0]) if sources and sources[0] != "-" else {}
@@ -87,6 +106,11 @@ class Checkpoint:
 
 def _offsets(line: str) -> Offsets:
     return {int(p): int(o) for offsets in json.loads(line).values() for p, o in offsets.items()}
+
+
+def _versions(store: UPath) -> set[int]:
+    names = (path.name for path in store.iterdir() if path.suffix in {".zip", ".delta", ".snapshot"})
+    return {int(number) for name in names if (number := name.split(".")[0].split("_")[0]).isdigit()}
 
 
 def _ids(folder: UPath) -> list[int]:

@@ -86,6 +86,29 @@ def explain(pipeline: PipelineName) -> None:
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 
+@app.command(epilog="Examples:  sluice state departure_delays --key carrier=AA --key origin=JFK   |   "
+                    "sluice state aircraft_rotations --key tail_number=N14228 --changes")
+def state(
+    pipeline: PipelineName,
+    key: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="only this key; repeat for more")] = None,
+    step: Annotated[int | None, typer.Option(help="only this step, as explain counts; default: all that have the key")] = None,
+    at_batch: Annotated[int | None, typer.Option(help="the state after this batch; default: the last committed")] = None,
+    changes: Annotated[bool, typer.Option("--changes", help="what each batch changed in the key, newest first")] = False,
+    batches: Annotated[int, typer.Option(help="how many batches to tell the changes of", min=1, max=100)] = 10,
+    limit: Annotated[int, typer.Option(help="how many rows to show, by key", min=1, max=10_000)] = 20,
+) -> None:
+    """Show what the stateful steps remember: keys, groups, variables, timers. Disturbs no run and writes nothing."""
+    from spark_jobs.state.inquiry import Inquiry, resolve  # noqa: PLC0415 - as above
+    from spark_jobs.submit import environment, inspection  # noqa: PLC0415 - as above
+
+    with _one_line_errors():
+        spec, settings = registry.load(pipeline), Settings.from_environment()
+        inquiry = Inquiry(tuple(key or ()), step, at_batch, changes, batches, limit)
+        resolve(spec, settings, inquiry)
+        words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
+        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+
+
 @app.command(epilog="Examples:  sluice show runs   |   sluice show late --pipeline departure_delays --limit 5")
 def show(
     table: Annotated[views.Table, typer.Argument(help="which of the ops tables")],

@@ -1,4 +1,4 @@
-"""The entry that spark-submit is given: `main.py drain <pipeline> --report <path> --run-id <id>`, `main.py explain <pipeline>`.
+"""The entry that spark-submit is given: `main.py drain <pipeline> --report <path> --run-id <id>`, `explain` and `state`.
 
 Ends with 0 when the drain succeeded, otherwise with the exit status of the error in the report (docs/operations.md).
 """
@@ -20,6 +20,8 @@ from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.drain import drain
 from spark_jobs.explain import explain
+from spark_jobs.state.answer import answer
+from spark_jobs.state.inquiry import Inquiry
 
 
 def main(words: list[str]) -> int:
@@ -29,8 +31,8 @@ def main(words: list[str]) -> int:
     gc.set_threshold(100_000)  # importing Great Expectations alone would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
-    if wanted.command == "explain":
-        return _explain(wanted.pipeline)
+    if wanted.command != "drain":
+        return _tell(wanted)
     started = datetime.now(UTC)
     try:
         report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
@@ -47,15 +49,22 @@ def main(words: list[str]) -> int:
     return problem.exit_status
 
 
-def _explain(pipeline: str) -> int:
+def _tell(wanted: argparse.Namespace) -> int:
+    """Commands that only print."""
     try:
-        for line in explain(registry.load(pipeline), Settings.from_environment()):
+        spec, settings = registry.load(wanted.pipeline), Settings.from_environment()
+        lines = explain(spec, settings) if wanted.command == "explain" else answer(spec, settings, _inquiry(wanted))
+        for line in lines:
             say(line)
     except Exception as error:  # noqa: BLE001 - as a drain: one line, whatever it was
         problem = unexpected(error)
         say(str(problem))
         return problem.exit_status
     return 0
+
+
+def _inquiry(wanted: argparse.Namespace) -> Inquiry:
+    return Inquiry(tuple(wanted.key), wanted.step, wanted.at_batch, wanted.changes, wanted.batches, wanted.limit)
 
 
 def say(line: str) -> None:
@@ -72,6 +81,14 @@ def _parse(words: list[str]) -> argparse.Namespace:
     command.add_argument("--run-id", required=True, help="the run's name in the ops tables")
     command = commands.add_parser("explain", help="print the physical plan and what it does with state; reads nothing")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
+    command = commands.add_parser("state", help="print what a pipeline's stateful steps remember; writes nothing")
+    command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
+    command.add_argument("--key", action="append", default=[], help="COLUMN=VALUE")
+    command.add_argument("--step", type=int, help="the step's number, from 1")
+    command.add_argument("--at-batch", type=int, help="the state after this batch")
+    command.add_argument("--changes", action="store_true", help="what the batches changed")
+    command.add_argument("--batches", type=int, default=Inquiry().batches, help="how many batches to tell the changes of")
+    command.add_argument("--limit", type=int, default=Inquiry().limit, help="how many rows to show")
     return parser.parse_args(words)
 
 

@@ -90,6 +90,11 @@ def explanation(settings: Settings, pipeline: str) -> list[str]:
     return _submitted(settings, ["explain", pipeline], 0)
 
 
+def inspection(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
+    """The whole command that prints what a pipeline's steps remember."""
+    return _submitted(settings, ["state", pipeline, *options], 0)
+
+
 def _submitted(settings: Settings, words: list[str], records: int) -> list[str]:
     conf = [word for key, value in configuration(settings, records).items() for word in ("--conf", f"{key}={value}")]
     submit = str(Path(sys.executable).parent / "spark-submit")

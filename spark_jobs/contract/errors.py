@@ -108,6 +108,12 @@ class TableChanged(SluiceError):
     code, exit_status = "TABLE_CHANGED", 33
 
 
+class StateUnreadable(SluiceError):
+    """The state that was asked for is not there: no such batch, step or key, or Spark has purged it."""
+
+    code, exit_status = "STATE_UNREADABLE", 34
+
+
 class InitialStateMissing(SluiceError):
     """The Delta table that a GroupState begins with is not there, or lacks its keys."""
 

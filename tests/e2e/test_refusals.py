@@ -36,6 +36,8 @@ def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         ("PIPELINE_UNKNOWN", ("plan", "flight_event"), {}, "flight_events"),
         ("SETTING_INVALID", ("plan", "flight_events"), {"SLUICE_KAFKA": "no-port"}, "host:port"),
         ("SETTING_INVALID", ("plan", "flight_events"), {"SLUICE_KAFKA": ""}, "SLUICE_KAFKA"),
+        ("STATE_UNREADABLE", ("state", "flight_events"), {}, "sluice drain flight_events"),
+        ("STATE_UNREADABLE", ("state", "flight_events", "--step", "2"), {}, "step 1, deduplicate by event_id"),
         ("ROOT_NOT_WRITABLE", ("plan", "flight_events"), {"SLUICE_ROOT": f"{__file__}/below-a-file"}, "SLUICE_ROOT"),
     ],
 )

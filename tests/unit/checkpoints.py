@@ -34,5 +34,16 @@ def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0) -
     (folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
+def keep_state(folder: Path | UPath, batch: int, operators: int, partitions: int) -> None:
+    """The snapshot that every RocksDB store writes when a batch commits: a version is one more than its batch."""
+    for operator in range(operators):
+        (folder / "state" / str(operator) / "_metadata").mkdir(parents=True, exist_ok=True)
+        for partition in range(partitions):
+            store = folder / "state" / str(operator) / str(partition)
+            (store / "SSTs").mkdir(parents=True, exist_ok=True)
+            (store / f"{batch + 1}_id.zip").write_bytes(b"")
+            (store / f".{batch + 1}_id.zip.crc").write_bytes(b"")
+
+
 def _offsets(offsets: Offsets, topic: str) -> str:
     return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}}, separators=(",", ":"))

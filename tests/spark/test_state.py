@@ -1,0 +1,330 @@
+"""`sluice state`: what steps remember after each batch, held against plain Python and DuckDB over the ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import session as spark_session
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.contract.spec import State
+from spark_jobs.drain import drain
+from spark_jobs.lease import lease
+from spark_jobs.state.answer import answer
+from spark_jobs.state.inquiry import Inquiry
+from spark_jobs.state.reader import operators, read
+from spark_jobs.submit import environment
+from tests import oracle
+from tests.scene import ENTERS, Scene
+from tests.spark import operators as forms, processors
+
+DELAY = timedelta(hours=2)
+UNSEEN_AFTER = timedelta(hours=48)
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def drained(scene: Scene, run_id: str = "run") -> Scene:
+    report = drain(scene.spec, scene.settings, run_id, logging.getLogger("state").info)
+    assert report.status == "succeeded", report.problem
+    return scene
+
+
+@pytest.fixture(scope="module")
+def scenes(kafka, tmp_path_factory):
+    """Pipeline -> a scene of two deliveries that was drained in many batches."""
+    made = {}
+
+    def of(pipeline: str) -> Scene:
+        if pipeline not in made:
+            folder = tmp_path_factory.mktemp(pipeline)
+            scene = Scene(kafka, folder, pipeline, events=3000, deliveries=2, max_offsets_per_batch=700)
+            for number in range(2):
+                scene.deliver()
+                drained(scene, f"run-{number}")
+            made[pipeline] = scene
+        return made[pipeline]
+
+    return of
+
+
+def asked(scene: Scene, **inquiry) -> list[str]:
+    return list(answer(scene.spec, scene.settings, Inquiry(**inquiry)))
+
+
+def remembered(spark, scene: Scene, step: int, batch: int, variable: str = "", **keys: str) -> list[dict]:
+    """The rows of a variable, by column."""
+    stateful = [number for number, each in enumerate(scene.spec.steps, 1) if each.stateful]
+    operator = operators(spark, str(scene.paths.checkpoint), batch)[stateful.index(step)]
+    named = next(each for each in operator.variables if each.name == variable)
+    table = read(spark, str(scene.paths.checkpoint), batch, operator, named, scene.spec.steps[step - 1], keys, 100_000)
+    assert len(table.rows) == table.total
+    return [dict(zip(table.names, row, strict=True)) for row in table.rows]
+
+
+def batches(scene: Scene) -> list[int]:
+    found = Checkpoint(scene.paths.checkpoint).readable()
+    assert len(found) > 5, "a scene of few batches proves little"
+    return found
+
+
+def watermark(scene: Scene, batch: int) -> datetime:
+    return Checkpoint(scene.paths.checkpoint).watermark(batch) or NEVER
+
+
+def entered(scene: Scene, batch: int) -> list[oracle.Row]:
+    """The events that had reached the first stateful step when a batch was over."""
+    end = Checkpoint(scene.paths.checkpoint).batch(batch).end
+    ledger = scene.ledger
+    places = zip(ledger.column("partition").to_pylist(), ledger.column("offset").to_pylist(), strict=True)
+    so_far = ledger.filter([offset < end[partition] for partition, offset in places])
+    with oracle._duck(found=oracle.events(so_far, scene.late())) as db:  # noqa: SLF001 - in UTC, as the oracle works
+        rows = db.sql(f"SELECT * FROM found WHERE {ENTERS[scene.spec.name]}").to_arrow_table().to_pylist()
+    return [row | {"event_time": row["event_time"].astimezone(UTC)} for row in rows]
+
+
+def open_groups(scene: Scene, batch: int) -> list[oracle.Row]:
+    """The hours of departure_delays that the watermark has not passed."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    later = datetime(2100, 1, 1, tzinfo=UTC)
+    groups = oracle.departure_delays(pa.Table.from_pylist(entered(scene, batch)), later)
+    return [row for row in groups if row["window_end"].astimezone(UTC) > watermark(scene, batch)]
+
+
+def hashes(folder: Path) -> dict[str, tuple[str, int]]:
+    """Every file and folder below, with its content and the time it was last written."""
+    return {
+        str(path): (hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "", path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+    }
+
+
+def test_after_each_batch_the_remembered_ids_are_those_that_the_watermark_has_not_forgotten(spark, scenes):
+    scene = scenes("flight_events")
+    for batch in batches(scene):
+        expected = {row["event_id"]: row["event_time"] + DELAY for row in entered(scene, batch)
+                    if row["event_time"] + DELAY > watermark(scene, batch)}
+        assert {row["event_id"]: row["expires_at"] for row in remembered(spark, scene, 1, batch)} == expected
+
+
+def test_after_each_batch_the_open_groups_are_those_of_duckdb_under_the_measures_names(spark, scenes):
+    scene = scenes("departure_delays")
+    for batch in batches(scene):
+        found = remembered(spark, scene, 3, batch)
+        for row in found:
+            counted, total = row.pop("mean_delay_minutes.count"), row.pop("mean_delay_minutes.sum")
+            row["mean_delay_minutes"] = total / counted if counted else None
+        assert oracle.comparable(found) == oracle.comparable(open_groups(scene, batch))
+
+
+def test_an_aircraft_is_out_waits_and_has_timers_as_plain_python_says(spark, scenes):
+    scene = scenes("aircraft_rotations")
+    for batch in (batches(scene)[len(batches(scene)) // 2], batches(scene)[-1]):
+        now = watermark(scene, batch)
+        departures = sorted((row["tail_number"], row["event_time"], row["event_id"]) for row in entered(scene, batch))
+        waiting = {(tail, at, event) for tail, at, event in departures if at > now}
+        last = {tail: (tail, at, event) for tail, at, event in departures if at <= now}
+        out = {each for each in last.values() if each[1] + UNSEEN_AFTER > now}
+        assert waiting
+        assert out
+        assert _departures(remembered(spark, scene, 3, batch, "waiting")) == waiting
+        assert _departures(remembered(spark, scene, 3, batch, "out")) == out
+        timers = {(row["tail_number"], row["due"]) for row in remembered(spark, scene, 3, batch, "event-time timers")}
+        assert {(tail, at) for tail, at, _ in waiting} <= timers
+        assert {(tail, at + UNSEEN_AFTER) for tail, at, _ in out} <= timers
+        assert all(due > now for _, due in timers)
+
+
+def _departures(rows):
+    found = [(row["tail_number"], datetime.fromtimestamp(row["at_ms"] / 1000, UTC), row["event_id"]) for row in rows]
+    assert len(set(found)) == len(found)
+    return set(found)
+
+
+def test_a_key_is_found_by_some_of_its_columns_in_every_step_that_has_them(spark, scenes):
+    scene = scenes("departure_delays")
+    batch = batches(scene)[-1]
+    group = max(open_groups(scene, batch), key=lambda row: row["flights"])
+    [found] = remembered(spark, scene, 3, batch, carrier=group["carrier"], origin=group["origin"],
+                         window_start=group["window_start"].isoformat())
+    assert found["flights"] == group["flights"]
+    context, total, names, *rows = asked(scene, keys=(f"carrier={group['carrier']}", f"origin={group['origin']}"))
+    assert context.startswith("departure_delays, generation ")
+    assert f"batch {batch}, watermark {watermark(scene, batch):%Y-%m-%d %H:%M:%S}, step 3 aggregate (stateStoreSave)" in context
+    assert total == f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
+    assert names.split()[:4] == ["window_start", "window_end", "carrier", "origin"]
+    assert all(row.split()[4:6] == [group["carrier"], group["origin"]] for row in rows)
+    steps = [line for line in asked(scene, limit=1) if line.startswith("departure_delays")]
+    assert ["step 2 deduplicate" in steps[0], "step 3 aggregate" in steps[1], len(steps)] == [True, True, 2]
+
+
+def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_gives(scenes):
+    scene = scenes("departure_delays")
+    group = max(open_groups(scene, batches(scene)[-1]), key=lambda row: row["flights"])
+    states = [
+        {row["window_start"]: row for row in open_groups(scene, batch)
+         if (row["carrier"], row["origin"]) == (group["carrier"], group["origin"])}
+        for batch in batches(scene)
+    ]
+    expected = []
+    for before, after in zip([{}, *states], states, strict=False):
+        expected.append(Counter(
+            "appeared" if start not in before else "went away" if start not in after else "changed"
+            for start in before.keys() | after.keys() if before.get(start) != after.get(start)))
+    keys = (f"carrier={group['carrier']}", f"origin={group['origin']}")
+    _, *lines = asked(scene, keys=keys, changes=True, batches=100, limit=10_000)
+    found, heads = [], []
+    for line in lines:
+        if line.startswith("batch"):
+            heads.append(int(line.split()[1].rstrip(",")))
+            found.append(Counter())
+        else:
+            found[-1][line.split("  ")[1].strip()] += 1
+    assert heads == batches(scene)[::-1]
+    assert found == expected[::-1]
+    assert {kind for each in found for kind in each} == {"appeared", "changed", "went away"}
+
+
+def test_the_changes_of_an_aircraft_name_variables_and_timers(scenes):
+    scene = scenes("aircraft_rotations")
+    tail = Counter(row["tail_number"] for row in entered(scene, batches(scene)[-1])).most_common(1)[0][0]
+    lines = asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=100)
+    assert any("appeared   waiting (list): at_ms" in line for line in lines)
+    assert any("went away  waiting (list): at_ms" in line for line in lines)
+    assert any("out (value): at_ms" in line for line in lines)
+    assert any("appeared   event-time timers: due 2013-" in line for line in lines)
+    assert len([line for line in asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=3)
+                if line.startswith("batch")]) == 3
+
+
+@pytest.mark.parametrize("inquiry", [{}, {"batch": 1}, {"keys": ("tail_number=N14228",), "changes": True}], ids=str)
+def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_not_in_the_way(scenes, inquiry):
+    scene = scenes("aircraft_rotations")
+    with lease(scene.paths.lease, "a run"):
+        before = hashes(Path(scene.settings.root))
+        assert len(asked(scene, **inquiry)) > 3
+        assert hashes(Path(scene.settings.root)) == before
+
+
+def test_a_session_is_shown_once_with_its_bounds(spark, scene):
+    form = next(each for each in forms.ALL if each.spec.name == "session")
+    made = scene(form.spec, events=1500, deliveries=1)
+    made.deliver_all()
+    batch = Checkpoint(drained(made).paths.checkpoint).readable()[-1]
+    found = remembered(spark, made, 2, batch)
+    assert set(found[0]) == {"window_start", "carrier", "origin", "window_end", "flights", "miles", "worst"}
+    assert all(row["window_start"] < row["window_end"] and row["window_end"] > watermark(made, batch) for row in found)
+    last = found[-1]
+    assert remembered(spark, made, 2, batch, carrier=last["carrier"], origin=last["origin"],
+                      window_end=last["window_end"].isoformat()) == [last]
+
+
+def test_the_heaps_store_is_read_too(spark, scene):
+    made = scene("flight_events", events=600, deliveries=1, state=State(provider="hdfs"))
+    made.deliver_all()
+    readable = Checkpoint(drained(made).paths.checkpoint).readable()
+    assert readable[0] == 0
+    assert asked(made, batch=0)[1].startswith(f"{len(entered(made, 0)):,} rows")
+
+
+def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch):
+    made, usual = scene("flight_events", events=1200, deliveries=2, max_offsets_per_batch=120), spark_session.dynamic
+    made.deliver()
+    drained(made, "run-0")
+    monkeypatch.setattr(spark_session, "dynamic", lambda state: usual(state) | {"spark.sql.streaming.minBatchesToRetain": "4"})
+    made.spec = made.spec.model_copy(update={"max_offsets_per_batch": None})  # few batches, so that the audit is not overtaken
+    made.deliver()
+    drained(made, "run-1")
+    last = Checkpoint(made.paths.checkpoint).readable()[-1]
+    # From where on: Spark's maintenance goes on removing after the query has ended.
+    with pytest.raises(StateUnreadable, match=rf"batch 0 is purged.*batches [1-9] to {last} can be read"):
+        asked(made, batch=0)
+    with pytest.raises(StateUnreadable, match=rf"batch {last + 1} is not committed.*batches [1-9] to {last} can be read"):
+        asked(made, batch=last + 1)
+    key = f"event_id={entered(made, last)[0]['event_id']}"
+    assert asked(made, keys=(key,), changes=True, batches=100)[-1].endswith(
+        "Spark has purged the state before it, so what it changed cannot be told")
+
+
+@pytest.fixture
+def letters(spark, tmp_path):
+    """A stream of six rows: k is a and b, n is 0 to 2."""
+    spark_session.session("letters", State())
+    lines = [json.dumps({"k": k, "n": n, "at": f"2026-01-01T00:00:0{n}Z"}) for k in "ab" for n in range(3)]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "rows.json").write_text("\n".join(lines))
+    stream = spark.readStream.schema("k string, n bigint, at timestamp").json(str(tmp_path / "in"))
+    return stream.withWatermark("at", "1 second").groupBy("k")
+
+
+def first_batch(rows, checkpoint: Path) -> str:
+    """Run one batch. Not availableNow, under which processing time never lets a query end."""
+    query = rows.writeStream.format("noop").outputMode("append").option("checkpointLocation", str(checkpoint)).start()
+    try:
+        while not (checkpoint / "commits" / "0").exists():
+            assert not query.awaitTermination(0.2), query.exception()
+    finally:
+        query.stop()
+    return str(checkpoint)
+
+
+@pytest.mark.parametrize("pandas", [False, True], ids=["rows", "pandas"])
+def test_every_kind_of_variable_its_ttl_and_processing_time_timers_are_read(spark, letters, tmp_path, pandas):
+    start = datetime.now(UTC)
+    transformed = (
+        letters.transformWithStateInPandas(processors.Frames(), "k string", "Append", "ProcessingTime") if pandas
+        else letters.transformWithState(processors.Rows(), "k string", "Append", "ProcessingTime"))
+    path = first_batch(transformed, tmp_path / "checkpoint")
+    [operator] = operators(spark, path, 0)
+    found = {}
+    for variable in operator.variables:
+        table = read(spark, path, 0, operator, variable, None, {"k": "b"}, 100)
+        found[variable.name] = [dict(zip(table.names, row, strict=True)) for row in table.rows]
+    assert list(found) == ["all", "by_letter", "last", "processing-time timers"]
+    hours = {"all": 2, "last": 1}
+    for name, kept in hours.items():
+        for row in found[name]:
+            assert start < row.pop("expires_at") - timedelta(hours=kept) < datetime.now(UTC)
+    assert found["last"] == [{"k": "b", "n": 2}]
+    assert found["all"] == [{"k": "b", "n": n} for n in range(3)], "in the order in which they were appended"
+    assert found["by_letter"] == [{"k": "b", "letter": "abc"[n], "n": n} for n in range(3)]
+    [timer] = found["processing-time timers"]
+    assert start < timer["due"] - timedelta(hours=1) < datetime.now(UTC)
+
+
+def test_the_state_of_apply_in_pandas_with_state_has_its_columns_and_its_timeout(spark, letters, tmp_path):
+    kept = "total bigint, word string"
+    rows = letters.applyInPandasWithState(processors.summed, "k string", kept, "append", "EventTimeTimeout")
+    path = first_batch(rows, tmp_path / "checkpoint")
+    [operator] = operators(spark, path, 0)
+    table = read(spark, path, 0, operator, operator.variables[0], None, {}, 100)
+    assert table.names == ("k", "total", "word", "timeout_at")
+    timeout = datetime.fromtimestamp(1_900_000_000, UTC)
+    assert table.rows == (("a", 3, "seen", timeout), ("b", 3, "seen", timeout))
+
+
+def test_the_command_reads_it_in_a_session_that_never_streamed(kafka, tmp_path):
+    made = Scene(kafka, tmp_path, "departure_delays", events=600, deliveries=1, topic="flights")
+    made.deliver_all()
+    drained(made)
+    before = hashes(Path(made.settings.root))
+    words = [str(Path(sys.executable).parent / "sluice"), "state", "departure_delays", "--key", "origin=JFK", "--limit", "2"]
+    result = subprocess.run(words, env={**os.environ, **environment(made.settings)}, capture_output=True, text=True,
+                            timeout=120, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    context, total, names, *rows = result.stdout.splitlines()
+    assert "step 3 aggregate" in context
+    assert total.endswith("the first 2 are shown")
+    assert "mean_delay_minutes.sum" in names
+    assert len(rows) == 2
+    assert hashes(Path(made.settings.root)) == before

@@ -1,0 +1,108 @@
+"""What state and its changes look like, and how buffers get their measures' names."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pyspark.sql import Row
+
+from spark_jobs.state.changes import changes
+from spark_jobs.state.columns import buffer_names
+from spark_jobs.state.table import Table, Variable
+from spark_jobs.state.text import aligned, cell, titled, told
+
+GROUP = (("shop", "key"), ("sales", "value"), ("turnover", "value"))
+GROUPS = Variable("", "stateStoreSave")
+LIST = Variable("waiting", "ListState", ttl=True)
+
+
+def table(*rows: tuple[Any, ...], columns: Any = GROUP, variable: Variable = GROUPS, more: int = 0) -> Table:
+    return Table(variable, columns, rows, len(rows) + more)
+
+
+@pytest.mark.parametrize(
+    ("measures", "stored", "names"),
+    [
+        (["count(*)", "sum(x)"], ["count", "sum"], ["m0", "m1"]),
+        (["COUNT(1)", " max( a + b ) "], ["count", "max"], ["m0", "m1"]),
+        (["avg(x)", "count_if(y)"], ["sum", "count", "count"], ["m0.sum", "m0.count", "m1"]),
+        # Not one plain aggregate each: nobody can tell from the names whose buffer it is.
+        (["sum(x) / count(y)"], ["sum", "count"], ["sum", "count"]),
+        (["count(*)", "count(*)", "max(x)"], ["count", "max"], ["count", "max"]),
+        (["sum(x)", "count(*)"], ["sum", "isEmpty", "count"], ["sum", "isEmpty", "count"]),
+        (["count(*) + 1", "count(x)"], ["count", "count"], ["count#1", "count#2"]),
+        (["stddev(x)"], ["n", "avg", "m2"], ["n", "avg", "m2"]),
+    ],
+    ids=str,
+)
+def test_buffers_have_their_measures_names_where_that_is_certain(measures: list[str], stored: list[str], names: Any) -> None:
+    assert buffer_names({f"m{number}": sql for number, sql in enumerate(measures)}, stored) == names
+
+
+def test_a_group_appears_changes_and_goes_away() -> None:
+    before = table(("a", 1, 10), ("b", 2, 20), ("c", 3, 30))
+    after = table(("b", 3, 20), ("c", 3, 30), ("d", 4, None))
+    assert [told(change) for change in changes(before, after)] == [
+        "went away  shop a: sales 1, turnover 10",
+        "changed    shop b: sales 2 -> 3",
+        "appeared   shop d: sales 4, turnover null",
+    ]
+    assert [told(change, {"shop"}) for change in changes(before, after)][1] == "changed    sales 2 -> 3"
+    assert changes(after, after) == []
+
+
+def test_an_element_of_a_list_appears_and_goes_away_each_as_often_as_it_is_there() -> None:
+    columns = (("shop", "key"), ("tags", "value"))
+    before = table(("a", ["x"]), ("a", ["x"]), ("a", ["y"]), columns=columns, variable=LIST)
+    after = table(("a", ["x"]), ("a", ["z"]), columns=columns, variable=LIST)
+    assert sorted(told(change) for change in changes(before, after)) == [
+        "appeared   waiting (list, expiring): shop a: tags [z]",
+        "went away  waiting (list, expiring): shop a: tags [x]",
+        "went away  waiting (list, expiring): shop a: tags [y]",
+    ]
+
+
+def test_a_variable_that_was_not_there_yet_appears_and_one_that_is_gone_goes_away() -> None:
+    rows = table(("a", 1, 10))
+    assert [told(change)[:8] for change in changes(None, rows)] == ["appeared"]
+    assert [told(change)[:9] for change in changes(rows, None)] == ["went away"]
+    assert changes(None, None) == []
+
+
+def test_the_entry_of_a_map_is_known_by_its_own_key_too() -> None:
+    columns = (("shop", "key"), ("letter", "map key"), ("n", "value"))
+    by_letter = Variable("by_letter", "MapState")
+    before = table(("a", "x", 1), ("a", "y", 1), columns=columns, variable=by_letter)
+    after = table(("a", "x", 2), ("a", "y", 1), columns=columns, variable=by_letter)
+    assert [told(change) for change in changes(before, after)] == ["changed    by_letter (map): shop a, letter x: n 1 -> 2"]
+
+
+def test_rows_are_aligned_with_numbers_to_the_right() -> None:
+    assert list(aligned(table(("JFK", 7, None), ("LGA", 12, 3.5)))) == [
+        "  shop  sales  turnover",
+        "  JFK       7      null",
+        "  LGA      12       3.5",
+    ]
+    assert list(aligned(table())) == []
+
+
+def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows() -> None:
+    assert titled(table(("a", 1, 1))) == "1 row"
+    assert titled(table(("a", 1, 1), more=1200)) == "1,201 rows; the first 1 are shown"
+    assert titled(table(variable=LIST)) == "waiting (list, expiring): 0 rows"
+    assert titled(table(variable=Variable("event-time timers", "TimerState"))) == "event-time timers: 0 rows"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"), (True, "true"), (1234567, "1234567"), (b"\x01\xff", "0x01ff"), ("a\nb", "a\\nb"),
+        ([1, None], "[1, null]"),
+        (datetime(2013, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))), "2013-01-01 10:00:00"),
+        (datetime(2013, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC), "2013-01-01 12:00:00.500000"),
+        (Row(n=1, at=[Row(x="y")]), "{n 1, at [{x y}]}"), ({"a": 1}, "{a 1}"),
+    ],
+    ids=str,
+)
+def test_a_value_is_told_on_one_line(value: object, text: str) -> None:
+    assert cell(value) == text
