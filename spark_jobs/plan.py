@@ -47,7 +47,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     committed = checkpoint.committed()
     done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
     new = {partition: latest - done.get(partition, 0) for partition, latest in topic.latest.items()}
-    reasons = _reasons(paths, checkpoint, sum(new.values())) or _due(spec, settings, checkpoint, topic)
+    reasons = _reasons(paths, checkpoint, sum(new.values())) or _due(spec, settings, paths, topic)
     return Plan(
         pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
         lines=(
@@ -61,10 +61,11 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     )
 
 
-def _due(spec: Pipeline, settings: Settings, checkpoint: Checkpoint, topic: TopicState) -> tuple[str, ...]:
+def _due(spec: Pipeline, settings: Settings, paths: Paths, topic: TopicState) -> tuple[str, ...]:
     """Why a run without new offsets has something to do: what is due leaves the state."""
+    checkpoint = Checkpoint(paths.checkpoint)
     newest = newest_record(settings.kafka, spec.topic.name, topic.latest) if spec.close_after else None
-    found = closing.due(spec, checkpoint, newest, datetime.now(UTC), ticked=False)
+    found = closing.due(spec, checkpoint, closing.Clock(datetime.now(UTC), newest, read_cursor(paths.cursor).state.rows))
     return (f"a batch without data: {found.reason}",) if found else ()
 
 

@@ -32,6 +32,7 @@ class Query:
     def __init__(self, run: Run, audit: Audit, target: Offsets, bound: Bound, say: Callable[[str], None]) -> None:
         self._run, self._audit, self._target, self._bound, self._say = run, audit, target, bound, say
         self._timers = audit.timers = Timers(run.spark)
+        self._closed = False
         self._watch = Watch(run, target, self._timers, say)
 
     def run(self) -> None:
@@ -40,6 +41,7 @@ class Query:
             if self._waiting():
                 self._consume(asked)
             while not self._bound.reached and not asked and (due := self._due()):
+                self._closed = self._closed or due.by_silence
                 batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
                 self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
                 self._consume(asked)
@@ -58,7 +60,8 @@ class Query:
         run = self._run
         silent = run.spec.close_after is not None
         newest = newest_record(run.settings.kafka, run.spec.topic.name, self._target) if silent else None
-        return closing.due(run.spec, run.checkpoint, newest, datetime.now(UTC), ticked=self._bound.ticked)
+        clock = closing.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._bound.ticked, self._closed)
+        return closing.due(run.spec, run.checkpoint, clock)
 
     def _consume(self, asked: list[int]) -> None:
         rows = self._rows()

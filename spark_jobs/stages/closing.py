@@ -28,36 +28,50 @@ class Closing(NamedTuple):
 
     watermark_ms: int
     reason: str
+    by_silence: bool = False
 
 
-def due(spec: Pipeline, checkpoint: Checkpoint, newest: datetime | None, now: datetime, *, ticked: bool) -> Closing | None:
-    """What to plan, or None: also where a planned batch is not committed, which Spark has to run first.
+class Clock(NamedTuple):
+    """What the clock has to do with it."""
 
-    `newest` is the Kafka timestamp of the topic's newest record; `ticked` says that the clock's timers have had their batch.
-    """
+    now: datetime
+    newest: datetime | None
+    """The Kafka timestamp of the topic's newest record."""
+    rows: int
+    """Rows in state: where there are none, nothing can be due by the clock."""
+    ticked: bool = False
+    """Whether this run has had its batch without data."""
+    closed: bool = False
+    """Whether this run has closed what a silent topic leaves open: the clock goes on, and would find more to close."""
+
+
+def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> Closing | None:
+    """What to plan, or None: also where a planned batch is not committed, which Spark has to run first."""
     committed, planned = checkpoint.committed(), checkpoint.planned()
     if not committed or planned[-1] != committed[-1]:
         return None
     last = checkpoint.batch(committed[-1])
     moved = checkpoint.next_watermark_ms(last.id)
-    silent = _silent(spec, newest, now)
+    silent = _silent(spec, clock)
     if silent > max(moved, last.watermark_ms):
-        return Closing(silent, f"the topic has been silent for close_after={spec.close_after}")
+        return Closing(silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True)
     if moved > last.watermark_ms:
         return Closing(moved, "the watermark moved, and no batch has used it yet")
-    if spec.endless and not ticked:
+    if spec.endless and clock.rows and not clock.ticked:
         return Closing(last.watermark_ms, "timers or TTL of the clock may be due")
     return None
 
 
-def _silent(spec: Pipeline, newest: datetime | None, now: datetime) -> int:
+def _silent(spec: Pipeline, clock: Clock) -> int:
     """The watermark in milliseconds to which a silent topic's event time has moved on; 0 where it is not silent.
 
     As if an event had come that is close_after old: whatever comes within the watermark delay of that is on time still.
     """
-    if spec.close_after is None or spec.watermark_delay is None or newest is None or now - newest < spec.close_after:
+    if spec.close_after is None or spec.watermark_delay is None or not clock.rows or clock.closed:
         return 0
-    return (now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if clock.newest is None or clock.now - clock.newest < spec.close_after:
+        return 0
+    return (clock.now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def plan(checkpoint: Checkpoint, closing: Closing, now: datetime) -> int:

@@ -12,12 +12,12 @@ from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from spark_jobs.state.answer import answer
-from spark_jobs.state.inquiry import Inquiry
 
 from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.steps import GroupState
 from spark_jobs.drain import drain
+from spark_jobs.state.answer import answer
+from spark_jobs.state.inquiry import Inquiry
 from tests.scene import Scene
 
 PAGE = REPO / "docs" / "operators.md"

@@ -31,8 +31,8 @@ def folder(tmp_path: Path) -> UPath:
     return folder
 
 
-def due(folder: UPath, spec: Pipeline, newest: datetime | None = None, *, ticked: bool = False) -> closing.Closing | None:
-    return closing.due(spec, Checkpoint(folder), newest, NOW, ticked=ticked)
+def due(folder: UPath, spec: Pipeline, newest: datetime | None = None, rows: int = 5, **done: bool) -> closing.Closing | None:
+    return closing.due(spec, Checkpoint(folder), closing.Clock(NOW, newest, rows, **done))
 
 
 def test_after_a_whole_run_nothing_is_due(folder: UPath) -> None:
@@ -77,6 +77,15 @@ def test_what_goes_by_the_clock_is_due_once_a_run(folder: UPath) -> None:
     assert found is not None
     assert "clock" in found.reason
     assert due(folder, BY_THE_CLOCK, ticked=True) is None
+
+
+def test_silence_closes_once_a_run_although_the_clock_goes_on(folder: UPath) -> None:
+    assert due(folder, SILENT, AN_HOUR_AGO, closed=True) is None
+
+
+@pytest.mark.parametrize("spec", [SILENT, BY_THE_CLOCK], ids=["silence", "the clock"])
+def test_where_no_state_is_nothing_is_due_by_the_clock(folder: UPath, spec: Pipeline) -> None:
+    assert due(folder, spec, AN_HOUR_AGO, rows=0) is None
 
 
 def test_a_pipeline_that_never_ran_has_nothing_due(tmp_path: Path) -> None:
