@@ -34,20 +34,19 @@ _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b"
 
 def understood(error: BaseException, pipeline: str) -> SluiceError:
     """The error as one that names what happened and where, if it came from the pipeline's logic.py; else as any other."""
+    if isinstance(error, SluiceError):
+        return error
     text = str(error)
-    worker = text.rpartition("An exception was thrown from the Python worker")[2]
-    if isinstance(error, SluiceError) or worker == text:
-        return unexpected(error)
+    worker = text.rpartition("An exception was thrown from the Python worker")[2].partition("\n SQLSTATE:")[0]
     frames, raised = list(_FRAME.finditer(worker)), list(_RAISED.finditer(worker))
-    said = raised[-1] if raised else None
-    last = frames[-1] if frames else None
-    where = f"{last['file']} line {last['line']}, in {last['function']}" if last else f"a worker of {pipeline}"
+    last, said = frames[-1] if frames else None, raised[-1] if raised else None
+    where = f"{last['file']} line {last['line']}, in {last['function']}" if last else f"the code of {pipeline}"
     for name, (why, remedy) in MISUSED.items():
         if f"[{name}" in text:
             return StateMisused(f"{where}: {why} ({name}).", remedy)
     if said and said["name"] == "TypeError" and "'NoneType'" in said["text"] and _SETS_STATE.search(worker):
         return StateMisused(f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear().")
-    if not frames or not said:
+    if last is None or said is None:
         return unexpected(error)
     return ProcessorFailed(f"{where}: {said['name'].rpartition('.')[2]}: {said['text'][:300]}",
                            "Correct logic.py; the batch was not committed, and the next run repeats it.")

@@ -53,6 +53,7 @@ def _java_options(settings: Settings, records: int) -> list[str]:
     """Seconds are a drain's processor seconds on two busy cores, one run or two each; docs/architecture.md has them all."""
     options = [
         f"-Dlog4j2.configurationFile=file:{HERE / 'conf' / 'log4j2.properties'}",
+        f"-Dsluice.log={'error' if os.environ.get('SLUICE_TRACEBACK') else 'off'}",
         "-Duser.timezone=UTC",
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
 from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import Producer
@@ -31,20 +33,22 @@ def test_windows_stay_open_by_default_and_the_report_says_how_many_and_until_whe
     assert report.open_until == newest.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
 
 
-def test_a_crash_before_the_closing_batch_leaves_it_to_the_next_run_even_without_new_data(scene):
+def test_a_closing_batch_that_a_stop_or_a_crash_kept_from_running_is_the_next_runs_even_without_new_data(scene):
     made = scene("departure_delays", events=1000, deliveries=1)
     made.deliver_all()
-    whole = run(made, "run")
-    # What a kill leaves that comes after the batch with the data and before the one that closes its windows.
-    last = made.paths.checkpoint
-    assert made.paths.checkpoint is not None
-    assert whole.batches == (0, 1)
-    for folder in ("commits", "offsets"):
-        for name in ("1", ".1.crc"):
-            (last / folder / name).unlink(missing_ok=True)
+
+    def ask(line: str) -> None:
+        if "batch 0:" in line:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stopped = drain(made.spec, made.settings, "stopped", ask)
+    assert stopped.problem is not None
+    assert stopped.problem.code == "STOPPED"
+    assert (stopped.account.read, stopped.account.rows_out) == (made.ledger.num_rows, 0)
+    assert [check.column for check in stopped.failing("warning")] == ["behind_watermark_seconds"]
     assert "no batch has used it yet" in " ".join(plan(made.spec, made.settings).reasons)
     again = run(made, "again")
-    assert again.watermark == whole.watermark
+    assert again.account.read == 0 < again.account.rows_out
     made.assert_exact()
 
 

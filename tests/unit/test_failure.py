@@ -1,0 +1,57 @@
+"""What a query that failed says, from the text that Spark makes of it."""
+
+import pytest
+
+from spark_jobs.contract.errors import CheckFailed
+from spark_jobs.failure import understood
+
+TRACE = '''[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
+pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/opt/lib/pyspark/worker.py", line 3622, in main
+    process()
+  File "/srv/spark_jobs/pipelines/mine/logic.py", line 27, in handleInputRows
+    {line}
+{rest}
+ SQLSTATE: 39000 SQLSTATE: XXKST
+=== Streaming Query ===
+Identifier: mine [id = 1, runId = 2]
+'''
+
+
+def said(rest: str, line: str = "self._n.update(None)") -> str:
+    return str(understood(RuntimeError(TRACE.format(line=line, rest=rest)), "mine"))
+
+
+def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
+    assert said("KeyError: 'boom'").startswith("PROCESSOR_FAILED: mine/logic.py line 27, in handleInputRows: KeyError: 'boom'")
+
+
+@pytest.mark.parametrize(("rest", "remedy"), [
+    ('  File "/opt/pyspark/value_state_client.py", line 9, in update\n    x\nTypeError: \'NoneType\' object is not iterable',
+     "clear()"),
+    ("pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument `newValue` cannot be None.", "state.remove()"),
+    ("PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing time timeout", "time_mode="),
+    ("PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be earlier", "getCurrentWatermarkMs"),
+    ("PySparkValueError: [VALUE_NOT_POSITIVE] Value for `durationMs` must be positive", "greater than 0"),
+    ("E: [STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL] Cannot use TTL", "time_mode='processing'"),
+    ("E: [STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE] TTL", "ttlDurationMs"),
+    ("E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to register", "time_mode='event'"),
+])
+def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest: str, remedy: str) -> None:
+    text = said(rest)
+    assert text.startswith("STATE_MISUSED: mine/logic.py line 27, in handleInputRows: ")
+    assert remedy in text
+    assert "\n" not in text
+
+
+def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_code() -> None:
+    text = str(understood(RuntimeError("[EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED] Previous node emitted a row"), "mine"))
+    assert text.startswith("STATE_MISUSED: ")
+    assert "an event time after the watermark" in text
+
+
+def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> None:
+    assert str(understood(OSError("no space left\nand more"), "mine")).startswith("SPARK_FAILED: OSError: no space left ")
+    ours = CheckFailed("one", "two")
+    assert understood(ours, "mine") is ours
