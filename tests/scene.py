@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from local.deliveries import Mess, deliver, split
 from local.flights import flight_events
 from local.publish import publish
 from spark_jobs import ops
+from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
@@ -79,6 +81,13 @@ class Scene:
         builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(self.paths.table)))
         rows: list[dict[str, Any]] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
         return rows
+
+    def wait_past_the_last_batch(self, milliseconds: int) -> None:
+        """Until the clock is that far past the time of the last batch."""
+        checkpoint = Checkpoint(self.paths.checkpoint)
+        due = checkpoint.batch(checkpoint.committed()[-1]).clock_ms + milliseconds
+        while time.time() * 1000 <= due:
+            time.sleep(0.05)
 
     def assert_exact(self) -> None:
         """The table is the canonical result less what was late; what was kept aside is the ledger's; nothing is unaccounted."""

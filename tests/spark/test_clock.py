@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections import Counter
 from importlib import import_module
 
@@ -41,15 +40,6 @@ def run(scene: Scene, run_id: str) -> Report:
 
 def without_data(scene: Scene, run_id: str) -> list[int]:
     return [row["batch_id"] for row in scene.ops("batches") if row["run_id"] == run_id and row["covered"] == 0]
-
-
-def past_the_last_batch(scene: Scene, milliseconds: int) -> None:
-    """Wait until the clock is that far past the time of the last batch."""
-    checkpoint = scene.paths.checkpoint / "offsets"
-    last = max(int(path.name) for path in checkpoint.iterdir() if path.name.isdigit())
-    at_ms = json.loads((checkpoint / str(last)).read_text().splitlines()[1])["batchTimestampMs"]
-    while time.time() * 1000 <= at_ms + milliseconds:
-        time.sleep(0.05)
 
 
 def test_plain_spark_does_not_end(scene, tmp_path):
@@ -95,7 +85,7 @@ def test_what_is_past_its_ttl_is_gone_and_comes_anew(scene):
         made.spec.steps[0], made.spec.steps[1].model_copy(update={"processor": "SeenBriefly"}))})
     made.deliver()
     run(made, "first")
-    past_the_last_batch(made, 500)
+    made.wait_past_the_last_batch(500)
     assert run(made, "second").state.rows == 0
     removed = [op["numValuesRemovedDueToTTLExpiry"] for row in made.ops("batches") for op in row["operators"] or []]
     assert sum(removed) == len({row["tail_number"] for row in made.table()})
@@ -111,7 +101,7 @@ def test_an_overdue_timer_fires_exactly_once_in_a_run_without_data(scene):
     for number in range(2):
         made.deliver()
         run(made, f"data-{number}")
-        past_the_last_batch(made, 1000)
+        made.wait_past_the_last_batch(1000)
         run(made, f"due-{number}")
         fired = [op["timers_fired"] for row in made.ops("batches") for op in row["operators"] or []]
         assert sum(fired) == len(made.table())

@@ -26,7 +26,8 @@ def test_every_stateful_operator_of_the_plan_is_explained(pipeline):
 
 
 @pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)
-def test_no_plan_has_an_operator_with_state_that_is_not_known(operator):
+def test_no_plan_has_an_operator_with_state_that_is_not_known(operator, monkeypatch):
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     plan = plan_text(plan_of(operator.spec, Settings.from_environment()))
     named = [line for line in plan.splitlines() if "state info [" in line]
     assert named

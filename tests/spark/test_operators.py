@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -22,7 +23,22 @@ def examples(monkeypatch):
 
 @pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)
 def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(scene, examples, operator):
-    made = scene(operator.spec, events=3000)
+    drained_exactly(scene, operator, 3000)
+
+
+@pytest.mark.parametrize("name", ["event_time_key", "daily_flights", "airport_delays", "carrier_days"])
+def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
+    operator = next(operator for operator in operators.ALL if operator.spec.name == name)
+    state = operator.spec.state.model_copy(update={"provider": "hdfs"})
+    made = drained_exactly(scene, operator._replace(spec=operator.spec.model_copy(update={"state": state})), 1000)
+    identity = json.loads(made.paths.identity.read_text())
+    assert (identity["fingerprint"]["state.provider"], identity["fingerprint"]["state.format"]) == ("hdfs", 1)
+    assert {step["rocksdbGetCount"] for row in made.ops("batches") for step in row["operators"] or []} == {None}
+
+
+def drained_exactly(scene, operator, events):
+    """Three deliveries, a query each, the second in many batches; the table is the oracle's."""
+    made = scene(operator.spec, events=events)
     for number, most in enumerate((None, 500, None)):
         made.deliver()
         spec = made.spec.model_copy(update={"max_offsets_per_batch": most})
@@ -36,6 +52,7 @@ def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(s
     assert found
     assert bool(made.late()) == (operator.spec.watermark_delay is not None and operator.spec.output_mode != "complete")
     assert all(step["rows_in"] is not None for row in made.ops("batches") for step in row["operators"] or [])
+    return made
 
 
 def test_a_bounded_run_leaves_the_rest_to_the_next_and_says_how_much(scene):

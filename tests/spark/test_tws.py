@@ -57,8 +57,9 @@ def by_tester(found: list[list[dict[str, Any]]]) -> Counter[str]:
             of_it = [record for record in batch if record["tail_number"] == tail]
             times = [datetime.fromisoformat(record["event_time"]).replace(tzinfo=None) for record in of_it]
             rows += tester.test(tail, [Row(**{**record, "event_time": at}) for record, at in zip(of_it, times, strict=True)])
-        newest = max([newest, *(datetime.fromisoformat(record["event_time"]) for record in batch)])
-        rows += tester.setWatermark(int((newest - DELAY).timestamp() * 1000))
+        before, newest = newest, max([newest, *(datetime.fromisoformat(record["event_time"]) for record in batch)])
+        if newest > before:
+            rows += tester.setWatermark(int((newest - DELAY).timestamp() * 1000))
     # TwsTester hands the key over as it is, and Spark as a tuple of columns.
     return Counter(text({**one.asDict(), "tail_number": None}) for one in rows)
 
