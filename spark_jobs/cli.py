@@ -139,6 +139,8 @@ def _summarise(report: Report, path: Path) -> None:
     )
     for check in report.failing("critical") + report.failing("warning"):
         console.print(f"  [yellow]{check.severity}[/] {check.type} on {check.column}: {check.unexpected} rows, {check.sample}")
+    if report.left_open:
+        console.print(f"  {report.left_open}")
     if report.bounded_by:
         console.print(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
     console.print(f"report: {path}")

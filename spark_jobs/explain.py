@@ -12,6 +12,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from spark_jobs.session import PROVIDERS, session
 from spark_jobs.stages import fate, source
 from spark_jobs.stateful.chain import from_state_on
@@ -52,11 +53,11 @@ def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
     yield ""
     yield (
         f"State: {spec.state.shuffle_partitions} partitions, hashed by key, a store each for every stateful step; "
-        f"{PROVIDERS[spec.state.provider].rpartition('.')[2]}; output mode {spec.output_mode}"
+        f"{PROVIDERS[spec.state.provider].rpartition('.')[2]}, state format {spec.state.format}; output mode {spec.output_mode}"
     )
     for number, step in enumerate(spec.steps, 1):
         if step.stateful:
-            yield f"  step {number}, {step.kind}: {kept(step)}; {let_go(step, spec)}"
+            yield f"  step {number}, {step.kind}: {kept(step)}; {let_go(step, spec)}; {held_against(step, spec)}"
 
 
 def plan_text(rows: DataFrame) -> str:
@@ -87,6 +88,23 @@ def kept(step: Step) -> str:
             return "nothing"
         case _:
             assert_never(step)
+
+
+def held_against(step: Step, spec: Pipeline) -> str:
+    """Where Spark puts the watermark's predicates (WatermarkSupport): on the key of state, or on the rows' own event time."""
+    if spec.watermark_delay is None or spec.output_mode == "complete":
+        return "no watermark predicate"
+    match step:
+        case Deduplicate(scope="watermark"):
+            return "late rows by the event time of the data, eviction by the stored value"
+        case Deduplicate(scope="for_ever"):
+            return "late rows by the event time of the data"
+        case Deduplicate() | Aggregate(window=Tumbling() | Sliding() | Session()):
+            return "watermark predicate on the key, for late rows and for eviction"
+        case GroupState(time_mode="event"):
+            return "late rows by the event time of the data, timers by the watermark"
+        case _:
+            return "no watermark predicate"
 
 
 def let_go(step: Step, spec: Pipeline) -> str:

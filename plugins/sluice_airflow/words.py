@@ -35,6 +35,10 @@ def page(spec: Pipeline) -> str:
 def step_in_words(step: Step) -> str:
     """One step, as a sentence."""
     match step:
+        case Transform(sql=str() as sql):
+            return f"`{sql}`"
+        case Transform(function=str() as function):
+            return f"`{function}` in logic.py"
         case Transform():
             return f"keep rows where `{step.where}`"
         case Deduplicate():
@@ -46,7 +50,8 @@ def step_in_words(step: Step) -> str:
             return f"for every {groups}: {measures}"
         case GroupState():
             columns = _names(field.name for field in step.output)
-            return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, giving {columns}"
+            clock = {"none": "without timers", "event": "by the watermark", "processing": "by the clock"}[step.time_mode]
+            return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}, giving {columns}"
 
 
 def account(report: Report) -> tuple[str, ...]:
@@ -63,7 +68,7 @@ def account(report: Report) -> tuple[str, ...]:
         f"{it.rows_out:,} rows written, table version {report.table_version_before} -> {report.table_version}",
         f"{state}, watermark {report.watermark.isoformat() if report.watermark else 'none yet'}",
         f"{(report.ended_at - report.started_at).total_seconds():.1f} s, the query {report.query_seconds:.1f} s of them",
-        *bound,
+        *filter(None, [report.left_open]), *bound,
     )
 
 

@@ -106,6 +106,13 @@ class Report(Part):
     checks: tuple[CheckResult, ...] = ()
     seconds: dict[str, float] = Described(default_factory=dict, description="where the time went, by phase")
 
+    @property
+    def left_open(self) -> str:
+        """What the run left open, in words; empty where no window is."""
+        if self.open_until is None:
+            return ""
+        return f"{self.state.open:,} groups are open; the last closes when the watermark reaches {self.open_until:%Y-%m-%d %H:%M}"
+
     def failing(self, severity: Severity) -> tuple[CheckResult, ...]:
         """The checks of one severity that failed."""
         return tuple(check for check in self.checks if check.outcome == "failed" and check.severity == severity)

@@ -22,7 +22,8 @@ def test_every_stateful_operator_of_the_plan_is_explained(pipeline):
     explained = [line.strip().partition(":")[0] for line in lines if line.startswith("  ") and not line.startswith("  step")]
     assert [name for name in reversed(explained) if name in FOUND[pipeline]] == FOUND[pipeline]
     assert any("2 partitions" in line and "RocksDBStateStoreProvider" in line for line in lines)
-    assert any("evicted when" in line for line in lines)
+    assert any("state format 2" in line for line in lines)
+    assert any("evicted when" in line and "late rows by the event time of the data" in line for line in lines)
 
 
 @pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)

@@ -61,6 +61,16 @@ def test_it_is_one_error_that_names_the_place_and_the_remedy(scene, spec, code, 
     assert remedy in text, text
 
 
+def test_a_time_out_fires_on_a_key_whose_state_was_never_set(scene):
+    made = scene(misusing("only_waits", form="apply", state=N), events=200, deliveries=1)
+    made.deliver_all()
+    report = drain(made.spec, made.settings, "run", logging.getLogger("drain").info)
+    assert report.status == "succeeded", report.problem
+    carriers = {row["carrier"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}}
+    assert sorted(row["carrier"] for row in made.table()) == sorted(carriers)
+    assert report.state.rows == 0
+
+
 @pytest.mark.parametrize(("step", "said"), [
     (Transform(sql="SELECT * FROM rows LIMIT 5"), "max_offsets_per_batch and max_batches"),
     (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),

@@ -30,7 +30,7 @@ def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(s
 def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
     operator = next(operator for operator in operators.ALL if operator.spec.name == name)
     state = operator.spec.state.model_copy(update={"provider": "hdfs"})
-    made = drained_exactly(scene, operator._replace(spec=operator.spec.model_copy(update={"state": state})), 1000)
+    made = drained_exactly(scene, operator._replace(spec=operator.spec.model_copy(update={"state": state})), 3000)
     identity = json.loads(made.paths.identity.read_text())
     assert (identity["fingerprint"]["state.provider"], identity["fingerprint"]["state.format"]) == ("hdfs", 1)
     assert {step["rocksdbGetCount"] for row in made.ops("batches") for step in row["operators"] or []} == {None}

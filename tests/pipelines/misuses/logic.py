@@ -62,6 +62,14 @@ def set_duration(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) ->
     yield pd.DataFrame({"carrier": []})
 
 
+def only_waits(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """No misuse: a time-out on a key whose state was never set."""
+    if state.hasTimedOut:
+        yield pd.DataFrame({"carrier": [key[0]]})
+    else:
+        state.setTimeoutTimestamp(max(state.getCurrentWatermarkMs(), 1) + 1)
+
+
 def set_timestamp(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
     """A time-out long ago."""
     state.setTimeoutTimestamp(1000)
