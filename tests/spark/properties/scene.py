@@ -59,7 +59,10 @@ class Scene:
         self.runs += 1
         self._cursor = self.paths.cursor.read_bytes() if self.paths.cursor.exists() else None
         spec = self.spec.model_copy(update={"max_offsets_per_batch": most})
-        return drain(spec, self.settings, f"run-{self.runs}", logging.getLogger("drain").info)
+        report = drain(spec, self.settings, f"run-{self.runs}", logging.getLogger("drain").info)
+        if report.problem and report.problem.code == "STOPPED":
+            raise KeyboardInterrupt  # the drain takes Ctrl-C for a wish, and hypothesis would look for a smaller case of it
+        return report
 
     def crash(self, crash: Crash) -> None:
         """Leave what a kill between the table's commit and the checkpoint's leaves, of the last batch."""
