@@ -48,6 +48,8 @@ class Aggregation:
     def late(self, event: Event, judged_by_us: int) -> bool:
         if self.deduplicated:
             return event.at_us <= judged_by_us
+        if isinstance(self.window, Session):
+            return event.at_us + _gap_us(event, self.window) <= judged_by_us
         if self.window is None or self.mode == "complete":
             return False
         return min(end for _, end in _windows(event, self.window)) <= judged_by_us
@@ -85,7 +87,7 @@ class Aggregation:
         """Start and end of the window in microseconds where there is one, the keys -> values."""
         counted = first_of_each(seen, ("event_id",)) if self.deduplicated else list(seen)
         if isinstance(self.window, Session):
-            return self._sessions(counted)
+            return self._sessions([one for one in counted if one.missed_us is None])
         groups: dict[tuple[Any, ...], list[int | None]] = defaultdict(list)
         if self.window is None and not self.keys:
             groups[()] = []  # what SQL makes of no rows at all

@@ -12,7 +12,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from local.broker import create_topic
 from spark_jobs import ops
@@ -46,13 +46,20 @@ class Scene:
         self._producer = _producer(kafka)
         self._cursor: bytes | None = None
         create_topic(kafka, topic.name, partitions)
+        # The producer, too, must know of them all: it refuses a record for a partition that it does not know yet.
+        while len(self._producer.list_topics(topic.name, timeout=10).topics[topic.name].partitions) < partitions:
+            pass
 
     def send(self, records: Sequence[Record]) -> None:
         """In their order, each to its own partition, with its own Kafka timestamp."""
+        refused: list[KafkaError] = []
         for record in records:
-            self._producer.produce(self.spec.topic.name, value=record.value, key=b"k", partition=record.partition,
-                                   timestamp=record.kafka_ms)
+            self._producer.produce(
+                self.spec.topic.name, value=record.value, key=b"k", partition=record.partition, timestamp=record.kafka_ms,
+                on_delivery=lambda error, _message: refused.append(error) if error else None,
+            )
         assert self._producer.flush(60) == 0
+        assert not refused
 
     def drain(self, most: int | None) -> Report:
         """One run."""
