@@ -3,25 +3,28 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+CASES ?= 200
+SEED := $(shell date +%s)
 BIN := .venv/bin
 READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
-.PHONY: help setup demo test lint bench operators up down clean lock need
+.PHONY: help setup demo test properties lint bench operators up down clean lock need
 
 help: ## show this
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-setoperators: $(READY) ## write the examples of docs/operators.md anew, from real runs
-	@SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
-
-up: $(READY) ## fetch Python packages and jars, once; every other target does it too
+setup: $(READY) ## fetch Python packages and jars, once; every other target does it too
 
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
 
 test: $(READY) lint ## run every test: unit, Spark, Airflow, end to end
 	@$(BIN)/python -m pytest
+
+properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators; takes hours
+	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)'
+	@SLUICE_CASES=$(CASES) $(BIN)/python -m pytest tests/spark/properties --hypothesis-seed=$(SEED)
 
 lint: $(READY) ## ruff, mypy and the import boundary
 	@$(BIN)/ruff check .

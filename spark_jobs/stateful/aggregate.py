@@ -39,10 +39,10 @@ def is_late(step: Aggregate, event_time: str, late_before: Column) -> Column:
             return _first_end(event_time, window.size, window.size) <= late_before
         case Sliding() as window:
             return _first_end(event_time, window.size, window.slide) <= late_before
-        case Session():
-            # Stricter than Spark, which would let a row in that reaches back into a session that was written already. Such rows
-            # never get here: a session stands behind a Deduplicate, which drops what is at or before the watermark.
-            return F.col(event_time) <= late_before
+        case Session() as window:
+            # By the session that the row alone would make, in every output mode (SessionWindowStateStoreRestoreExec). Behind a
+            # Deduplicate, which drops what is at or before the watermark, none is left to drop.
+            return F.col(event_time) + _gap(window) <= late_before
         case _:
             assert_never(step.window)
 
@@ -58,6 +58,12 @@ def _window(step: Aggregate, event_time: str) -> Column:
             return F.session_window(event_time, gap)
         case _:
             raise AssertionError("a step without a window groups by its keys alone")
+
+
+def _gap(window: Session) -> Column:
+    # Spark takes a row's own gap as an interval or as its text, and casts alike (SessionWindowing).
+    own = f"CAST({window.gap_sql} AS INTERVAL)"
+    return F.expr(own if window.gap_sql else f"INTERVAL {interval(window.gap or timedelta())}")
 
 
 def _first_end(event_time: str, size: timedelta, slide: timedelta) -> Column:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
+from spark_jobs.contract.windows import Session
 from spark_jobs.stateful import aggregate, deduplicate, group_state, transform
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala, WatermarkSupport).
     """
     step = spec.steps[spec.first_stateful] if spec.first_stateful < len(spec.steps) else None
-    if spec.watermark_delay is None or step is None or spec.output_mode == "complete":
+    if spec.watermark_delay is None or step is None:
+        return F.lit(False)
+    if spec.output_mode == "complete" and not (isinstance(step, Aggregate) and isinstance(step.window, Session)):
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
     match step:

@@ -65,6 +65,7 @@ def set_duration(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) ->
 def only_waits(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
     """No misuse: a time-out on a key whose state was never set."""
     if state.hasTimedOut:
+        state.remove()  # else Spark keeps an empty row of it
         yield pd.DataFrame({"carrier": [key[0]]})
     else:
         state.setTimeoutTimestamp(max(state.getCurrentWatermarkMs(), 1) + 1)

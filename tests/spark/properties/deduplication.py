@@ -1,0 +1,52 @@
+"""The forms of Deduplicate alone, and what they must give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Deduplicate
+from tests.spark.properties.events import TOPIC, Event
+from tests.spark.properties.forms import Row, first_of_each, pipeline
+from tests.spark.properties.replay import Seen
+
+
+@dataclass(frozen=True)
+class Deduplication:
+    """Deduplicate alone."""
+
+    step: Deduplicate
+
+    def spec(self, delay: timedelta, state: State) -> Pipeline:
+        evicted = self.step.scope != "for_ever"
+        return pipeline("deduplicate", (self.step,), watermark_delay=delay if evicted else None, state=state)
+
+    @property
+    def one_time_an_id(self) -> bool:
+        return self.step.scope == "watermark" and not self.step.whole_row
+
+    def enters(self, _event: Event) -> bool:
+        return True
+
+    def late(self, event: Event, judged_by_us: int) -> bool:
+        return self.step.scope != "for_ever" and event.at_us <= judged_by_us
+
+    def rows(self, seen: Sequence[Seen], _watermark_us: int) -> list[Row]:
+        return [one.event._asdict() for one in self._first(seen)]
+
+    def duplicates(self, seen: Sequence[Seen]) -> int:
+        return sum(one.missed_us is None for one in seen) - len(self._first(seen))
+
+    def put_back(self, table: list[Row], _accepted: Sequence[Seen], late: Sequence[Seen], _watermark_us: int) -> list[Row]:
+        known = {tuple(row[key] for key in self._keys) for row in table}
+        again = [one.event._asdict() for one in self._first([one._replace(missed_us=None) for one in late])]
+        return table + [row for row in again if tuple(row[key] for key in self._keys) not in known]
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return TOPIC.columns if self.step.whole_row else self.step.keys
+
+    def _first(self, seen: Sequence[Seen]) -> list[Seen]:
+        return first_of_each(seen, self._keys)

@@ -1,0 +1,132 @@
+"""What must hold after every run: the account, what was kept aside, the table, the state, and the canonical result."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.windows import Sliding
+from tests.spark.properties import held
+from tests.spark.properties.aggregation import Aggregation
+from tests.spark.properties.case import Case
+from tests.spark.properties.events import Event
+from tests.spark.properties.forms import Form, at
+from tests.spark.properties.group_form import Totals
+from tests.spark.properties.replay import Played, Seen, everything, newest_watermark_us, play
+from tests.spark.properties.scene import Row, Scene
+
+FIRST = 5
+
+
+def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
+    """After a run that found the first `upto` records of the case. Gives what was late."""
+    batches = scene.ops("batches")
+    assert [row["batch_id"] for row in batches] == list(range(len(batches)))
+    sent = Counter(record.partition for record in case.records[:upto])
+    ends = scene.ends()
+    assert ends[-1] == {partition: sent[partition] for partition in range(case.partitions)}, "not all was read"
+    played = play(case, ends, form.enters, form.late)
+    _assert_account(scene.spec, form, batches, played)
+    seen = [one for batch in played for one in batch.seen]
+    watermark_us = played[-1].watermark_us
+    if scene.spec.watermark_delay is not None and scene.spec.output_mode != "complete":
+        assert watermark_us == newest_watermark_us(case, form.enters, ends[-1]), "what was due was left to the next run"
+    _assert_quarantine(scene, case, upto)
+    late = _assert_late(scene, case, seen)
+    table = scene.table()
+    same(table, form.rows(seen, watermark_us), "the table")
+    _assert_put_back(form, table, seen, late, watermark_us)
+    if upto == len(case.records):
+        back = [*(one for one in seen if one.missed_us is None), *(one._replace(missed_us=None) for one in late)]
+        canonical = form.rows(everything(case, form.enters), watermark_us)
+        same(form.rows(back, watermark_us), canonical, "all that was accepted, with what ops.late has")
+        if not late:
+            same(table, canonical, "the table where nothing was late")
+    return late
+
+
+def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> None:
+    """The last step's line of the account: every event that reached it is in what it wrote or in what Spark still holds."""
+    played = play(case, scene.ends(), form.enters, form.late)
+    seen, watermark_us = [one for batch in played for one in batch.seen], played[-1].watermark_us
+    reached = sum(row["accepted"] for row in scene.ops("batches")) - form.duplicates(seen)
+    checkpoint = str(scene.paths.checkpoint)
+    if isinstance(form, Totals):
+        waiting = held.waiting(spark, checkpoint)
+        assert waiting == form.still_waiting(seen, watermark_us), "the events that Spark holds"
+        assert len(scene.table()) + waiting == reached
+    elif isinstance(form, Aggregation):
+        groups = held.counts(spark, checkpoint)
+        assert sorted(groups) == sorted(form.still_open(seen, watermark_us)), "the groups that Spark holds"
+        counted = sum(row["events"] for row in scene.table()) + (sum(groups) if form.mode == "append" else 0)
+        assert counted == sum(map(len, form.groups(seen).values()))
+        assert counted == reached or isinstance(form.window, Sliding)
+
+
+def _assert_account(spec: Pipeline, form: Form, batches: list[Row], played: list[Played]) -> None:
+    known: list[Seen] = []
+    reread = any(row["source"] == "reread" for row in batches)
+    for row, batch in zip(batches, played, strict=True):
+        where = f"batch {row['batch_id']}"
+        assert row["unaccounted"] == 0, where
+        assert {name: row[name] for name in batch.counts} == batch.counts, where
+        watched = batch.watermark_us if spec.watermark_delay is not None else 0
+        assert row["watermark"] == (at(watched) if watched else None), where
+        before, known = form.duplicates(known), [*known, *batch.seen]
+        duplicates = form.duplicates(known) - before
+        if spec.steps[-1].kind == "deduplicate":
+            assert row["accepted"] == row["duplicates"] + row["rows_out"], where
+        if spec.steps[-1].kind == "deduplicate" or not reread:
+            # How many of the accepted records a later step got cannot be read again from Kafka.
+            assert row["duplicates"] == duplicates, where
+
+
+def _assert_quarantine(scene: Scene, case: Case, upto: int) -> None:
+    kept = {(row["partition"], row["offset"]): (row["kind"], row["value"]) for row in scene.ops("quarantine")}
+    placed = list(zip(case.places, case.records, strict=True))[:upto]
+    assert kept == {place: (r.kind, r.value) for place, r in placed if r.kind != "good"}
+    assert len(scene.ops("quarantine")) == len(kept)
+
+
+def _assert_late(scene: Scene, case: Case, seen: list[Seen]) -> list[Seen]:
+    """Exactly the replay's late records, each once, with the watermark it missed and its value as it was sent."""
+    values = dict(zip(case.places, (record.value for record in case.records), strict=True))
+    rows = scene.ops("late")
+    found = {(row["partition"], row["offset"]): (row["watermark_missed"], row["value"]) for row in rows}
+    late = {one.place: one for one in seen if one.missed_us is not None}
+    assert found == {place: (at(one.missed_us or 0), values[place]) for place, one in late.items()}
+    assert len(rows) == len(found)
+    return [Seen(place, _decoded(found[place][1]), late[place].missed_us) for place in sorted(found)]
+
+
+def _decoded(value: bytes) -> Event:
+    said = json.loads(value)
+    return Event(said["event_id"], datetime.fromisoformat(said["event_time"]), said["key"], said["value"])
+
+
+def _assert_put_back(form: Form, table: list[Row], seen: list[Seen], late: list[Seen], watermark_us: int) -> None:
+    accepted = [one for one in seen if one.missed_us is None]
+    whole = form.put_back(table, accepted, late, watermark_us)
+    if late and whole is not None:
+        same(whole, form.rows([one._replace(missed_us=None) for one in seen], watermark_us), "the table with what was late")
+
+
+def same(found: Iterable[Row], wanted: Iterable[Row], what: str) -> None:
+    """Equal as bags of rows; says the first few that differ."""
+    has, should = Counter(map(_cells, found)), Counter(map(_cells, wanted))
+    assert not has - should, f"{what} has rows that should not be there: {_few(has - should)}"
+    assert not should - has, f"{what} lacks rows: {_few(should - has)}"
+
+
+def _cells(row: Row) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(row.items()))
+
+
+def _few(rows: Counter[Any]) -> str:
+    return "; ".join(repr(dict(row))[:400] for row in list(rows.elements())[:FIRST])

@@ -1,0 +1,64 @@
+"""What a form of an operator is, and what the forms have in common: plain Python over what was seen, no Spark, no Sluice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Step
+from tests.spark.properties.events import EPOCH, MICROSECOND, TOPIC, Event
+from tests.spark.properties.replay import Seen
+
+Row = dict[str, Any]
+
+
+class Form(Protocol):
+    """A pipeline and its meaning."""
+
+    def spec(self, delay: timedelta, state: State) -> Pipeline: ...
+
+    @property
+    def one_time_an_id(self) -> bool:
+        """Whether it takes records of one event_id for one event: they must then say the same time."""
+        ...
+
+    def enters(self, event: Event) -> bool:
+        """Whether the steps before the first stateful one let it through."""
+        ...
+
+    def late(self, event: Event, judged_by_us: int) -> bool:
+        """Whether it is late for the first stateful step."""
+        ...
+
+    def rows(self, seen: Sequence[Seen], watermark_us: int) -> list[Row]:
+        """What the table must hold under that watermark."""
+        ...
+
+    def duplicates(self, seen: Sequence[Seen]) -> int:
+        """How many accepted records the first step drops as known."""
+        ...
+
+    def put_back(self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int) -> list[Row] | None:
+        """The table with the late records put back into its rows; None where rows do not tell how (sessions)."""
+        ...
+
+
+def first_of_each(seen: Iterable[Seen], keys: tuple[str, ...]) -> list[Seen]:
+    """The first accepted record of each key. Records of one id lie in one partition, so their offsets tell their order."""
+    first: dict[tuple[object, ...], Seen] = {}
+    for one in sorted(seen):
+        if one.missed_us is None:
+            first.setdefault(tuple(getattr(one.event, key) for key in keys), one)
+    return list(first.values())
+
+
+def at(us: int) -> datetime:
+    """The moment so many microseconds after the epoch."""
+    return EPOCH + us * MICROSECOND
+
+
+def pipeline(name: str, steps: tuple[Step, ...], **given: Any) -> Pipeline:
+    """A pipeline over generated events."""
+    return Pipeline(name=name, about="generated", topic=TOPIC, steps=steps, **given)

@@ -1,0 +1,72 @@
+"""GroupState with a processor of these tests, and what it must give."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Deduplicate, GroupState, Step
+from spark_jobs.contract.topic import Field
+from tests.spark.properties import running_totals
+from tests.spark.properties.events import Event
+from tests.spark.properties.forms import Row, first_of_each, pipeline
+from tests.spark.properties.replay import Seen
+
+STEP = GroupState(processor="RunningTotals", keys=("key",), output=(
+    Field(name="key", type="string", required=False), Field(name="event_id", type="string"),
+    Field(name="at", type="timestamp"), Field(name="number", type="bigint"), Field(name="total", type="bigint"),
+))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """RunningTotals, alone or after a Deduplicate by event_id."""
+
+    deduplicated: bool = False
+
+    def spec(self, delay: timedelta, state: State) -> Pipeline:
+        # A pipeline's logic.py is looked for in its folder. These tests have none, and no pipeline of theirs should be there.
+        sys.modules["spark_jobs.pipelines.running_totals.logic"] = running_totals
+        steps: tuple[Step, ...] = (Deduplicate(keys=("event_id",)), STEP) if self.deduplicated else (STEP,)
+        # Spark runs it on RocksDB only.
+        return pipeline("running_totals", steps, watermark_delay=delay, state=state.model_copy(update={"provider": "rocksdb"}))
+
+    @property
+    def one_time_an_id(self) -> bool:
+        return self.deduplicated
+
+    def enters(self, _event: Event) -> bool:
+        return True
+
+    def late(self, event: Event, judged_by_us: int) -> bool:
+        return event.at_us <= judged_by_us
+
+    def rows(self, seen: Sequence[Seen], watermark_us: int) -> list[Row]:
+        by_key: dict[str | None, list[Event]] = defaultdict(list)
+        for one in self._reached(seen):
+            by_key[one.event.key].append(one.event)
+        rows = []
+        for key, events in by_key.items():
+            total = 0
+            ordered = sorted(events, key=lambda event: running_totals.order(event.at_us, event.event_id, event.value))
+            for number, event in enumerate((event for event in ordered if event.at_us <= watermark_us), 1):
+                total += event.value or 0
+                rows.append({"key": key, "event_id": event.event_id, "at": event.event_time, "number": number, "total": total})
+        return rows
+
+    def still_waiting(self, seen: Sequence[Seen], watermark_us: int) -> int:
+        """How many events Spark must still hold."""
+        return sum(one.event.at_us > watermark_us for one in self._reached(seen))
+
+    def duplicates(self, seen: Sequence[Seen]) -> int:
+        return sum(one.missed_us is None for one in seen) - len(self._reached(seen))
+
+    def put_back(self, _table: list[Row], _accepted: Sequence[Seen], _late: Sequence[Seen], _watermark_us: int) -> None:
+        """Every later number would change."""
+
+    def _reached(self, seen: Sequence[Seen]) -> list[Seen]:
+        return first_of_each(seen, ("event_id",)) if self.deduplicated else [one for one in seen if one.missed_us is None]

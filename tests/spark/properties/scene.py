@@ -1,0 +1,100 @@
+"""A batching of a case, run: a topic of its own, a root of its own, and drains over it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+from confluent_kafka import KafkaError, Producer
+
+from local.broker import create_topic
+from spark_jobs import ops
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.drain import drain
+from tests.spark.properties.case import Crash
+from tests.spark.properties.events import Record
+
+Row = dict[str, Any]
+
+
+@cache
+def _producer(kafka: str) -> Producer:
+    """One for all scenes. It says nothing of a broker that has ended before it."""
+    return Producer({"bootstrap.servers": kafka, "acks": "all", "enable.idempotence": True, "log_level": 0})
+
+
+class Scene:
+    """A topic that fills record by record, and a pipeline that is drained from it."""
+
+    def __init__(self, kafka: str, folder: Path, spec: Pipeline, partitions: int) -> None:
+        topic = spec.topic.model_copy(update={"name": f"events-{uuid.uuid4().hex[:12]}"})
+        self.spec = spec.model_copy(update={"topic": topic})
+        self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / topic.name))
+        self.paths = Paths(self.settings.root, self.spec)
+        self.runs = 0
+        self._producer = _producer(kafka)
+        self._cursor: bytes | None = None
+        create_topic(kafka, topic.name, partitions)
+        # The producer, too, must know of them all: it refuses a record for a partition that it does not know yet.
+        while len(self._producer.list_topics(topic.name, timeout=10).topics[topic.name].partitions) < partitions:
+            pass
+
+    def send(self, records: Sequence[Record]) -> None:
+        """In their order, each to its own partition, with its own Kafka timestamp."""
+        refused: list[KafkaError] = []
+        for record in records:
+            self._producer.produce(
+                self.spec.topic.name, value=record.value, key=b"k", partition=record.partition, timestamp=record.kafka_ms,
+                on_delivery=lambda error, _message: refused.append(error) if error else None,
+            )
+        assert self._producer.flush(60) == 0
+        assert not refused
+
+    def drain(self, most: int | None) -> Report:
+        """One run."""
+        self.runs += 1
+        self._cursor = self.paths.cursor.read_bytes() if self.paths.cursor.exists() else None
+        spec = self.spec.model_copy(update={"max_offsets_per_batch": most})
+        report = drain(spec, self.settings, f"run-{self.runs}", logging.getLogger("drain").info)
+        if report.problem and report.problem.code == "STOPPED":
+            raise KeyboardInterrupt  # the drain takes Ctrl-C for a wish, and hypothesis would look for a smaller case of it
+        return report
+
+    def crash(self, crash: Crash) -> None:
+        """Leave what a kill between the table's commit and the checkpoint's leaves, of the last batch."""
+        if crash == "none":
+            return
+        last = Checkpoint(self.paths.checkpoint).committed()[-1]
+        (self.paths.checkpoint / "commits" / str(last)).unlink()
+        (self.paths.checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
+        if crash == "unaccounted" and self._cursor is not None:
+            self.paths.cursor.write_bytes(self._cursor)
+        elif crash == "unaccounted":
+            self.paths.cursor.unlink()
+
+    def ops(self, table: str) -> list[Row]:
+        """Rows of an ops table."""
+        order = "batch_id" if table == "batches" else '"partition", "offset"'
+        rows: list[Row] = ops.query(self.paths.root, table, f"SELECT * FROM {table} ORDER BY {order}").to_pylist()
+        return rows
+
+    def ends(self) -> list[dict[int, int]]:
+        """Each batch's end offsets by partition, from ops.batches."""
+        return [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in self.ops("batches")]
+
+    def table(self) -> list[Row]:
+        """The output, read without Spark."""
+        builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(self.paths.table)))
+        rows: list[Row] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
+        return rows
