@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_jobs.contract.errors import ProcessorFailed, SluiceError, StateMisused, unexpected
+from spark_jobs.contract.errors import ProcessorFailed, SluiceError, SpecInvalid, StateMisused, unexpected
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
@@ -29,6 +29,7 @@ MISUSED = {
 """Spark's error class -> what it means here, and the remedy."""
 _FRAME = re.compile(r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)')
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
+_RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
@@ -46,6 +47,8 @@ def understood(error: BaseException, pipeline: str) -> SluiceError:
             return StateMisused(f"{where}: {why} ({name}).", remedy)
     if said and said["name"] == "TypeError" and "'NoneType'" in said["text"] and _SETS_STATE.search(worker):
         return StateMisused(f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear().")
+    if (own := _RAISED_IN_SQL.search(text)) is not None:
+        return SpecInvalid(f"{pipeline}: {own[1].strip()}.", "Correct the expression in spec.py; the batch is repeated.")
     if last is None or said is None:
         return unexpected(error)
     return ProcessorFailed(f"{where}: {said['name'].rpartition('.')[2]}: {said['text'][:300]}",

@@ -111,7 +111,7 @@ class Report(Part):
         """What the run left open, in words; empty where no window is."""
         if self.open_until is None:
             return ""
-        return f"{self.state.open:,} groups are open; the last closes when the watermark reaches {self.open_until:%Y-%m-%d %H:%M}"
+        return f"{self.state.open:,} groups are open; the last closes when the watermark reaches {self.open_until:%F %H:%M}"
 
     def failing(self, severity: Severity) -> tuple[CheckResult, ...]:
         """The checks of one severity that failed."""

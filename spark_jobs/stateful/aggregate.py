@@ -54,10 +54,17 @@ def _window(step: Aggregate, event_time: str) -> Column:
         case Sliding() as window:
             return F.window(event_time, interval(window.size), interval(window.slide))
         case Session() as window:
-            gap = F.expr(window.gap_sql) if window.gap_sql else interval(window.gap or timedelta())
-            return F.session_window(event_time, gap)
+            return F.session_window(
+                event_time, _own_gap(window.gap_sql, event_time) if window.gap_sql else interval(window.gap or timedelta()))
         case _:
             raise AssertionError("a step without a window groups by its keys alone")
+
+
+def _own_gap(sql: str, event_time: str) -> Column:
+    """A row's own gap. A row whose gap is null, zero or negative Spark leaves out in silence (SessionWindowing); this fails."""
+    own = f"CAST({sql} AS INTERVAL)"
+    none = "CAST(raise_error('gap_sql gave a row no gap, or one that is not positive') AS INTERVAL)"
+    return F.expr(f"CASE WHEN `{event_time}` + {own} > `{event_time}` THEN {own} ELSE {none} END")
 
 
 def _gap(window: Session) -> Column:

@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from spark_jobs.contract.windows import Session
 from spark_jobs.drain import drain
 from tests import oracle
 from tests.spark import operators
@@ -53,6 +54,20 @@ def drained_exactly(scene, operator, events):
     assert bool(made.late()) == (operator.spec.watermark_delay is not None and operator.spec.output_mode != "complete")
     assert all(step["rows_in"] is not None for row in made.ops("batches") for step in row["operators"] or [])
     return made
+
+
+@pytest.mark.parametrize("gap", ["'0 minutes'", "CAST(NULL AS STRING)", "'-5 minutes'"])
+def test_a_row_without_a_gap_of_its_own_fails_the_run_instead_of_vanishing(scene, gap):
+    operator = next(operator for operator in operators.ALL if operator.spec.name == "session_own_gap")
+    step = operator.spec.steps[1]
+    window = Session(gap_sql=f"CASE WHEN carrier = 'UA' THEN {gap} ELSE '30 minutes' END")
+    steps = (operator.spec.steps[0], step.model_copy(update={"window": window}))
+    made = scene(operator.spec.model_copy(update={"steps": steps}), events=100, deliveries=1)
+    made.deliver_all()
+    report = drain(made.spec, made.settings, "run", logging.getLogger("drain").info)
+    assert report.problem is not None
+    assert report.problem.code == "SPEC_INVALID", report.problem
+    assert "gap_sql gave a row no gap" in report.problem.what
 
 
 def test_a_bounded_run_leaves_the_rest_to_the_next_and_says_how_much(scene):
