@@ -14,6 +14,7 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.group_state import EvictedBy, GroupState
 from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.windows import Window
 
 __all__ = ["Aggregate", "Deduplicate", "GroupState", "Step", "Transform"]
@@ -88,6 +89,7 @@ class Aggregate(Model):
         if made:
             refuse("keys", made, "the aggregation makes columns of that name itself", "Leave it out, or rename the field")
         for name in self.measures:
+            refuse_unsafe("measures", self.measures[name])
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 refuse("measures", name, "a measure becomes a column", "Use lower-case letters, digits and underscores")
         clash = sorted({*self.measures, *filter(None, [self.event_time])} & {*self.keys, "window_start", "window_end"})
@@ -134,6 +136,8 @@ class Transform(Model):
         given = [name for name in ("where", "sql", "function") if getattr(self, name) is not None]
         if len(given) != 1:
             refuse("where", given, "a Transform works in one way", "Give one of where=, sql= and function=")
+        refuse_unsafe("where", self.where or "")
+        refuse_unsafe("sql", self.sql or "", query=True)
         if self.sql is not None and not re.search(r"\brows\b", self.sql):
             refuse("sql", self.sql, "it does not read the rows that enter", "Write SELECT ... FROM rows")
         return self

@@ -9,6 +9,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.duration import Duration, interval
 from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.sql import refuse_unsafe
 
 
 def _positive(field: str, given: timedelta) -> None:
@@ -77,6 +78,7 @@ class Session(Model):
                    "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... END\"")
         if self.gap is not None:
             _positive("gap", self.gap)
+        refuse_unsafe("gap_sql", self.gap_sql or "")
         return self
 
     def last_end(self, at: datetime) -> datetime | None:
