@@ -24,6 +24,8 @@ class Cursor(BaseModel):
     """The rows of every batch up to here passed the critical checks."""
     judged_table_version: int | None = None
     """The table's version at that point: later rows have not passed yet."""
+    table_version: int | None = None
+    """The table's version that the last audited batch with a commit made."""
     state: StateUse = StateUse()
     """The state after the last batch that reported any: a run without new data reports none."""
     last_event_time: datetime | None = None

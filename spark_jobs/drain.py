@@ -7,15 +7,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from spark_jobs import ops
+from spark_jobs import failpoint, ops
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped
+from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
+from spark_jobs.cursor import read_cursor
 from spark_jobs.failure import understood
-from spark_jobs.identity import settle
+from spark_jobs.identity import settle, warned
 from spark_jobs.kafka import topic_state
 from spark_jobs.lease import lease
 from spark_jobs.query import ASKED, Query
@@ -51,9 +53,14 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
     paths = Paths(settings.root, spec)
     paths.ensure_writable()
     with lease(paths.lease, run_id):
+        failpoint.at("leased")
         topic = topic_state(settings.kafka, spec.topic.name)
+        for line in warned(spec, paths):
+            say(f"{spec.name}: {line}")
         identity = settle(spec, paths, topic)
+        table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
         identity.write(paths.identity)
+        spec = in_force(spec, identity.fingerprint)
         warming = checks.warm_up()
         spark = session(spec.name, spec.state)
         run = Run(spec, settings, paths, identity, run_id, spark)
@@ -71,7 +78,9 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         warming.join()
         _describe(run, audit, recovered, record)
         record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
+        failpoint.at("checks")
         record["checks"] = _judge(run, audit, record)
+        failpoint.at("judged")
         clock.lap("checks")
     if bound.reached == ASKED:
         raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_jobs.contract.errors import ProcessorFailed, SluiceError, SpecInvalid, StateMisused, unexpected
+from spark_jobs.contract.errors import ProcessorFailed, SluiceError, SparkFailed, SpecInvalid, StateMisused, unexpected
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
@@ -33,6 +33,15 @@ _RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
+def _in_the_sink(text: str) -> SluiceError | None:
+    """An error of Sluice's own part of a batch, which Py4J carries to the JVM and back: its last line says what it was."""
+    raised = list(_RAISED.finditer(text.partition("Return Message: Traceback")[2].partition("\n\tat ")[0]))
+    if not raised:
+        return None
+    return SparkFailed(f"{raised[-1]['name'].rpartition('.')[2]}: {raised[-1]['text'][:300]}",
+                       "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")
+
+
 def understood(error: BaseException, pipeline: str) -> SluiceError:
     """The error as one that names what happened and where, if it came from the pipeline's logic.py; else as any other."""
     if isinstance(error, SluiceError):
@@ -50,6 +59,6 @@ def understood(error: BaseException, pipeline: str) -> SluiceError:
     if (own := _RAISED_IN_SQL.search(text)) is not None:
         return SpecInvalid(f"{pipeline}: {own[1].strip()}.", "Correct the expression in spec.py; the batch is repeated.")
     if last is None or said is None:
-        return unexpected(error)
+        return _in_the_sink(text) or unexpected(error)
     return ProcessorFailed(f"{where}: {said['name'].rpartition('.')[2]}: {said['text'][:300]}",
                            "Correct logic.py; the batch was not committed, and the next run repeats it.")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
-from spark_jobs.contract.fingerprint import changes, fingerprint
+from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
@@ -29,6 +29,8 @@ class Identity(BaseModel):
     generation: str
     """New with every new checkpoint: batch ids start at 0 again, so nothing may be keyed by them alone."""
     topic_id: str
+    table_id: str = ""
+    """Delta's own id of the table, once the first run has made it: a table made anew has another."""
     fingerprint: dict[str, object]
 
     def write(self, path: UPath) -> None:
@@ -52,11 +54,14 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
     known = stored(paths)
     if known is None:
         return Identity(generation=uuid.uuid4().hex[:12], topic_id=topic.id, fingerprint=wanted)
-    differences = changes(known.fingerprint, wanted)
-    if differences:
+    differences = changes(known.fingerprint, wanted, spec)
+    refused = [change for change in differences if change.weight == "refused"]
+    if refused:
+        logic = next((change for change in refused if change.field == "logic"), None)
+        compatible = f" or, if the new code can go on with that state, add {logic.was!r} to compatible_logic;" if logic else ""
         raise StateIncompatible(
-            f"the state at {paths.version} was made by another spec: {'; '.join(differences)}.",
-            f"Revert the spec; or {_anew(spec, paths)}.",
+            f"the state at {paths.version} was made by another spec: {'; '.join(map(str, refused))}.",
+            f"Revert the spec;{compatible} or {_anew(spec, paths)}.",
         )
     if known.topic_id != topic.id:
         raise TopicRemade(
@@ -66,7 +71,17 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
         )
     _refuse_missing(paths, known)
     _refuse_lost(spec, paths, topic)
-    return known
+    accepted = {change.field: change.now for change in differences if change.field not in FROZEN}
+    return known.model_copy(update={"fingerprint": known.fingerprint | accepted})
+
+
+def warned(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
+    """What differs between the spec and the state's, and may: a line each."""
+    known = stored(paths)
+    if known is None:
+        return ()
+    differences = changes(known.fingerprint, fingerprint(spec, version("pyspark")), spec)
+    return tuple(change.meaning for change in differences if change.weight == "warned")
 
 
 def _anew(spec: Pipeline, paths: Paths) -> str:

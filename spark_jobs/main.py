@@ -14,6 +14,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from spark_jobs import failpoint, orphan
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import unexpected
 from spark_jobs.contract.report import Problem, Report
@@ -33,6 +34,7 @@ def main(words: list[str]) -> int:
     time.tzset()  # Python state gets naive local times from Spark
     if wanted.command != "drain":
         return _tell(wanted)
+    orphan.watch()
     started = datetime.now(UTC)
     try:
         report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
@@ -42,6 +44,7 @@ def main(words: list[str]) -> int:
             started_at=started, ended_at=datetime.now(UTC),
         )
     report.write(wanted.report)
+    failpoint.at("reported")
     if report.problem is None:
         return 0
     problem = report.problem.error()

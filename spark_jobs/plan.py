@@ -9,14 +9,15 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
-from spark_jobs.identity import settle
+from spark_jobs.identity import settle, warned
 from spark_jobs.kafka import TopicState, newest_record, topic_state
 from spark_jobs.lease import holder
-from spark_jobs.stages import closing
+from spark_jobs.stages import closing, table
 
 
 class Plan(BaseModel):
@@ -42,7 +43,10 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     if held:
         raise LeaseHeld(f"{paths.version} is being written by {held}.", "Wait for it to end, or stop it.")
     topic = topic_state(settings.kafka, spec.topic.name)
+    said = warned(spec, paths)
     identity = settle(spec, paths, topic)
+    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
+    spec = in_force(spec, identity.fingerprint)
     checkpoint = Checkpoint(paths.checkpoint)
     committed = checkpoint.committed()
     done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
@@ -55,6 +59,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
             f"state version {spec.state.version}",
             f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
             f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
+            *said,
             *(f"partition {p}: next {done.get(p, 0)}, end {topic.latest[p]}, {new[p]} new" for p in sorted(new)),
             *(reasons or ("nothing to do: every offset is drained and accounted for",)),
         ),

@@ -84,6 +84,8 @@ class Query:
         entered = entered.observe("entered", *fate.span(run.spec), suspects.bitmap()).drop("suspect")
         rows = from_state_on(entered, run.spec, run.paths.root, self._timers)
         version = table.ensure(run.paths.table, rows.schema, run.spec, run.identity.generation)
+        if not run.identity.table_id:
+            run.identity.model_copy(update={"table_id": table.identifier(run.paths.table)}).write(run.paths.identity)
         if audit.cursor.judged_table_version is None:
             audit.cursor = audit.cursor.model_copy(update={"judged_table_version": version})
             audit.cursor.write(run.paths.cursor)

@@ -120,6 +120,12 @@ class InitialStateMissing(SluiceError):
     code, exit_status = "INITIAL_STATE_MISSING", 35
 
 
+class TableReplaced(SluiceError):
+    """The table was dropped, made anew or restored since the checkpoint wrote to it."""
+
+    code, exit_status = "TABLE_REPLACED", 36
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 

@@ -82,6 +82,9 @@ class Pipeline(Model):
         description="once the topic is silent so long, event time moves on to the clock's less this much; windows close",
     )
     state: State = Described(default_factory=State, description="the state store")
+    compatible_logic: tuple[str, ...] = Described(
+        default=(), description="digests of earlier logic.py whose state this one can go on with; a refused run names its own"
+    )
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
     output_checks: tuple[Check, ...] = Described(default=(), description="over the rows that a run wrote")
     state_checks: tuple[Check, ...] = Described(

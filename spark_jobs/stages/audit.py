@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, functions as F
 
-from spark_jobs import ops
+from spark_jobs import failpoint, ops
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.cursor import Cursor, read_cursor
@@ -83,9 +83,13 @@ class Audit:
             "operators": operators.used(self.run.spec, progress, fired) if progress else None,
             "table_version": written.version if written else None, "audited_at": datetime.now(UTC),
         }
+        failpoint.at("audit")
         ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))
+        failpoint.at("audited")
         self.accounts[batch.id] = account
         moved = {"last_event_time": newest, "still_batches": still if account.accepted else self.cursor.still_batches}
+        if written:
+            moved["table_version"] = written.version
         if progress and progress.operators:
             moved["timers_waiting"] = operators.timers_waiting(progress)
         self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, **moved})

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from spark_jobs import failpoint
 from spark_jobs.run import Run
 from spark_jobs.stages import commit
 from spark_jobs.stages.bound import Bound
@@ -48,6 +49,7 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
     def write(batch: DataFrame, batch_id: int) -> None:
         if bound.holds(run.checkpoint.batch(batch_id)):
             _wait_to_be_stopped(batch.sparkSession)
+        failpoint.at("planned")
         table = deltalake.DeltaTable(path)
         done = table.transaction_version(owner)
         if done is not None and done >= batch_id:
@@ -55,6 +57,7 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
         else:
             refuse_changed(table, batch.schema)
             way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
+        failpoint.at("table.committed")
         timers.note(batch_id)
 
     return write

@@ -6,17 +6,49 @@ import json
 from typing import TYPE_CHECKING
 
 import deltalake
-from pyspark.sql.types import StructType
 
-from spark_jobs.contract.errors import CheckpointForeign, TableChanged
+from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
     from upath import UPath
 
 GENERATION = "sluice.generation"
 CHECKPOINT_INTERVAL = "100"
 """Commits between two checkpoints of the table's log. One takes seconds; to read a hundred small commits takes less."""
+
+
+def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> None:
+    """Raise TableReplaced where this is not the table that the checkpoint has written, or has not all that it wrote.
+
+    `known_id` is Delta's id of that table, empty before the first run; `known_version` the version of the last batch accounted
+    for. Rows that were deleted or changed since are their owner's affair; a RESTORE to before that batch is not: what it took
+    back would never be written again, since the checkpoint has passed it.
+    """
+    if not known_id:
+        return
+    if not deltalake.DeltaTable.is_deltatable(str(path)):
+        raise TableReplaced(f"there is no table at {path}, and the checkpoint has written one there: it was dropped.",
+                            "Put it back; or move the checkpoint away too, to begin both anew.")
+    if identifier(path) != known_id:
+        raise TableReplaced(f"{path} is not the table that the checkpoint wrote: that was dropped, and this one made anew.",
+                            "Put the old one back; or move table and checkpoint away, to begin both anew.")
+    if known_version is not None:
+        _refuse_restored(path, known_version)
+
+
+def _refuse_restored(path: UPath, known_version: int) -> None:
+    table = deltalake.DeltaTable(str(path))
+    since = table.version() - known_version
+    restored = [entry for entry in table.history(since) if entry["operation"] == "RESTORE"] if since > 0 else []
+    to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
+    if to is None or int(to) < known_version:
+        raise TableReplaced(
+            f"{path} was restored to version {to or '(of a time)'}, and what batches wrote up to version {known_version} is "
+            "gone from it: the checkpoint has passed them, and no run would write them again.",
+            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or move both away, to begin anew.",
+        )
 
 
 def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
@@ -60,6 +92,11 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
                 f"{table.table_uri} cannot take column {name} {wanted}: it {found}.",
                 "Put the column back as it was (the table's history: sluice show runs), or move the table away and start anew.",
             )
+
+
+def identifier(path: UPath) -> str:
+    """Delta's own id of the table."""
+    return str(deltalake.DeltaTable(str(path)).metadata().id)
 
 
 def version(path: UPath) -> int:

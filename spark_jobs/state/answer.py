@@ -28,7 +28,7 @@ class _Purged(StateUnreadable):
 def answer(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Iterator[str]:
     """Lines for a person. Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root."""
     target = resolve(spec, settings, inquiry)
-    spark = session(spec.name, spec.state)
+    spark = session(spec.name, target.spec.state)
     for place, number in enumerate(target.steps):
         if place:
             yield ""

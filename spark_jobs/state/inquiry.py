@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
-from spark_jobs.contract.fingerprint import changes, fingerprint
+from spark_jobs.contract.fingerprint import changes, fingerprint, in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -71,14 +71,15 @@ def resolve(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Target:
     if known is None or not committed:
         raise StateUnreadable(f"{spec.name} has no state yet: no batch is committed in {paths.checkpoint}.",
                               f"Run `sluice drain {spec.name}` first.")
-    differences = changes(known.fingerprint, fingerprint(spec, version("pyspark")))
+    found = changes(known.fingerprint, fingerprint(spec, version("pyspark")), spec)
+    differences = [str(change) for change in found if change.weight == "refused" and change.field != "logic"]
     if differences:
         raise StateIncompatible(f"the state at {paths.version} was made by another spec: {'; '.join(differences)}.",
                                 "Revert the spec to look at it.")
     batch = committed[-1] if inquiry.batch is None else inquiry.batch
     readable = tuple(checkpoint.readable())
     _refuse_batch(batch, committed, readable)
-    return Target(spec, checkpoint, known.generation, steps, keys, batch, readable)
+    return Target(in_force(spec, known.fingerprint), checkpoint, known.generation, steps, keys, batch, readable)
 
 
 def span(batches: Iterable[int]) -> str:

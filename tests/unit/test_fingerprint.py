@@ -1,11 +1,13 @@
 """The fingerprint: what of a spec stored state depends on, and what it does not."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from spark_jobs import pipelines
 from spark_jobs.contract import registry
-from spark_jobs.contract.fingerprint import changes, fingerprint
+from spark_jobs.contract.fingerprint import changes, fingerprint, in_force
 from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.topic import Field
@@ -19,7 +21,7 @@ SHOPS = pipeline(steps=(group_state(),))
 
 
 def difference(before: Pipeline, after: Pipeline, spark: str = "4.2.0") -> list[str]:
-    return changes(fingerprint(before, "4.2.0"), fingerprint(after, spark))
+    return [str(change) for change in changes(fingerprint(before, "4.2.0"), fingerprint(after, spark), after)]
 
 
 # Two specs, and the lines that tell them apart.
@@ -63,18 +65,28 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
     "a field of another type": (
         pipeline(), pipeline(topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="double", required=False)))),
         ["topic.fields.amount: was 'bigint', is 'double'"]),
-    "a field more": (
-        pipeline(), pipeline(topic=topic(fields=LATER)), ["topic.fields.later: was '(absent)', is 'timestamp'"]),
     "another event time": (
         pipeline(topic=topic(fields=LATER)), pipeline(topic=topic(fields=LATER, event_time="later")),
         ["topic.event_time: was 'at', is 'later'"]),
     "another topic": (
         pipeline(), pipeline(topic=topic(name="returns")), ["topic.name: was 'sales', is 'returns'"]),
+    "a field more where the whole row is the key": (
+        pipeline(steps=(deduplicate(keys=("*",)),)), pipeline(topic=topic(fields=LATER), steps=(deduplicate(keys=("*",)),)),
+        ["topic.fields.later: was '(absent)', is 'timestamp'"]),
+}
+WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
+    "a field more": (
+        pipeline(), pipeline(topic=topic(fields=LATER)),
+        ["topic.fields.later: was '(absent)', is 'timestamp', from the next"]),
+    "another watermark delay": (
+        pipeline(), pipeline(watermark_delay="3 hours"),
+        ["watermark_delay: was '2:00:00', is '3:00:00', from the next batch on"]),
     "another store": (
         pipeline(), pipeline(state=State(provider="hdfs")),
-        ["state.format: was 2, is 1", "state.provider: was 'rocksdb', is 'hdfs'"]),
+        ["state.format: the spec says 1, in force is 2", "state.provider: the spec says 'hdfs', in force is 'rocksdb'"]),
     "other shuffle partitions": (
-        pipeline(), pipeline(state=State(shuffle_partitions=4)), ["state.shuffle_partitions: was 2, is 4"]),
+        pipeline(), pipeline(state=State(shuffle_partitions=4)),
+        ["state.shuffle_partitions: the spec says 4, in force is 2: the first batch froze it"]),
 }
 
 
@@ -82,6 +94,43 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
 def test_a_change_of_what_state_depends_on_is_named_field_by_field(case: str) -> None:
     before, after, lines = REFUSED[case]
     assert difference(before, after) == lines
+    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+    assert {change.weight for change in found} == {"refused"}
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_a_change_that_state_bears_is_said_with_what_it_means(case: str) -> None:
+    before, after, said = WARNED[case]
+    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+    assert [change.weight for change in found] == ["warned"] * len(said)
+    assert [part for part, change in zip(said, found, strict=True) if not change.meaning.startswith(part)] == []
+
+
+def test_what_the_checkpoint_froze_stays_in_force() -> None:
+    spec = in_force(pipeline(state=State(provider="hdfs", shuffle_partitions=9)), fingerprint(pipeline(), "4.2.0"))
+    assert (spec.state.provider, spec.state.format, spec.state.shuffle_partitions) == ("rocksdb", 2, 2)
+
+
+def test_code_is_known_by_what_it_says_and_not_by_its_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logic = tmp_path / "sales_hourly" / "logic.py"
+    logic.parent.mkdir()
+    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
+
+    def digest(text: str) -> object:
+        logic.write_text(text)
+        return fingerprint(SHOPS, "4.2.0")["logic"]
+
+    first = digest('"""Shops."""\nclass Shops:\n    most = 5\n')
+    assert first == digest("# Other words.\nclass Shops:\n    'Said elsewhere.'\n    most = 5  # and here\n")
+    assert first != digest("class Shops:\n    most = 6\n")
+    before = fingerprint(SHOPS, "4.2.0") | {"logic": first}
+    for spec, weight in ((SHOPS, "refused"), (SHOPS.model_copy(update={"compatible_logic": (first,)}), "warned")):
+        [change] = changes(before, fingerprint(spec, "4.2.0"), spec)
+        assert (change.field, change.weight) == ("logic", weight)
+
+
+def test_a_pipeline_without_code_of_its_own_has_none_to_change() -> None:
+    assert "logic" not in fingerprint(pipeline(), "4.2.0")
 
 
 def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none() -> None:
@@ -91,13 +140,12 @@ def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none() -> Non
 
 @pytest.mark.parametrize("after", [
     pipeline(about="Other words."),
-    pipeline(watermark_delay="3 hours"),
     pipeline(max_offsets_per_batch=5),
     pipeline(schedule=Schedule(cron="0 6 * * *")),
     pipeline(state=State(version=1, budget_rows=5)),
     pipeline(topic=topic(max_ahead="1 hour")),
     pipeline(topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="bigint", required=False, about="cents")))),
-], ids=["about", "watermark delay", "batch size", "schedule", "budget", "max ahead", "a field's description"])
+], ids=["about", "batch size", "schedule", "budget", "max ahead", "a field's description"])
 def test_a_change_that_state_does_not_depend_on_is_none(after: Pipeline) -> None:
     assert difference(pipeline(), after) == []
 
@@ -110,4 +158,4 @@ def test_the_description_of_an_output_column_may_change() -> None:
 @pytest.mark.parametrize("spec", registry.load_all(), ids=lambda spec: str(spec.name))
 def test_a_fingerprint_is_the_same_after_it_was_written_and_read(spec: Pipeline) -> None:
     made = fingerprint(spec, "4.2.0")
-    assert changes(json.loads(json.dumps(made, sort_keys=True)), made) == []
+    assert changes(json.loads(json.dumps(made, sort_keys=True)), made, spec) == []

@@ -103,7 +103,14 @@ def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(installatio
 def test_a_plan_refuses_what_the_drain_would_refuse(installation: Installation) -> None:
     installation.has_drained(judged=-1)
     with pytest.raises(StateIncompatible):
-        installation.plan(pipeline(state=State(shuffle_partitions=3)))
+        installation.plan(pipeline(steps=SPEC.steps[1:]))
+
+
+def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Installation) -> None:
+    installation.has_drained({0: 20, 1: 0}, judged=0)
+    lines = installation.plan(pipeline(state=State(shuffle_partitions=3))).lines
+    assert any("state.shuffle_partitions: the spec says 3, in force is 2" in line for line in lines)
+    assert any(", 2 shuffle partitions" in line for line in lines)
 
 
 def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> None:

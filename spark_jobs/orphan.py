@@ -1,0 +1,36 @@
+"""Orphan: a driver whose submitter has died does not live on and write.
+
+Airflow kills a task's process group, but a supervisor that is itself killed leaves spark-submit's JVM and this driver behind: they
+would go on while the task is tried again. The lease keeps the two apart; this ends the one that nobody waits for.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import psutil
+
+POLL_SECONDS = 1.0
+
+
+def watch() -> None:
+    """From now on, ask this process to stop (SIGTERM) once its parent, spark-submit's JVM, or that one's parent has died."""
+    threading.Thread(target=_watch, args=(_line(),), name="orphan", daemon=True).start()
+
+
+def _watch(line: tuple[int, ...]) -> None:
+    while _line() == line:
+        time.sleep(POLL_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _line() -> tuple[int, ...]:
+    """The ids of the parent and its parent. An orphan is given another parent by the kernel."""
+    parent = os.getppid()
+    try:
+        return parent, psutil.Process(parent).ppid()
+    except psutil.NoSuchProcess:
+        return (parent,)

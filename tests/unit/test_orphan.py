@@ -1,0 +1,50 @@
+"""A driver whose submitter has died: three real processes, a parent, a child and a grandchild."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+DRIVER = """
+import os, signal, sys, time
+from pathlib import Path
+from spark_jobs import orphan
+orphan.POLL_SECONDS = 0.05
+out = Path(sys.argv[1])
+signal.signal(signal.SIGTERM, lambda *_: (out.write_text("stopped"), os._exit(0)))
+orphan.watch()
+out.write_text("up")
+time.sleep(60)
+"""
+SUBMITTER = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2]])"
+TASK = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2], sys.argv[3]])"
+
+
+def wait_for(path: Path, text: str) -> None:
+    deadline = time.monotonic() + 30
+    while not (path.exists() and path.read_text() == text):
+        assert time.monotonic() < deadline, f"it never said {text}"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("generation", [0, 1], ids=["the task", "the submitter"])
+def test_it_is_asked_to_stop_when_one_it_depends_on_dies(tmp_path: Path, generation: int) -> None:
+    out = tmp_path / "out"
+    task = subprocess.Popen([sys.executable, "-c", TASK, SUBMITTER, DRIVER, str(out)])
+    tree = [task.pid]
+    try:
+        wait_for(out, "up")
+        tree += [child.pid for child in psutil.Process(task.pid).children(recursive=True)]
+        assert len(tree) == 3
+        os.kill(tree[generation], signal.SIGKILL)
+        wait_for(out, "stopped")
+    finally:
+        for pid in tree:
+            if psutil.pid_exists(pid):
+                os.kill(pid, signal.SIGKILL)
+        task.wait()

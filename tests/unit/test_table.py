@@ -1,0 +1,75 @@
+"""The table that belongs to a checkpoint: another one, or one that was taken back, is refused before Spark starts."""
+
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+from upath import UPath
+
+from spark_jobs.contract.errors import TableReplaced
+from spark_jobs.stages import table
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> UPath:
+    """A table with versions 0 to 3, a row each."""
+    for number in range(4):
+        write(tmp_path / "t", number)
+    return UPath(tmp_path / "t")
+
+
+def write(path: Path | UPath, number: int, mode: str = "append") -> None:
+    deltalake.write_deltalake(str(path), pa.table({"n": [number]}), mode=mode)  # type: ignore[call-overload]
+
+
+def restore(path: UPath, version: int) -> None:
+    deltalake.DeltaTable(str(path)).restore(version)
+
+
+def test_the_table_of_the_checkpoint_passes_whatever_its_owner_added_or_deleted(path: UPath) -> None:
+    known = table.identifier(path)
+    write(path, 9)
+    deltalake.DeltaTable(str(path)).delete("n = 1")
+    table.refuse_replaced(path, known, 3)
+    table.refuse_replaced(path, known, None)
+
+
+def test_before_the_first_run_any_table_passes_and_none(tmp_path: Path) -> None:
+    table.refuse_replaced(UPath(tmp_path / "none"), "", None)
+
+
+def test_a_dropped_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TableReplaced, match=r"there is no table at .*: it was dropped"):
+        table.refuse_replaced(UPath(tmp_path / "none"), "known", 3)
+
+
+def test_a_table_made_anew_is_refused(path: UPath, tmp_path: Path) -> None:
+    known = table.identifier(path)
+    path.rename(tmp_path / "old")
+    write(tmp_path / "t", 1)
+    with pytest.raises(TableReplaced, match="this one made anew"):
+        table.refuse_replaced(UPath(tmp_path / "t"), known, 3)
+
+
+def test_a_restore_behind_the_last_batch_is_refused_with_the_command_that_mends_it(path: UPath) -> None:
+    restore(path, 1)
+    with pytest.raises(TableReplaced) as refused:
+        table.refuse_replaced(path, table.identifier(path), 3)
+    assert "restored to version 1" in str(refused.value)
+    assert "TO VERSION AS OF 3" in str(refused.value)
+    write(path, 9)
+    with pytest.raises(TableReplaced):
+        table.refuse_replaced(path, table.identifier(path), 3)
+
+
+def test_that_command_mends_it(path: UPath) -> None:
+    restore(path, 1)
+    restore(path, 3)
+    table.refuse_replaced(path, table.identifier(path), 3)
+
+
+def test_a_restore_that_took_back_no_batch_passes(path: UPath) -> None:
+    write(path, 9)
+    restore(path, 3)
+    table.refuse_replaced(path, table.identifier(path), 3)
