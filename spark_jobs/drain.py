@@ -17,7 +17,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.cursor import read_cursor
 from spark_jobs.failure import understood
-from spark_jobs.identity import settle, warned
+from spark_jobs.identity import in_words, lost, settle, warned
 from spark_jobs.kafka import topic_state
 from spark_jobs.lease import lease
 from spark_jobs.query import ASKED, Query
@@ -57,7 +57,10 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         topic = topic_state(settings.kafka, spec.topic.name)
         for line in warned(spec, paths):
             say(f"{spec.name}: {line}")
-        identity = settle(spec, paths, topic)
+        identity, gone = settle(spec, paths, topic), lost(paths, topic)
+        if gone:
+            say(f"{spec.name}: goes on without what Kafka's retention removed unread, as the spec says: {in_words(gone)}")
+            record["lost"] = {str(partition): span for partition, span in gone.items()}
         table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
         identity.write(paths.identity)
         spec = in_force(spec, identity.fingerprint)

@@ -70,7 +70,12 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
             f"To read the new topic from its beginning, {_anew(spec, paths)}.",
         )
     _refuse_missing(paths, known)
-    _refuse_lost(spec, paths, topic)
+    gone = lost(paths, topic)
+    if gone and spec.on_lost_records == "refuse":
+        raise RecordsGone(
+            f"Kafka's retention removed records that were never read: {in_words(gone)}.",
+            f"Lengthen the topic's retention; to go on without them, set on_lost_records='skip', or {_anew(spec, paths)}.",
+        )
     accepted = {change.field: change.now for change in differences if change.field not in FROZEN}
     return known.model_copy(update={"fingerprint": known.fingerprint | accepted})
 
@@ -100,16 +105,22 @@ def _refuse_missing(paths: Paths, known: Identity) -> None:
         )
 
 
-def _refuse_lost(spec: Pipeline, paths: Paths, topic: TopicState) -> None:
+Lost = dict[int, tuple[int, int]]
+"""Partition -> the first and last offset of the records that nobody will read any more."""
+
+
+def lost(paths: Paths, topic: TopicState) -> Lost:
+    """What retention has removed behind the checkpoint's back."""
     checkpoint = Checkpoint(paths.checkpoint)
     planned, committed = checkpoint.planned(), checkpoint.committed()
     if not planned:
-        return
+        return {}
     next_to_read = checkpoint.batch(committed[-1]).end if committed else checkpoint.batch(planned[0]).start
     # A partition that no batch knows yet will be read from 0.
-    held = {p: (next_to_read.get(p, 0), first) for p, first in topic.earliest.items()}
-    lost = {p: (at, first) for p, (at, first) in held.items() if first > at}
-    if lost:
-        detail = ", ".join(f"partition {p}: {first - at} records ({at} to {first - 1})" for p, (at, first) in lost.items())
-        raise RecordsGone(f"Kafka's retention removed records that were never read: {detail}.",
-                          f"Lengthen the topic's retention; to go on without them, {_anew(spec, paths)}.")
+    held = {p: (next_to_read.get(p, 0), first - 1) for p, first in topic.earliest.items()}
+    return {p: (at, last) for p, (at, last) in held.items() if last >= at}
+
+
+def in_words(gone: Lost) -> str:
+    """Each partition's, with their number."""
+    return ", ".join(f"partition {p}: {last - at + 1} records ({at} to {last})" for p, (at, last) in gone.items())

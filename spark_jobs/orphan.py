@@ -1,7 +1,7 @@
 """Orphan: a driver whose submitter has died does not live on and write.
 
-Airflow kills a task's process group, but a supervisor that is itself killed leaves spark-submit's JVM and this driver behind: they
-would go on while the task is tried again. The lease keeps the two apart; this ends the one that nobody waits for.
+Airflow kills a task's process group, but a supervisor that is itself killed leaves spark-submit's JVM and this driver behind:
+they would go on while the task is tried again. The lease keeps the two apart; this ends the one that nobody waits for.
 """
 
 from __future__ import annotations

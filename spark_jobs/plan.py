@@ -14,7 +14,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
-from spark_jobs.identity import settle, warned
+from spark_jobs.identity import in_words, lost, settle, warned
 from spark_jobs.kafka import TopicState, newest_record, topic_state
 from spark_jobs.lease import holder
 from spark_jobs.stages import closing, table
@@ -44,7 +44,8 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
         raise LeaseHeld(f"{paths.version} is being written by {held}.", "Wait for it to end, or stop it.")
     topic = topic_state(settings.kafka, spec.topic.name)
     said = warned(spec, paths)
-    identity = settle(spec, paths, topic)
+    identity, gone = settle(spec, paths, topic), lost(paths, topic)
+    said += (f"without what Kafka's retention removed unread: {in_words(gone)}",) if gone else ()
     table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
     spec = in_force(spec, identity.fingerprint)
     checkpoint = Checkpoint(paths.checkpoint)

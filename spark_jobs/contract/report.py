@@ -95,6 +95,9 @@ class Report(Part):
     recovered: tuple[int, ...] = Described(default=(), description="those of them that an earlier run had left unaccounted")
     offsets_start: dict[str, int] = Described(default_factory=dict)
     offsets_end: dict[str, int] = Described(default_factory=dict)
+    lost: dict[str, tuple[int, int]] = Described(
+        default_factory=dict, description="partition -> first and last offset that retention took unread, and the spec lets go"
+    )
     bounded_by: str = Described(default="", description="max_batches or max_minutes, where it ended the run")
     waiting: int = Described(default=0, description="offsets that such a run left for the next one")
     watermark: datetime | None = None

@@ -73,6 +73,10 @@ class Pipeline(Model):
     max_offsets_per_batch: int | None = Described(
         default=None, ge=1, description="cut a drain into batches of at most this many offsets; default: one batch"
     )
+    on_lost_records: Literal["refuse", "skip"] = Described(
+        default="refuse",
+        description="what to do about records that retention removed unread: refuse to run, or go on and record how many",
+    )
     max_batches: int | None = Described(default=None, ge=1, description="end a run after so many batches; the rest waits")
     max_minutes: float | None = Described(
         default=None, gt=0, description="begin no batch later than this after the query's start; the rest waits"

@@ -16,12 +16,13 @@ from spark_jobs.contract.spec import Pipeline
 COORDINATES = ("partition", "offset", "timestamp")
 
 
-def _options(brokers: str) -> dict[str, str]:
+def _options(brokers: str, spec: Pipeline) -> dict[str, str]:
     return {
         "kafka.bootstrap.servers": brokers,
         # Records of aborted transactions are not records; the markers stay behind as gaps in the account.
         "kafka.isolation.level": "read_committed",
-        "failOnDataLoss": "true",
+        # What retention removed is found and counted before Spark starts (identity.py); going on is the spec's decision.
+        "failOnDataLoss": "true" if spec.on_lost_records == "refuse" else "false",
         # Spark asks the broker for a partition's bounds after each poll, and a poll gives 500 records by default.
         "kafka.max.poll.records": "5000",
         # What a batch reads is there already. A fetch that waits for more, 500 ms by default, holds up the next question on its
@@ -32,7 +33,7 @@ def _options(brokers: str) -> dict[str, str]:
 
 def follow(spark: SparkSession, spec: Pipeline, brokers: str) -> DataFrame:
     """The topic as a stream from its beginning, or from where the checkpoint stopped."""
-    reader = spark.readStream.format("kafka").options(**_options(brokers))
+    reader = spark.readStream.format("kafka").options(**_options(brokers, spec))
     reader = reader.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
     if spec.max_offsets_per_batch:
         reader = reader.option("maxOffsetsPerTrigger", spec.max_offsets_per_batch)
@@ -43,7 +44,7 @@ def exactly(spark: SparkSession, spec: Pipeline, brokers: str, batch: Batch) -> 
     """The records that one committed batch read, read again by its exact offsets."""
     start = {partition: batch.start.get(partition, 0) for partition in batch.end}
     # Assigned, not subscribed: partitions that were added to the topic since have no offsets in this batch.
-    reader = spark.read.format("kafka").options(**_options(brokers))
+    reader = spark.read.format("kafka").options(**_options(brokers, spec))
     reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
     reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))
     reader = reader.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
