@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -22,11 +22,15 @@ from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 
+if TYPE_CHECKING:
+    from spark_jobs.reset import Intent
+
 app = typer.Typer(
     help="Stateful streaming on a schedule: drain Kafka through Spark's state into Delta, and account for every record.",
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
 )
 console = Console(soft_wrap=True, highlight=False)
+Execute = Annotated[bool, typer.Option("--execute", help="do it; without this it is only shown")]
 PipelineName = Annotated[str, typer.Argument(help="a folder under spark_jobs/pipelines", metavar="PIPELINE")]
 
 
@@ -107,6 +111,36 @@ def state(
         resolve(spec, settings, inquiry)
         words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+
+
+@app.command(epilog="Examples:  sluice reset flight_events   |   sluice reset flight_events --execute")
+def reset(pipeline: PipelineName, execute: Execute = False) -> None:
+    """Begin anew: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets."""
+    from spark_jobs.reset import reset as intend  # noqa: PLC0415 - as above
+
+    with _one_line_errors():
+        _carry_out(intend(registry.load(pipeline), Settings.from_environment()), execute=execute)
+
+
+@app.command(epilog="Example:  sluice rewind flight_events --to-batch 7 --execute")
+def rewind(
+    pipeline: PipelineName,
+    to_batch: Annotated[int, typer.Option(help="go back to the end of this batch: sluice show batches", min=0)],
+    execute: Execute = False,
+) -> None:
+    """Go back to the end of a batch: checkpoint, table and account; the next drain reads on from there."""
+    from spark_jobs.reset import rewind as intend  # noqa: PLC0415 - as above
+
+    with _one_line_errors():
+        _carry_out(intend(registry.load(pipeline), Settings.from_environment(), to_batch), execute=execute)
+
+
+def _carry_out(intent: Intent, *, execute: bool) -> None:
+    for line in intent.lines:
+        console.print(line)
+    if execute:
+        intent.execute()
+    console.print("done" if execute else "nothing is done yet: add --execute")
 
 
 @app.command(epilog="Examples:  sluice show runs   |   sluice show late --pipeline departure_delays --limit 5")

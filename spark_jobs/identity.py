@@ -61,20 +61,20 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
         compatible = f" or, if the new code can go on with that state, add {logic.was!r} to compatible_logic;" if logic else ""
         raise StateIncompatible(
             f"the state at {paths.version} was made by another spec: {'; '.join(map(str, refused))}.",
-            f"Revert the spec;{compatible} or {_anew(spec, paths)}.",
+            f"Revert the spec;{compatible} or {_anew(spec)}.",
         )
     if known.topic_id != topic.id:
         raise TopicRemade(
             f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from {known.topic_id}: "
             "the topic was deleted and created anew, and its offsets mean other records.",
-            f"To read the new topic from its beginning, {_anew(spec, paths)}.",
+            f"To read the new topic from its beginning, {_anew(spec)}.",
         )
     _refuse_missing(paths, known)
     gone = lost(paths, topic)
     if gone and spec.on_lost_records == "refuse":
         raise RecordsGone(
             f"Kafka's retention removed records that were never read: {in_words(gone)}.",
-            f"Lengthen the topic's retention; to go on without them, set on_lost_records='skip', or {_anew(spec, paths)}.",
+            f"Lengthen the topic's retention; to go on without them, set on_lost_records='skip', or {_anew(spec)}.",
         )
     accepted = {change.field: change.now for change in differences if change.field not in FROZEN}
     return known.model_copy(update={"fingerprint": known.fingerprint | accepted})
@@ -89,9 +89,8 @@ def warned(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
     return tuple(change.meaning for change in differences if change.weight == "warned")
 
 
-def _anew(spec: Pipeline, paths: Paths) -> str:
-    following = spec.state.version + 1
-    return f"set state.version to {following} and move {paths.table} away: state and table then start anew from Kafka"
+def _anew(spec: Pipeline) -> str:
+    return f"begin state and table anew from Kafka: `sluice reset {spec.name}` (it keeps the old ones)"
 
 
 def _refuse_missing(paths: Paths, known: Identity) -> None:
@@ -101,7 +100,8 @@ def _refuse_missing(paths: Paths, known: Identity) -> None:
         raise CheckpointForeign(
             f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
             f"{known.generation} is in the table: the checkpoint was deleted or is not whole.",
-            f"Put the checkpoint back; a run without it would write those rows again into {paths.table}.",
+            f"Put the checkpoint back, or begin anew with `sluice reset {paths.table.name}`: a run without it would write those "
+            f"rows again into {paths.table}.",
         )
 
 

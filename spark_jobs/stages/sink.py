@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import deltalake
@@ -13,7 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs import failpoint
 from spark_jobs.run import Run
-from spark_jobs.stages import commit
+from spark_jobs.stages import commit, history
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.table import refuse_changed
 from spark_jobs.stateful.timers import Timers
@@ -85,17 +84,10 @@ def transaction_owner(run: Run) -> str:
 def written(run: Run, since_batch: int) -> dict[int, Written]:
     """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on; from the table's own history."""
     found: dict[int, Written] = {}
-    for batch_id, entry in _commits(run):
+    for batch_id, entry in history.commits(run.paths.table, transaction_owner(run)):
         if batch_id < since_batch:
             break
         metrics = entry["operationMetrics"]
         rows = sum(int(metrics.get(name, 0)) for name in commit.ROWS[entry["operation"]])
         found[batch_id] = Written(rows, int(entry["version"]))
     return found
-
-
-def _commits(run: Run) -> Iterator[tuple[int, dict[str, Any]]]:
-    for entry in deltalake.DeltaTable(str(run.paths.table)).history():
-        note = json.loads(entry.get("userMetadata") or "{}")
-        if note.get("sluice") == transaction_owner(run):
-            yield note["batch"], entry

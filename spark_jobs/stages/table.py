@@ -30,10 +30,10 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
         return
     if not deltalake.DeltaTable.is_deltatable(str(path)):
         raise TableReplaced(f"there is no table at {path}, and the checkpoint has written one there: it was dropped.",
-                            "Put it back; or move the checkpoint away too, to begin both anew.")
+                            f"Put it back; or begin anew: `sluice reset {path.name}`.")
     if identifier(path) != known_id:
         raise TableReplaced(f"{path} is not the table that the checkpoint wrote: that was dropped, and this one made anew.",
-                            "Put the old one back; or move table and checkpoint away, to begin both anew.")
+                            f"Put the old one back; or begin anew: `sluice reset {path.name}`.")
     if known_version is not None:
         _refuse_restored(path, known_version)
 
@@ -47,7 +47,7 @@ def _refuse_restored(path: UPath, known_version: int) -> None:
         raise TableReplaced(
             f"{path} was restored to version {to or '(of a time)'}, and what batches wrote up to version {known_version} is "
             "gone from it: the checkpoint has passed them, and no run would write them again.",
-            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or move both away, to begin anew.",
+            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or begin anew: `sluice reset {path.name}`.",
         )
 
 
@@ -72,7 +72,7 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
     if owner != generation:
         raise CheckpointForeign(
             f"{path} was written by generation {owner} of {spec.name}, and this checkpoint is generation {generation}.",
-            "Put the old checkpoint back, or move the table away to start both anew: this run would double its rows.",
+            f"Put the old checkpoint back, or begin both anew with `sluice reset {spec.name}`: this run would double its rows.",
         )
     refuse_changed(table, columns)
     return table.version()
@@ -90,7 +90,7 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
             found = f"has it as {has[name]}" if name in has else f"has {', '.join(has)}"
             raise TableChanged(
                 f"{table.table_uri} cannot take column {name} {wanted}: it {found}.",
-                "Put the column back as it was (the table's history: sluice show runs), or move the table away and start anew.",
+                "Put the column back as it was (the table's history: sluice show runs), or begin anew: `sluice reset`.",
             )
 
 

@@ -126,7 +126,7 @@ def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained,
     assert report.problem is not None
     assert report.problem.code == "STATE_INCOMPATIBLE"
     assert named in report.problem.what
-    assert "state.version" in report.problem.remedy
+    assert "sluice reset" in report.problem.remedy
 
 
 def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):

@@ -60,7 +60,7 @@ def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
 def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths: Paths) -> None:
     with pytest.raises(StateIncompatible) as refused:
         settle(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths, broker())
-    for said in ("output_mode: was 'append', is 'update'", "Revert the spec", "state.version to 2", str(paths.version)):
+    for said in ("output_mode: was 'append', is 'update'", "Revert the spec", "sluice reset sales_hourly", str(paths.version)):
         assert said in str(refused.value)
 
 

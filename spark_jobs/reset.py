@@ -1,0 +1,103 @@
+"""Reset and rewind: what a person does to a checkpoint and its table: shown first, done on request, the old ones kept.
+
+reset   begin anew: checkpoint and table are moved aside, and the next drain reads Kafka from its earliest offsets.
+rewind  go back to the end of a batch: the table is restored to what it held then, and the next drain reads on from there.
+
+Both give the next run a generation of its own, so that Delta takes its batches for new ones.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import deltalake
+
+from spark_jobs import ops
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.cursor import read_cursor
+from spark_jobs.identity import stored
+from spark_jobs.lease import lease
+from spark_jobs.stages import history, table
+
+
+class Intent(NamedTuple):
+    """What would be done, in words, and the doing of it."""
+
+    lines: tuple[str, ...]
+    execute: Callable[[], None]
+
+
+def reset(spec: Pipeline, settings: Settings) -> Intent:
+    """Move checkpoint and table aside."""
+    paths = Paths(settings.root, spec)
+    known, committed = stored(paths), Checkpoint(paths.checkpoint).committed()
+    aside = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    moves = [(path, path.with_name(f"{path.name}.{aside}")) for path in (paths.version, paths.table) if path.exists()]
+    generation = f"generation {known.generation}, {len(committed)} batches in the checkpoint" if known else "no checkpoint"
+
+    def execute() -> None:
+        paths.ensure_writable()
+        with lease(paths.lease, "sluice reset"):
+            for old, new in moves:
+                old.rename(new)
+
+    return Intent(
+        (f"{spec.name}: {generation}", *(f"move {old} to {new}" for old, new in moves),
+         "the next drain reads Kafka from its earliest offsets, into a new table, under a new generation"), execute)
+
+
+def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
+    """Go back to the end of a committed batch. Raises StateUnreadable where the checkpoint no longer holds its state."""
+    paths = Paths(settings.root, spec)
+    known, checkpoint = stored(paths), Checkpoint(paths.checkpoint)
+    readable = checkpoint.readable()
+    if known is None or batch not in readable:
+        there = f"batches {readable[0]} to {readable[-1]}" if readable else "none"
+        raise StateUnreadable(f"the state after batch {batch} of {spec.name} is not there; there is that of {there}.",
+                              "Rewind to one of those, or begin anew: sluice reset.")
+    later = [planned for planned in checkpoint.planned() if planned > batch]
+    version = history.version_after(paths.table, f"{spec.name}/{known.generation}", batch)
+    kept = paths.version.with_name(f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S}")
+
+    def execute() -> None:
+        with lease(paths.lease, "sluice rewind"):
+            shutil.copytree(Path(str(paths.version)), Path(str(kept)), ignore=shutil.ignore_patterns("lease"))
+            generation = uuid.uuid4().hex[:12]
+            delta = deltalake.DeltaTable(str(paths.table))
+            if version != delta.version():
+                delta.restore(version)
+            delta.alter.set_table_properties({table.GENERATION: generation}, raise_if_not_exists=False)
+            _forget(paths, checkpoint, later, known.generation)
+            cursor, now = read_cursor(paths.cursor), table.version(paths.table)
+            cursor.model_copy(update={
+                "audited": min(cursor.audited, batch), "judged": min(cursor.judged, batch), "table_version": now,
+                "judged_table_version": now if cursor.judged >= batch else cursor.judged_table_version,
+            }).write(paths.cursor)
+            known.model_copy(update={"generation": generation}).write(paths.identity)
+
+    end = checkpoint.batch(batch).end
+    return Intent((
+        f"{spec.name}: generation {known.generation}, batches up to {max(checkpoint.planned())}",
+        f"copy {paths.version} to {kept}",
+        f"restore {paths.table} to version {version}, what it held after batch {batch}",
+        f"forget batches {later or 'none'} in checkpoint and account",
+        f"the next drain reads on from offsets {end}, under a new generation",
+    ), execute)
+
+
+def _forget(paths: Paths, checkpoint: Checkpoint, batches: list[int], generation: str) -> None:
+    for batch in batches:
+        for name in ("batches", "late", "quarantine"):
+            ops.replace(paths.root, name, [], pipeline=paths.table.name, generation=generation, batch_id=batch)
+        for folder in ("commits", "offsets"):  # in this order: a commit without its offsets is no checkpoint
+            for path in (checkpoint.folder / folder / str(batch), checkpoint.folder / folder / f".{batch}.crc"):
+                path.unlink(missing_ok=True)

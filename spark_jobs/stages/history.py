@@ -1,0 +1,25 @@
+"""History: the batches' own commits, told from the table's log by the note that each carries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import deltalake
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Batch id and Delta's history entry of each commit that `owner` made (pipeline/generation), the newest first."""
+    for entry in deltalake.DeltaTable(str(path)).history():
+        note = json.loads(entry.get("userMetadata") or "{}")
+        if note.get("sluice") == owner:
+            yield note["batch"], entry
+
+
+def version_after(path: UPath, owner: str, batch: int) -> int:
+    """The table's version once that batch was written: its own commit, or the last before it; 0 where there is none."""
+    return next((int(entry["version"]) for found, entry in commits(path, owner) if found <= batch), 0)
