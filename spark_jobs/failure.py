@@ -35,7 +35,8 @@ _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b"
 
 def _in_the_sink(text: str) -> SluiceError | None:
     """An error of Sluice's own part of a batch, which Py4J carries to the JVM and back: its last line says what it was."""
-    raised = list(_RAISED.finditer(text.partition("Return Message: Traceback")[2].partition("\n\tat ")[0]))
+    proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
+    raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
     if not raised:
         return None
     return SparkFailed(f"{raised[-1]['name'].rpartition('.')[2]}: {raised[-1]['text'][:300]}",

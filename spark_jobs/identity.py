@@ -100,8 +100,8 @@ def _refuse_missing(paths: Paths, known: Identity) -> None:
         raise CheckpointForeign(
             f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
             f"{known.generation} is in the table: the checkpoint was deleted or is not whole.",
-            f"Put the checkpoint back, or begin anew with `sluice reset {paths.table.name}`: a run without it would write those "
-            f"rows again into {paths.table}.",
+            f"Put the checkpoint back, or begin anew with `sluice reset {paths.table.name}`: a run without it would write "
+            f"those rows again into {paths.table}.",
         )
 
 

@@ -51,6 +51,14 @@ def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_
     assert "an event time after the watermark" in text
 
 
+def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it() -> None:
+    text = ("[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
+            "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+            "  File \"x\", line 1, in write\nspark_jobs.somewhere.DiskFull: no space left\n SQLSTATE: 39000\n"
+            "=== Streaming Query ===\nIdentifier: mine [id = 1]")
+    assert str(understood(RuntimeError(text), "mine")).startswith("SPARK_FAILED: DiskFull: no space left ")
+
+
 def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> None:
     assert str(understood(OSError("no space left\nand more"), "mine")).startswith("SPARK_FAILED: OSError: no space left ")
     ours = CheckFailed("one", "two")
