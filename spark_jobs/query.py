@@ -44,6 +44,7 @@ class Query:
                 self._closed = self._closed or due.by_silence
                 batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
                 self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
+                self._bound.grant()
                 self._consume(asked)
             if asked and self._waiting():
                 self._bound.reached = ASKED

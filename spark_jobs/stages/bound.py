@@ -32,6 +32,10 @@ class Bound:
         """Hold the next batch, whatever it is."""
         self._asked = reason
 
+    def grant(self) -> None:
+        """Let one more batch without data run, which Sluice has planned."""
+        self.over = self.ticked = False
+
     def holds(self, batch: Batch) -> bool:
         """Whether this batch must not run; otherwise it counts as run."""
         self.reached = self._asked or (self._exceeded() if batch.covered else "")

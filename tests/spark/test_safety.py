@@ -12,6 +12,7 @@ from spark_jobs import ops
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.checks import Check
 from spark_jobs.cursor import read_cursor
+from spark_jobs.drain import drain
 from spark_jobs.lease import lease
 from spark_jobs.plan import plan
 from tests.spark.test_drain import run
@@ -127,6 +128,19 @@ def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained,
     assert report.problem.code == "STATE_INCOMPATIBLE"
     assert named in report.problem.what
     assert "sluice reset" in report.problem.remedy
+
+
+def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
+    drained.deliver_all()
+    state = drained.spec.state.model_copy(update={"shuffle_partitions": 3, "provider": "hdfs"})
+    drained.spec, said = drained.spec.model_copy(update={"state": state}), []
+    report = drain(drained.spec, drained.settings, "changed", said.append)
+    assert report.status == "succeeded", report.problem
+    assert any("state.shuffle_partitions: the spec says 3, in force is 2" in line for line in said)
+    assert any("state.provider: the spec says 'hdfs', in force is 'rocksdb'" in line for line in said)
+    operators = [operator for row in drained.ops("batches") if row["run_id"] == "changed" for operator in row["operators"]]
+    assert {(operator["numShufflePartitions"], operator["rocksdbGetCount"] is None) for operator in operators} == {(2, False)}
+    drained.assert_exact()
 
 
 def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):

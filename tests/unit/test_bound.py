@@ -58,6 +58,15 @@ def test_of_what_goes_by_the_clock_one_batch_without_data_runs_and_the_next_is_h
     assert limit.reached == "", "the run went to its end"
 
 
+def test_a_batch_without_data_that_sluice_plans_may_run_after_the_one_that_spark_planned() -> None:
+    limit = Bound(pipeline(steps=(group_state(time_mode="processing"),)))
+    later = NO_DATA._replace(clock_ms=2**62)
+    assert [limit.holds(batch) for batch in (DATA, later, later)] == [False, False, True]
+    limit.grant()
+    assert not limit.over
+    assert [limit.holds(batch) for batch in (later, later)] == [False, True]
+
+
 def test_a_batch_that_an_earlier_run_had_planned_is_not_the_one_of_this_run() -> None:
     limit = Bound(pipeline(steps=(group_state(time_mode="processing"),)))
     later = NO_DATA._replace(clock_ms=2**62)

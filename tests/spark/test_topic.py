@@ -1,0 +1,95 @@
+"""What a real broker does to a topic: transactions that are aborted, a topic deleted and made anew, partitions added."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from local.publish import create_topic
+from spark_jobs.contract.errors import TopicRemade
+from spark_jobs.drain import drain
+from spark_jobs.plan import plan
+
+
+def run(scene, name: str):
+    report = drain(scene.spec, scene.settings, name, logging.getLogger("drain").info)
+    assert report.status == "succeeded", report.problem
+    assert report.account.unaccounted == 0
+    return report
+
+
+def events(scene, names: list[str]) -> list[bytes]:
+    """Good records of these ids, as new as the newest delivered."""
+    good = [row for row in scene.ledger.to_pylist() if row["kind"] == "good"]
+    newest = max(good, key=lambda row: row["event_time"])
+    fields = {name: newest[name] for name in scene.spec.topic.columns}
+    times = {name: fields[name].isoformat() for name in ("event_time", "scheduled_time")}
+    return [json.dumps(fields | times | {"event_id": name}).encode() for name in names]
+
+
+def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_gaps_in_the_account(scene):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    producer = Producer({"bootstrap.servers": made.kafka, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    for names, kept in ((["a1", "a2", "a3"], True), (["b1", "b2", "b3", "b4", "b5"], False), (["c1", "c2"], True)):
+        producer.begin_transaction()
+        for value in events(made, names):
+            producer.produce(made.topic, value, partition=0)
+        producer.commit_transaction(30) if kept else producer.abort_transaction(30)
+    report = run(made, "run")
+    assert report.account.read == made.ledger.num_rows + 5
+    # Five aborted records, and a marker at the end of each transaction, of which the last is past what is read.
+    assert report.account.gaps in {7, 8}
+    ids = {row["event_id"] for row in made.table()}
+    assert {"a1", "a2", "a3", "c1", "c2"} <= ids
+    assert not any(name.startswith("b") for name in ids if len(name) == 2)
+
+
+def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(scene):
+    made = scene("flight_events", events=300, deliveries=2)
+    made.deliver()
+    run(made, "first")
+    admin = AdminClient({"bootstrap.servers": made.kafka})
+    admin.delete_topics([made.topic])[made.topic].result()
+    deadline = time.monotonic() + 30
+    while True:  # the broker deletes in its own time
+        try:
+            create_topic(made.kafka, made.topic, 4)
+            Producer({"bootstrap.servers": made.kafka}).list_topics(made.topic, timeout=5)
+            break
+        except KafkaException:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    producer = Producer({"bootstrap.servers": made.kafka})
+    for number, value in enumerate(events(made, [f"n{number}" for number in range(900)])):
+        producer.produce(made.topic, value, partition=number % 4)
+    assert producer.flush(30) == 0
+    with pytest.raises(TopicRemade, match="deleted and created anew"):
+        plan(made.spec, made.settings)
+    report = drain(made.spec, made.settings, "second", logging.getLogger("drain").info)
+    assert report.problem is not None
+    assert report.problem.code == "TOPIC_REMADE"
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning(scene):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    first = run(made, "first")
+    AdminClient({"bootstrap.servers": made.kafka}).create_partitions([NewPartitions(made.topic, 6)])[made.topic].result()
+    producer = Producer({"bootstrap.servers": made.kafka})
+    deadline = time.monotonic() + 30
+    while len(producer.list_topics(made.topic, timeout=5).topics[made.topic].partitions) < 6:
+        assert time.monotonic() < deadline
+    for value in events(made, ["p1", "p2", "p3"]):
+        producer.produce(made.topic, value, partition=5)
+    assert producer.flush(30) == 0
+    second = run(made, "second")
+    assert (second.account.read, second.account.late + second.account.rows_out) == (3, 3)
+    assert first.account.read == made.ledger.num_rows
