@@ -17,8 +17,8 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.cursor import read_cursor
 from spark_jobs.failure import understood
-from spark_jobs.identity import in_words, lost, settle, warned
-from spark_jobs.kafka import topic_state
+from spark_jobs.identity import Identity, in_words, lost, settle, warned
+from spark_jobs.kafka import TopicState, topic_state
 from spark_jobs.lease import lease
 from spark_jobs.query import ASKED, Query
 from spark_jobs.run import Run
@@ -55,14 +55,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
     with lease(paths.lease, run_id):
         failpoint.at("leased")
         topic = topic_state(settings.kafka, spec.topic.name)
-        for line in warned(spec, paths):
-            say(f"{spec.name}: {line}")
-        identity, gone = settle(spec, paths, topic), lost(paths, topic)
-        if gone:
-            say(f"{spec.name}: goes on without what Kafka's retention removed unread, as the spec says: {in_words(gone)}")
-            record["lost"] = {str(partition): span for partition, span in gone.items()}
-        table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
-        identity.write(paths.identity)
+        identity = _settled(spec, paths, topic, say, record)
         spec = in_force(spec, identity.fingerprint)
         warming = checks.warm_up()
         spark = session(spec.name, spec.state)
@@ -87,6 +80,19 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         clock.lap("checks")
     if bound.reached == ASKED:
         raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
+
+
+def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str], None], record: dict[str, Any]) -> Identity:
+    """The checkpoint's identity, once spec, topic and table are found to belong to it."""
+    for line in warned(spec, paths):
+        say(f"{spec.name}: {line}")
+    identity, gone = settle(spec, paths, topic), lost(paths, topic)
+    if gone:
+        say(f"{spec.name}: goes on without what Kafka's retention removed unread, as the spec says: {in_words(gone)}")
+        record["lost"] = {str(partition): span for partition, span in gone.items()}
+    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
+    identity.write(paths.identity)
+    return identity
 
 
 def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[str, Any]) -> None:
