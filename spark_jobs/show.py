@@ -19,6 +19,7 @@ class Table(StrEnum):
 
     runs = "runs"
     batches = "batches"
+    operators = "operators"
     late = "late"
     quarantine = "quarantine"
     checks = "checks"
@@ -35,6 +36,15 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "unaccounted, state_rows, watermark, offsets_end",
         "audited_at DESC",
     ),
+    "operators": (
+        "pipeline, batch_id AS batch, operator['step'] + 1 AS step, operator['kind'] AS kind, "
+        + ", ".join(f"operator['{metric}'] AS {name}" for name, metric in {
+            "rows_in": "rows_in", "rows_out": "rows_out", "total": "numRowsTotal", "updated": "numRowsUpdated",
+            "removed": "numRowsRemoved", "late": "numRowsDroppedByWatermark", "duplicates": "numDroppedDuplicateRows",
+            "timers": "timers_fired", "memory": "memoryUsedBytes", "files": "rocksdbSstFileSize", "commit_ms": "commitTimeMs",
+        }.items()),
+        "audited_at DESC, step",
+    ),
     "late": (
         "pipeline, batch_id AS batch, partition, \"offset\", event_time, watermark_missed, kafka_timestamp, step, "
         "CAST(value AS VARCHAR) AS value",
@@ -50,6 +60,8 @@ COLUMNS: dict[str, tuple[str, str]] = {
     ),
 }
 """Table -> what is selected, and in which order."""
+WITHIN = {"operators": ("batches", "(SELECT pipeline, batch_id, audited_at, unnest(operators) AS operator FROM batches)")}
+"""What is not a table of its own -> the table that it is in, and how it is taken out of it."""
 
 
 def view(root: str, table: Table, pipeline: str | None, limit: int) -> RichTable:
@@ -60,7 +72,8 @@ def view(root: str, table: Table, pipeline: str | None, limit: int) -> RichTable
 
     columns, order = COLUMNS[table]
     where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
-    rows = ops.query(UPath(root), table, f"SELECT {columns} FROM {table} {where} ORDER BY {order} LIMIT {limit}")
+    stored, source = WITHIN.get(table, (table, table))
+    rows = ops.query(UPath(root), stored, f"SELECT {columns} FROM {source} {where} ORDER BY {order} LIMIT {limit}")
     shown = RichTable(title=f"{table}, newest first" + (f", of {pipeline}" if pipeline else ""), title_justify="left")
     for name in rows.column_names:
         shown.add_column(name, overflow="fold" if name in {"reason", "observed", "type", "problem"} else "ellipsis")
