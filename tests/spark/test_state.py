@@ -217,7 +217,7 @@ def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_
 
 
 def test_a_session_is_shown_once_with_its_bounds(spark, scene):
-    form = next(each for each in forms.ALL if each.spec.name == "session")
+    form = next(each for each in forms.ALL if each.spec.name == "rush_hours")
     made = scene(form.spec, events=1500, deliveries=1)
     made.deliver_all()
     batch = Checkpoint(drained(made).paths.checkpoint).readable()[-1]
