@@ -24,7 +24,7 @@ STATE_METRICS: dict[str, str] = {
     "watermark_lag_seconds": "largest event time seen less the watermark; null before the first batch",
     "behind_watermark_seconds": "how far the watermark has moved since a batch last evicted by it; 0 after a whole run",
     "still_batches": "batches in a row that took records in and no newer event time: the watermark stood still",
-    "timers_per_row": "timers that are set and have not fired, for each row of state; null where none are, or a TTL",
+    "timers_per_row": "timers that are set and have not fired, for each row of state; null where a TTL or a list hides them",
 }
 """The columns of the one-row frame that state checks judge, with their meaning."""
 

@@ -1,0 +1,57 @@
+"""What the state checks judge, held against the state that Spark itself reads back."""
+
+from __future__ import annotations
+
+import json
+import logging
+from importlib import import_module
+
+from confluent_kafka import Producer
+
+from spark_jobs.cursor import read_cursor
+from spark_jobs.drain import drain
+
+
+def run(scene, name: str):
+    report = drain(scene.spec, scene.settings, name, logging.getLogger("drain").info)
+    assert report.status == "succeeded", report.problem
+    return report
+
+
+def test_the_timers_that_wait_are_those_in_the_store(scene, spark, monkeypatch):
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+    made = scene(import_module("tests.pipelines.aircraft_tours.spec").SPEC, events=1500, deliveries=2)
+    for number in range(2):
+        made.deliver()
+        report = run(made, f"run-{number}")
+        reader = spark.read.format("statestore").option("readRegisteredTimers", "true")
+        waiting = reader.load(str(made.paths.checkpoint)).count()
+        assert read_cursor(made.paths.cursor).timers_waiting == waiting > 0
+        [judged] = [check for check in report.checks if check.column == "timers_per_row"]
+        assert round(float(judged.observed), 6) == round(waiting / report.state.rows, 6)
+
+
+def test_timers_that_a_list_state_hides_are_not_guessed_at(scene):
+    made = scene("aircraft_rotations", events=300, deliveries=1)
+    made.deliver()
+    assert run(made, "run").state.rows > 0
+    assert read_cursor(made.paths.cursor).timers_waiting is None
+
+
+def test_batches_that_bring_nothing_newer_are_counted_until_one_does(scene):
+    made = scene("flight_events", events=300, deliveries=2)
+    made.deliver()
+    run(made, "first")
+    assert read_cursor(made.paths.cursor).still_batches == 0
+    newest = max((row for row in made.ledger.to_pylist() if row["kind"] == "good"), key=lambda row: row["event_time"])
+    fields = {name: newest[name] for name in made.spec.topic.columns}
+    times = {name: fields[name].isoformat() for name in ("event_time", "scheduled_time")}
+    producer = Producer({"bootstrap.servers": made.kafka})
+    for number in range(2):
+        producer.produce(made.topic, json.dumps(fields | times), timestamp=int(newest["event_time"].timestamp() * 1000))
+        assert producer.flush(30) == 0
+        report = run(made, f"still-{number}")
+        assert (report.account.accepted, read_cursor(made.paths.cursor).still_batches) == (1, number + 1)
+    made.deliver()
+    run(made, "newer")
+    assert read_cursor(made.paths.cursor).still_batches == 0
