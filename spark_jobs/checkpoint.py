@@ -11,11 +11,19 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.contract.errors import CheckpointBroken
+
 if TYPE_CHECKING:
     from upath import UPath
 
 Offsets = dict[int, int]
 """Kafka partition -> the next offset to read."""
+
+
+def broken(what: str, pipeline: str) -> CheckpointBroken:
+    """The error of a checkpoint from which no run can go on."""
+    return CheckpointBroken(f"{what}: the checkpoint of {pipeline} cannot be gone on from as it is.",
+                            f"See what is whole, and what would mend it: sluice doctor {pipeline}")
 
 
 class Batch(NamedTuple):
@@ -91,7 +99,7 @@ class Checkpoint:
         stores = [operator / str(partition) for operator in operators for partition in _ids(operator)]
         if not stores:
             return []
-        kept = set.intersection(*map(_versions, stores)) & {batch + 1 for batch in self.planned()}
+        kept = set.intersection(*map(versions, stores)) & {batch + 1 for batch in self.planned()}
         return [batch for batch in self.committed() if batch + 1 in kept]
 
     def _read(self, batch_id: int) -> tuple[dict[str, int], Offsets]:
@@ -108,7 +116,8 @@ def _offsets(line: str) -> Offsets:
     return {int(p): int(o) for offsets in json.loads(line).values() for p, o in offsets.items()}
 
 
-def _versions(store: UPath) -> set[int]:
+def versions(store: UPath) -> set[int]:
+    """The versions of one state store that have a file."""
     names = (path.name for path in store.iterdir() if path.suffix in {".zip", ".delta", ".snapshot"})
     return {int(number) for name in names if (number := name.split(".")[0].split("_")[0]).isdigit()}
 

@@ -135,9 +135,20 @@ def rewind(
         _carry_out(intend(registry.load(pipeline), Settings.from_environment(), to_batch), execute=execute)
 
 
+@app.command(epilog="Examples:  sluice doctor flight_events   |   sluice doctor flight_events --execute")
+def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
+    """Find the checkpoint's torn, changed and missing files, name each, and do the safe repair. What it replaces is kept."""
+    from spark_jobs.doctor import doctor as intend  # noqa: PLC0415 - as above
+
+    with _one_line_errors():
+        _carry_out(intend(registry.load(pipeline), Settings.from_environment()), execute=execute)
+
+
 def _carry_out(intent: Intent, *, execute: bool) -> None:
     for line in intent.lines:
         console.print(line)
+    if intent.execute is None:
+        return
     if execute:
         intent.execute()
     console.print("done" if execute else "nothing is done yet: add --execute")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.checkpoint import broken
 from spark_jobs.contract.report import StateUse
 
 if TYPE_CHECKING:
@@ -43,5 +44,8 @@ class Cursor(BaseModel):
 
 
 def read_cursor(path: UPath) -> Cursor:
-    """The stored cursor, or that of a pipeline which has never run."""
-    return Cursor.model_validate_json(path.read_text()) if path.exists() else Cursor()
+    """The stored cursor, or that of a pipeline which has never run. Raises CheckpointBroken."""
+    try:
+        return Cursor.model_validate_json(path.read_text()) if path.exists() else Cursor()
+    except ValueError:
+        raise broken(f"{path} does not parse", path.parent.parent.name) from None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from spark_jobs import failpoint, ops
+from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
@@ -18,6 +19,7 @@ from spark_jobs.contract.steps import Aggregate
 from spark_jobs.cursor import read_cursor
 from spark_jobs.failure import understood
 from spark_jobs.identity import Identity, in_words, lost, settle, warned
+from spark_jobs.integrity import drop_orphans
 from spark_jobs.kafka import TopicState, topic_state
 from spark_jobs.lease import lease
 from spark_jobs.query import ASKED, Query
@@ -56,6 +58,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         failpoint.at("leased")
         topic = topic_state(settings.kafka, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
+        drop_orphans(Checkpoint(paths.checkpoint))
         spec = in_force(spec, identity.fingerprint)
         warming = checks.warm_up()
         spark = session(spec.name, spec.state)
@@ -91,6 +94,7 @@ def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str
         say(f"{spec.name}: goes on without what Kafka's retention removed unread, as the spec says: {in_words(gone)}")
         record["lost"] = {str(partition): span for partition, span in gone.items()}
     table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
+    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))
     identity.write(paths.identity)
     return identity
 

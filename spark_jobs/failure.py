@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from spark_jobs.checkpoint import broken
 from spark_jobs.contract.errors import ProcessorFailed, SluiceError, SparkFailed, SpecInvalid, StateMisused, unexpected
 
 MISUSED = {
@@ -30,24 +31,33 @@ MISUSED = {
 _FRAME = re.compile(r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)')
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
 _RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
+_UNREADABLE = re.compile(
+    r"ChecksumException: Checksum error: (?:file:)?(?P<changed>\S+)"
+    r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/\S+/state/\S+)"
+    r"|(?P<state>\[CANNOT_LOAD_STATE_STORE[\w.]*\] .*?)\.? (?:If the stream job|SQLSTATE)"
+)
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
-def _in_the_sink(text: str) -> SluiceError | None:
-    """An error of Sluice's own part of a batch, which Py4J carries to the JVM and back: its last line says what it was."""
-    proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
-    raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
-    if not raised:
-        return None
-    return SparkFailed(f"{raised[-1]['name'].rpartition('.')[2]}: {raised[-1]['text'][:300]}",
-                       "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")
-
-
 def understood(error: BaseException, pipeline: str) -> SluiceError:
-    """The error as one that names what happened and where, if it came from the pipeline's logic.py; else as any other."""
+    """The error as one that names what happened, where, and what mends it, if it is known; else as any other."""
     if isinstance(error, SluiceError):
         return error
     text = str(error)
+    return _in_the_checkpoint(text, pipeline) or _in_the_logic(text, pipeline) or _in_the_sink(text) or unexpected(error)
+
+
+def _in_the_checkpoint(text: str, pipeline: str) -> SluiceError | None:
+    """What Spark could not read of the checkpoint: a file that is named tells most."""
+    found = list(_UNREADABLE.finditer(text))
+    changed = next((f"{one['changed']} is not what was written" for one in found if one["changed"]), None)
+    gone = next((f"{one['gone']} is missing" for one in found if one["gone"]), None)
+    what = changed or gone or next((one["state"] for one in found if one["state"]), None)
+    return broken(what, pipeline) if what else None
+
+
+def _in_the_logic(text: str, pipeline: str) -> SluiceError | None:
+    """What logic.py, or an expression of spec.py, did wrong."""
     worker = text.rpartition("An exception was thrown from the Python worker")[2].partition("\n SQLSTATE:")[0]
     frames, raised = list(_FRAME.finditer(worker)), list(_RAISED.finditer(worker))
     last, said = frames[-1] if frames else None, raised[-1] if raised else None
@@ -60,6 +70,16 @@ def understood(error: BaseException, pipeline: str) -> SluiceError:
     if (own := _RAISED_IN_SQL.search(text)) is not None:
         return SpecInvalid(f"{pipeline}: {own[1].strip()}.", "Correct the expression in spec.py; the batch is repeated.")
     if last is None or said is None:
-        return _in_the_sink(text) or unexpected(error)
+        return None
     return ProcessorFailed(f"{where}: {said['name'].rpartition('.')[2]}: {said['text'][:300]}",
                            "Correct logic.py; the batch was not committed, and the next run repeats it.")
+
+
+def _in_the_sink(text: str) -> SluiceError | None:
+    """An error of Sluice's own part of a batch, which Py4J carries to the JVM and back: its last line says what it was."""
+    proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
+    raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
+    if not raised:
+        return None
+    return SparkFailed(f"{raised[-1]['name'].rpartition('.')[2]}: {raised[-1]['text'][:300]}",
+                       "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")

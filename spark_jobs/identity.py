@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
+from spark_jobs.contract.errors import CheckpointBroken, CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
 from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
+from spark_jobs.integrity import refuse_broken
 from spark_jobs.kafka import TopicState
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ class Identity(BaseModel):
     """Delta's own id of the table, once the first run has made it: a table made anew has another."""
     fingerprint: dict[str, object]
 
+    def owner(self, pipeline: str) -> str:
+        """The application id of Delta's transactions: new with every generation, since batch ids then start at 0 again."""
+        return f"{pipeline}/{self.generation}"
+
     def write(self, path: UPath) -> None:
         """Whole or not at all."""
         partial = path.with_name(f".{path.name}.partial")
@@ -41,14 +46,19 @@ class Identity(BaseModel):
 
 
 def stored(paths: Paths) -> Identity | None:
-    """The identity beside the checkpoint; None where there is no checkpoint yet."""
-    return Identity.model_validate_json(paths.identity.read_text()) if paths.identity.exists() else None
+    """The identity beside the checkpoint; None where there is no checkpoint yet. Raises CheckpointBroken."""
+    try:
+        return Identity.model_validate_json(paths.identity.read_text()) if paths.identity.exists() else None
+    except ValueError:
+        raise CheckpointBroken(
+            f"{paths.identity} does not parse, and says by which topic and spec the checkpoint was made.",
+            f"Put it back from a copy, or begin anew from Kafka: sluice reset {paths.table.name}") from None
 
 
 def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
     """The identity that this spec and this topic must have, held against the stored one.
 
-    Raises StateIncompatible, TopicRemade or RecordsGone. Writes nothing.
+    Raises StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign or RecordsGone. Writes nothing.
     """
     wanted = fingerprint(spec, version("pyspark"))
     known = stored(paths)
@@ -69,6 +79,7 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
             "the topic was deleted and created anew, and its offsets mean other records.",
             f"To read the new topic from its beginning, {_anew(spec)}.",
         )
+    refuse_broken(Checkpoint(paths.checkpoint), spec.name)
     _refuse_missing(paths, known)
     gone = lost(paths, topic)
     if gone and spec.on_lost_records == "refuse":

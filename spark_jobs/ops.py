@@ -76,6 +76,13 @@ def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **wh
     deltalake.write_deltalake(str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate)
 
 
+@_patiently
+def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_id: int) -> None:
+    """Remove the rows of a generation's later batches, in one commit."""
+    where = f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND batch_id > {batch_id}"
+    deltalake.DeltaTable(str(_made(root, table))).delete(where)
+
+
 def query(root: UPath, table: str, sql: str) -> pa.Table:
     """Run SQL (DataFusion's) in which the ops table is called by its name. One that nobody wrote is empty, and stays unmade."""
     path = str(root / "ops" / table)

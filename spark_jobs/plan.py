@@ -47,6 +47,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     identity, gone = settle(spec, paths, topic), lost(paths, topic)
     said += (f"without what Kafka's retention removed unread: {in_words(gone)}",) if gone else ()
     table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
+    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))
     spec = in_force(spec, identity.fingerprint)
     checkpoint = Checkpoint(paths.checkpoint)
     committed = checkpoint.committed()

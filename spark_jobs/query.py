@@ -37,17 +37,17 @@ class Query:
 
     def run(self) -> None:
         """Run to the end or to the bound; SIGTERM and Ctrl-C end it between two batches."""
-        with _stoppable() as asked:
+        with _stoppable(self._bound):
             if self._waiting():
-                self._consume(asked)
-            while not self._bound.reached and not asked and (due := self._due()):
+                self._consume()
+            while not self._bound.reached and not self._bound.asked and (due := self._due()):
                 self._closed = self._closed or due.by_silence
                 batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
                 self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
                 self._bound.grant()
-                self._consume(asked)
-            if asked and self._waiting():
-                self._bound.reached = ASKED
+                self._consume()
+            if self._bound.asked and self._waiting():
+                self._bound.reached = self._bound.asked
 
     def _waiting(self) -> bool:
         """Whether there are offsets to read, or a batch that was planned and not committed."""
@@ -64,14 +64,12 @@ class Query:
         clock = closing.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._bound.ticked, self._closed)
         return closing.due(run.spec, run.checkpoint, clock)
 
-    def _consume(self, asked: list[int]) -> None:
+    def _consume(self) -> None:
         rows = self._rows()
         query = sink.start(rows, self._run, self._bound, self._timers)
         follower = Follower(query)
         while not query.awaitTermination(POLL_SECONDS) and not self._bound.over:  # type: ignore[arg-type]  # it takes fractions
             self._keep_up(follower, ended=False)
-            if asked:
-                self._bound.stop(ASKED)
         query.stop()
         closing.unplan(self._run.checkpoint)
         self._keep_up(follower, ended=True)
@@ -106,16 +104,15 @@ class Query:
 
 
 @contextmanager
-def _stoppable() -> Iterator[list[int]]:
-    """Within the block, SIGTERM and Ctrl-C are noted in the list instead of killing the process."""
-    asked: list[int] = []
+def _stoppable(bound: Bound) -> Iterator[None]:
+    """Within the block, SIGTERM and Ctrl-C hold the next batch, at once, instead of killing the process."""
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        asked.append(number)
+    def hold(_number: int, _frame: FrameType | None) -> None:
+        bound.stop(ASKED)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, hold) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield asked
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

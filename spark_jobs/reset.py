@@ -25,6 +25,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
 from spark_jobs.identity import stored
+from spark_jobs.integrity import Integrity
 from spark_jobs.lease import lease
 from spark_jobs.stages import history, table
 
@@ -33,7 +34,8 @@ class Intent(NamedTuple):
     """What would be done, in words, and the doing of it."""
 
     lines: tuple[str, ...]
-    execute: Callable[[], None]
+    execute: Callable[[], None] | None
+    """None where there is nothing to do."""
 
 
 def reset(spec: Pipeline, settings: Settings) -> Intent:
@@ -59,13 +61,13 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     """Go back to the end of a committed batch. Raises StateUnreadable where the checkpoint no longer holds its state."""
     paths = Paths(settings.root, spec)
     known, checkpoint = stored(paths), Checkpoint(paths.checkpoint)
-    readable = checkpoint.readable()
-    if known is None or batch not in readable:
-        there = f"batches {readable[0]} to {readable[-1]}" if readable else "none"
-        raise StateUnreadable(f"the state after batch {batch} of {spec.name} is not there; there is that of {there}.",
+    whole = Integrity(checkpoint).whole
+    if known is None or batch not in whole:
+        there = f"batches {whole[0]} to {whole[-1]}" if whole else "none"
+        raise StateUnreadable(f"the state after batch {batch} of {spec.name} is not there whole; there is that of {there}.",
                               "Rewind to one of those, or begin anew: sluice reset.")
     later = [planned for planned in checkpoint.planned() if planned > batch]
-    version = history.version_after(paths.table, f"{spec.name}/{known.generation}", batch)
+    version = history.version_after(paths.table, known.owner(spec.name), batch)
     kept = paths.version.with_name(f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S}")
 
     def execute() -> None:
@@ -76,7 +78,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             if version != delta.version():
                 delta.restore(version)
             delta.alter.set_table_properties({table.GENERATION: generation}, raise_if_not_exists=False)
-            _forget(paths, checkpoint, later, known.generation)
+            _forget(paths, checkpoint, batch, known.generation)
             cursor, now = read_cursor(paths.cursor), table.version(paths.table)
             cursor.model_copy(update={
                 "audited": min(cursor.audited, batch), "judged": min(cursor.judged, batch), "table_version": now,
@@ -94,10 +96,12 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     ), execute)
 
 
-def _forget(paths: Paths, checkpoint: Checkpoint, batches: list[int], generation: str) -> None:
-    for batch in batches:
-        for name in ("batches", "late", "quarantine"):
-            ops.replace(paths.root, name, [], pipeline=paths.table.name, generation=generation, batch_id=batch)
-        for folder in ("commits", "offsets"):  # in this order: a commit without its offsets is no checkpoint
-            for path in (checkpoint.folder / folder / str(batch), checkpoint.folder / folder / f".{batch}.crc"):
-                path.unlink(missing_ok=True)
+def _forget(paths: Paths, checkpoint: Checkpoint, batch: int, generation: str) -> None:
+    """Take out of account and checkpoint what came after a batch."""
+    for name in ("batches", "late", "quarantine"):
+        ops.remove_after(paths.root, name, paths.table.name, generation, batch)
+    for folder in ("commits", "offsets"):  # in this order: a commit without its offsets is no checkpoint
+        for path in [*(checkpoint.folder / folder).iterdir()]:
+            number = path.name.removeprefix(".").removesuffix(".crc")  # a checksum may outlive its file, and Spark minds it
+            if number.isdigit() and int(number) > batch:
+                path.unlink()

@@ -126,6 +126,12 @@ class TableReplaced(SluiceError):
     code, exit_status = "TABLE_REPLACED", 36
 
 
+class CheckpointBroken(SluiceError):
+    """A file of the checkpoint, or beside it, is torn, changed or missing."""
+
+    code, exit_status = "CHECKPOINT_BROKEN", 37
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 

@@ -20,7 +20,8 @@ class Bound:
         self._batches = 0
         self._began_ms = time.time() * 1000
         self._deadline = time.monotonic() + spec.max_minutes * 60 if spec.max_minutes else None
-        self._asked = ""
+        self.asked = ""
+        """Why a person or a signal wants the run to end, once one does."""
         self.ticked = False
         """Whether a batch without data has run, planned in this run."""
         self.reached = ""
@@ -30,7 +31,7 @@ class Bound:
 
     def stop(self, reason: str) -> None:
         """Hold the next batch, whatever it is."""
-        self._asked = reason
+        self.asked = reason
 
     def grant(self) -> None:
         """Let one more batch without data run, which Sluice has planned."""
@@ -38,7 +39,7 @@ class Bound:
 
     def holds(self, batch: Batch) -> bool:
         """Whether this batch must not run; otherwise it counts as run."""
-        self.reached = self._asked or (self._exceeded() if batch.covered else "")
+        self.reached = self.asked or (self._exceeded() if batch.covered else "")
         self.over = bool(self.reached) or (self._spec.endless and not batch.covered and self.ticked)
         if not self.over:
             self._batches += 1 if batch.covered else 0

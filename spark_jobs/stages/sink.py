@@ -14,7 +14,7 @@ from spark_jobs import failpoint
 from spark_jobs.run import Run
 from spark_jobs.stages import commit, history
 from spark_jobs.stages.bound import Bound
-from spark_jobs.stages.table import refuse_changed
+from spark_jobs.stages.table import newest_batch, refuse_changed
 from spark_jobs.stateful.timers import Timers
 
 HELD_MS = 3_600_000
@@ -42,19 +42,17 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
     the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark cannot go
     on at all (CheckpointInfo length: 0). So a batch that is already in the table is run once more, for its state alone.
     """
-    path, owner = str(run.paths.table), transaction_owner(run)
+    path, owner = str(run.paths.table), run.identity.owner(run.spec.name)
     way = commit.way(run.spec)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         if bound.holds(run.checkpoint.batch(batch_id)):
             _wait_to_be_stopped(batch.sparkSession)
         failpoint.at("planned")
-        table = deltalake.DeltaTable(path)
-        done = table.transaction_version(owner)
-        if done is not None and done >= batch_id:
+        if newest_batch(run.paths.table, owner) >= batch_id:
             batch.write.format("noop").mode("append").save()
         else:
-            refuse_changed(table, batch.schema)
+            refuse_changed(deltalake.DeltaTable(path), batch.schema)
             way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
         failpoint.at("table.committed")
         timers.note(batch_id)
@@ -76,15 +74,10 @@ def _wait_to_be_stopped(spark: SparkSession) -> None:
                            ": java.lang.InterruptedException: sleep interrupted") from None
 
 
-def transaction_owner(run: Run) -> str:
-    """The application id of Delta's transactions: new with every generation, since batch ids then start at 0 again."""
-    return f"{run.spec.name}/{run.identity.generation}"
-
-
 def written(run: Run, since_batch: int) -> dict[int, Written]:
     """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on; from the table's own history."""
     found: dict[int, Written] = {}
-    for batch_id, entry in history.commits(run.paths.table, transaction_owner(run)):
+    for batch_id, entry in history.commits(run.paths.table, run.identity.owner(run.spec.name)):
         if batch_id < since_batch:
             break
         metrics = entry["operationMetrics"]

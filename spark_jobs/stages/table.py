@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import deltalake
 
+from spark_jobs.checkpoint import Checkpoint, broken
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
 
@@ -49,6 +50,24 @@ def _refuse_restored(path: UPath, known_version: int) -> None:
             "gone from it: the checkpoint has passed them, and no run would write them again.",
             f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or begin anew: `sluice reset {path.name}`.",
         )
+
+
+def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointBroken where the table has a batch that the checkpoint does not know.
+
+    Spark would plan that batch anew, with other offsets, and its rows would be taken for those that are written already.
+    """
+    done, newest = newest_batch(path, owner), max(checkpoint.planned(), default=-1)
+    if done > newest:
+        raise broken(f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}", path.name)
+
+
+def newest_batch(path: UPath, owner: str) -> int:
+    """The newest batch that the table has of this owner (pipeline/generation), by its transaction id; -1 where it has none."""
+    if not deltalake.DeltaTable.is_deltatable(str(path)):
+        return -1
+    done = deltalake.DeltaTable(str(path)).transaction_version(owner)
+    return -1 if done is None else int(done)
 
 
 def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
