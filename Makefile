@@ -4,12 +4,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 CASES ?= 200
+KILLS ?= 200
 SEED := $(shell date +%s)
 BIN := .venv/bin
 READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
-.PHONY: help setup demo test properties lint bench operators up down clean lock need
+.PHONY: help setup demo test properties faults lint bench operators up down clean lock need
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -25,6 +26,9 @@ test: $(READY) lint ## run every test: unit, Spark, Airflow, end to end
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators; takes hours
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)'
 	@SLUICE_CASES=$(CASES) $(BIN)/python -m pytest tests/spark/properties --hypothesis-seed=$(SEED)
+
+faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour
+	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED)
 
 lint: $(READY) ## ruff, mypy and the import boundary
 	@$(BIN)/ruff check .

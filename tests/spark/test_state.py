@@ -25,8 +25,9 @@ from spark_jobs.state.inquiry import Inquiry
 from spark_jobs.state.reader import operators, read
 from spark_jobs.submit import environment
 from tests import oracle
-from tests.scene import ENTERS, Scene
+from tests.scene import Scene
 from tests.spark import operators as forms, processors
+from tests.verifier import ENTERS
 
 DELAY = timedelta(hours=2)
 UNSEEN_AFTER = timedelta(hours=48)

@@ -1,0 +1,47 @@
+"""`make faults KILLS=200 SEED=...`: the long form, with its figures at the end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from tempfile import mkdtemp
+
+from local import broker
+from spark_jobs.contract.settings import REPO
+from tests.faults.campaign import Campaign
+
+
+def main() -> int:
+    """Leaves its folder, with every drain's log, only where something was wrong."""
+    parser = argparse.ArgumentParser(prog="tests.faults", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    wanted = parser.parse_args()
+    folder = Path(mkdtemp(prefix="sluice-faults-"))
+    say(f"seed {wanted.seed}; logs in {folder}")
+    os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
+    try:
+        figures = Campaign(kafka, folder, wanted.seed, wanted.kills, say).run()
+    except AssertionError as wrong:
+        say(str(wrong))
+        return 1
+    finally:
+        broker.stop(folder / "kafka")
+    for line in figures.lines:
+        say(line)
+    shutil.rmtree(folder)
+    return 0
+
+
+def say(line: str) -> None:
+    """To whoever watches."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""A drain in processes of its own, as Airflow's task starts it: spark-submit, its JVM, the driver's Python, the workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.submit import application, command, environment
+from tests.scene import Scene
+
+PATIENCE_SECONDS = 240
+POLL_SECONDS = 0.02
+
+
+class Running:
+    """One drain, started. Everything that waits here waits for a condition, and says which when it does not come."""
+
+    def __init__(self, scene: Scene, folder: Path, run_id: str, failpoints: str = "") -> None:
+        self._report = folder / f"{run_id}.json"
+        self._log = (folder / f"{run_id}.log").open("w")
+        self.checkpoint = Checkpoint(scene.paths.checkpoint)
+        self._before = set(self.checkpoint.planned()), set(self.checkpoint.committed())
+        self.first_batch_at: float | None = None
+        """When the first batch that was not committed before was, in seconds of the monotonic clock."""
+        variables = {**os.environ, **environment(scene.settings), "SLUICE_FAILPOINTS": failpoints}
+        self.process = subprocess.Popen(
+            command(scene.settings, scene.spec.name, self._report, run_id), env=variables, start_new_session=True,
+            stdout=self._log, stderr=subprocess.STDOUT)
+
+    def wait_for(self, moment: Callable[[], bool], what: str) -> None:
+        """Until the moment has come, or the drain has ended."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not moment() and self.process.poll() is None:
+            assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s; see {self._log.name}"
+            if self.first_batch_at is None and set(self.checkpoint.committed()) - self._before[1]:
+                self.first_batch_at = time.monotonic()
+            time.sleep(POLL_SECONDS)
+
+    def has_planned(self) -> bool:
+        """Whether a batch was begun that was not there when the drain started."""
+        return bool(set(self.checkpoint.planned()) - self._before[0])
+
+    def end(self) -> int:
+        """Its exit status, once it has ended."""
+        self.wait_for(lambda: False, "the end of a drain")
+        self._log.close()
+        return self.process.wait()
+
+    def kill(self) -> None:
+        """SIGKILL to all of it at once."""
+        for process in self._tree():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+
+    def processes(self, kind: str) -> Iterator[psutil.Process]:
+        """Its `jvm`, its `driver` (Python), or its `workers` (Python)."""
+        for process in self._tree():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                words = process.cmdline()
+                python = bool(words) and "python" in words[0]
+                is_driver = python and application() in words
+                is_worker = python and any("pyspark.daemon" in word or "pyspark.worker" in word for word in words)
+                is_jvm = bool(words) and words[0].endswith("java")
+                if {"jvm": is_jvm, "driver": is_driver, "workers": is_worker}[kind]:
+                    yield process
+
+    @property
+    def report(self) -> Report | None:
+        """What it left; None where it was killed before."""
+        return read_report(self._report) if self._report.exists() else None
+
+    @property
+    def said(self) -> str:
+        """All that it printed."""
+        return Path(self._log.name).read_text()
+
+    def _tree(self) -> list[psutil.Process]:
+        try:
+            top = psutil.Process(self.process.pid)
+            return [top, *top.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []

@@ -1,0 +1,133 @@
+"""Verifier: holds what a pipeline wrote against the generator's ledger. Imports nothing of Sluice, and starts no Spark.
+
+python -m tests.verifier ROOT LEDGER PIPELINE DELAY_SECONDS   prints the verdict as JSON; exit status 1 where anything is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import deltalake
+import pyarrow as pa
+
+from local import ledger
+from tests import oracle
+
+Row = dict[str, Any]
+ENTERS = {
+    "flight_events": "true",
+    "departure_delays": "event_type = 'departure'",
+    "aircraft_rotations": "event_type = 'departure' AND NOT cancelled AND tail_number IS NOT NULL",
+}
+"""Which good records reach the pipeline's first stateful step."""
+FIRST = 5
+
+
+class Verdict(NamedTuple):
+    """What is wrong, in sentences, and counted: rows of the table, late and quarantined records, sums of the account."""
+
+    lost: int
+    doubled: int
+    unaccounted: int
+    told: tuple[str, ...]
+    read: int
+    rows: int
+    batches: int
+
+
+class Verifier:
+    """The tables of one pipeline, read by delta-rs, and the ledger of its topic."""
+
+    def __init__(self, root: Path | str, ledger_folder: Path, pipeline: str, delay: timedelta) -> None:
+        self._root, self._pipeline, self._delay = str(root), pipeline, delay
+        self._ledger = ledger.read(ledger_folder)
+        self._lost = self._doubled = 0
+        self._told: list[str] = []
+
+    def verdict(self) -> Verdict:
+        """Everything: the table, the late and the quarantined records, the account."""
+        batches, rows = self.batches(), self.table()
+        self.hold_table()
+        ends = [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in batches]
+        late = oracle.late_places(self._ledger, ends, ENTERS[self._pipeline], self._delay)
+        self._hold("late records", ((row["partition"], row["offset"]) for row in self.ops("late")), late)
+        self._hold("quarantined records", map(_kept, self.ops("quarantine")), map(_kept, self._bad()))
+        if not all(row["reason"] for row in self.ops("quarantine")):
+            self._told.append("a quarantined record has no reason")
+        self._hold_sums(batches, len(rows))
+        return Verdict(
+            self._lost, self._doubled, sum(row["unaccounted"] for row in batches), tuple(self._told),
+            sum(row["read"] for row in batches), len(rows), len(batches))
+
+    def hold_table(self) -> None:
+        """The canonical result of all that was accepted, less what was late, as far as the last watermark."""
+        batches = self.batches()
+        if [row["batch_id"] for row in batches] != list(range(len(batches))):
+            self._told.append(f"ops.batches has not each batch once: {[row['batch_id'] for row in batches]}")
+        watermark = (batches[-1]["watermark"] if batches else None) or datetime(1970, 1, 1, tzinfo=UTC)
+        late = {(row["partition"], row["offset"]) for row in self.ops("late")}
+        wanted = oracle.RESULTS[self._pipeline](oracle.events(self._ledger, late), watermark)
+        self._hold("rows of the table", oracle.comparable(self.table()), oracle.comparable(wanted))
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        return tuple(self._told)
+
+    def batches(self) -> list[Row]:
+        """ops.batches, in their order."""
+        return sorted(self.ops("batches"), key=lambda row: row["batch_id"])
+
+    def ops(self, name: str) -> list[Row]:
+        """An ops table's rows of this pipeline."""
+        return _rows(f"{self._root}/ops/{name}", f"SELECT * FROM t WHERE pipeline = '{self._pipeline}'")
+
+    def table(self) -> list[Row]:
+        """The output."""
+        return _rows(f"{self._root}/tables/{self._pipeline}", "SELECT * FROM t")
+
+    def _bad(self) -> list[Row]:
+        return [row for row in self._ledger.to_pylist() if row["kind"] in {"malformed", "premature"}]
+
+    def _hold(self, what: str, found: Iterable[Any], wanted: Iterable[Any]) -> None:
+        has, should = Counter(found), Counter(wanted)
+        missing, extra = should - has, has - should
+        self._lost += missing.total()
+        self._doubled += extra.total()
+        if missing:
+            self._told.append(f"{missing.total()} {what} are missing, for example {list(missing)[:FIRST]}")
+        if extra:
+            self._told.append(f"{extra.total()} {what} should not be there, for example {list(extra)[:FIRST]}")
+
+    def _hold_sums(self, batches: list[Row], rows: int) -> None:
+        kinds = self._ledger.column("kind").to_pylist()
+        wanted = {"read": len(kinds), "malformed": kinds.count("malformed"), "premature": kinds.count("premature"),
+                  "late": len(self.ops("late")), "rows_out": rows, "unaccounted": 0}
+        found = {name: sum(row[name] for row in batches) for name in wanted}
+        if found != wanted:
+            self._told.append(f"the account says {found}, and it is {wanted}")
+
+
+def _kept(row: Row) -> tuple[Any, ...]:
+    """A record that is kept aside: where from, as what, and a malformed one's bytes; the ledger has only those."""
+    return row["partition"], row["offset"], row["kind"], row["value"] if row["kind"] == "malformed" else None
+
+
+def _rows(path: str, sql: str) -> list[Row]:
+    if not deltalake.DeltaTable.is_deltatable(path):
+        return []
+    found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute(sql).read_all()
+    rows: list[Row] = pa.table(found).to_pylist()
+    return rows
+
+
+if __name__ == "__main__":
+    root, folder, pipeline, seconds = sys.argv[1:]
+    verdict = Verifier(root, Path(folder), pipeline, timedelta(seconds=float(seconds))).verdict()
+    sys.stdout.write(json.dumps(verdict._asdict()) + "\n")
+    sys.exit(1 if verdict.told else 0)
