@@ -79,14 +79,18 @@ def landed(scene: Scene, running: Running, kill: Kill) -> str:
         return "before the query started"
     planned, committed = running.checkpoint.planned(), running.checkpoint.committed()
     if planned[-1:] != committed[-1:]:
-        batch = planned[-1]
-        known = stored(scene.paths)
-        if known and newest_batch(scene.paths.table, known.owner(scene.spec.name)) >= batch:
-            return "table committed, checkpoint not"
-        stores = list(Path(str(scene.paths.checkpoint)).glob(f"state/*/*/{batch + 1}[_.]*"))
-        return "in the stateful part of a batch, stores being written" if stores else "in the stateful part of a batch"
+        return _within(scene, planned[-1])
     if not running.has_planned():
         return "in the query, before its first batch"
     if committed[-1:] and committed[-1] > read_cursor(scene.paths.cursor).audited:
         return "committed, not accounted for"
     return "reported" if running.report else "accounted for, not reported"
+
+
+def _within(scene: Scene, batch: int) -> str:
+    """Of a batch that is planned and not committed."""
+    known = stored(scene.paths)
+    if known and newest_batch(scene.paths.table, known.owner(scene.spec.name)) >= batch:
+        return "table committed, checkpoint not"
+    stores = list(Path(str(scene.paths.checkpoint)).glob(f"state/*/*/{batch + 1}[_.]*"))
+    return f"in the stateful part of a batch{', stores being written' if stores else ''}"

@@ -1,0 +1,40 @@
+"""What an owner does to the table while a drain runs: it changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+
+import deltalake
+
+from spark_jobs.drain import drain
+
+
+def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene):
+    made = scene("flight_events", events=2400, deliveries=2, max_offsets_per_batch=150)
+    done, compacted = threading.Event(), itertools.count()
+
+    def keep_house() -> None:
+        while not done.wait(0.05):
+            if deltalake.DeltaTable.is_deltatable(str(made.paths.table)):
+                with contextlib.suppress(deltalake.exceptions.CommitFailedError):
+                    table = deltalake.DeltaTable(str(made.paths.table))
+                    if table.optimize.compact()["numFilesRemoved"]:
+                        next(compacted)
+                    table.vacuum(dry_run=False)
+
+    for number in range(2):
+        made.deliver()
+        done.clear()
+        beside = threading.Thread(target=keep_house)
+        beside.start()
+        try:
+            report = drain(made.spec, made.settings, f"run-{number}", logging.getLogger("drain").info)
+        finally:
+            done.set()
+            beside.join()
+        assert report.status == "succeeded", report.problem
+    assert next(compacted) > 2, "nothing was compacted while the drain ran"
+    made.assert_exact()
