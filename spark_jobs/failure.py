@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 
 from spark_jobs.checkpoint import broken
-from spark_jobs.contract.errors import ProcessorFailed, SluiceError, SparkFailed, SpecInvalid, StateMisused, unexpected
+from spark_jobs.contract.errors import (
+    DiskFull,
+    KafkaUnreachable,
+    ProcessorFailed,
+    SluiceError,
+    SparkFailed,
+    SpecInvalid,
+    StateMisused,
+    unexpected,
+)
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
@@ -28,6 +37,18 @@ MISUSED = {
         "Yield rows with an event time after the watermark, for example the timer's own."),
 }
 """Spark's error class -> what it means here, and the remedy."""
+MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
+    ("No space left on device|Disk quota exceeded", DiskFull, "no space is left on a disk that the run writes to",
+     "Make room under SLUICE_ROOT and in the temporary folder, then run again: it resumes."),
+    ("OutOfMemoryError", SparkFailed, "Spark's JVM ran out of memory",
+     "Give it more, SLUICE_DRIVER_MEMORY=4g, or read less in a batch, max_offsets_per_batch; then run again: it resumes."),
+    (r"Python worker exited unexpectedly|pyspark\.daemon", SparkFailed,
+     "one of Spark's Python workers died: killed, or out of memory", "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),
+    (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable, "Kafka stopped answering amid a batch",
+     "Check the brokers, then run again: it resumes."),
+)
+"""What Spark says of the machine around it -> the error, what it means here, and the remedy."""
+_CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
 _FRAME = re.compile(r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)')
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
 _RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
@@ -44,7 +65,8 @@ def understood(error: BaseException, pipeline: str) -> SluiceError:
     if isinstance(error, SluiceError):
         return error
     text = str(error)
-    return _in_the_checkpoint(text, pipeline) or _in_the_logic(text, pipeline) or _in_the_sink(text) or unexpected(error)
+    known = _in_the_checkpoint(text, pipeline) or _in_the_logic(text, pipeline) or _around(text) or _in_the_sink(text)
+    return known or unexpected(error)
 
 
 def _in_the_checkpoint(text: str, pipeline: str) -> SluiceError | None:
@@ -75,11 +97,21 @@ def _in_the_logic(text: str, pipeline: str) -> SluiceError | None:
                            "Correct logic.py; the batch was not committed, and the next run repeats it.")
 
 
+def _around(text: str) -> SluiceError | None:
+    """What happened to the machine: the last cause that Spark names has its own words for it."""
+    for pattern, error, what, remedy in MACHINE:
+        if re.search(pattern, text):
+            return error(f"{what}.", remedy)
+    return None
+
+
 def _in_the_sink(text: str) -> SluiceError | None:
     """An error of Sluice's own part of a batch, which Py4J carries to the JVM and back: its last line says what it was."""
     proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
     raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
     if not raised:
         return None
-    return SparkFailed(f"{raised[-1]['name'].rpartition('.')[2]}: {raised[-1]['text'][:300]}",
+    # What Java raised, Py4J tells in its own words first, and then as Java would.
+    last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
+    return SparkFailed(f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",
                        "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")

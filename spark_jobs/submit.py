@@ -77,6 +77,7 @@ def environment(settings: Settings) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
         "PYTHONUNBUFFERED": "1",
+        "RUST_BACKTRACE": "1" if os.environ.get("SLUICE_TRACEBACK") else "0",  # delta-rs tells what a full disk does to it
         "TZ": "UTC",
     }
 

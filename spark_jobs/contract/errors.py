@@ -162,6 +162,12 @@ class StateMisused(SluiceError):
     code, exit_status = "STATE_MISUSED", 44
 
 
+class DiskFull(SluiceError):
+    """A disk that the run writes to has no space left."""
+
+    code, exit_status = "DISK_FULL", 45
+
+
 class CheckFailed(SluiceError):
     """A critical check said no: the rows are in the table, nothing was published."""
 

@@ -63,3 +63,36 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
     assert str(understood(OSError("no space left\nand more"), "mine")).startswith("SPARK_FAILED: OSError: no space left ")
     ours = CheckFailed("one", "two")
     assert understood(ours, "mine") is ours
+
+
+@pytest.mark.parametrize(("cause", "code", "what"), [
+    ("java.io.IOException: No space left on device", "DISK_FULL", "no space is left"),
+    ("java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "ran out of memory"),
+    ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", "SPARK_FAILED", "Python workers died"),
+    ("org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "KAFKA_UNREACHABLE", "stopped answering"),
+    ("org.apache.spark.SparkException: something else", "SPARK_FAILED", "SparkException: something else"),
+])
+def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause: str, code: str, what: str) -> None:
+    text = ("[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
+            "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o275.writeFiles.\n"
+            ": org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed.\n\tat x.y(Z.scala:1)\n"
+            f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]")
+    told = str(understood(RuntimeError(text), "mine"))
+    assert told.startswith(f"{code}: ")
+    assert what in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(("cause", "what"), [
+    ("org.apache.hadoop.fs.ChecksumException: Checksum error: file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1",
+     "/r/v1/spark/state/1/0/SSTs/1.sst is not what was written"),
+    ("org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming "
+     "state file of file:/r/7_a.changelog does not exist. If the stream job is restarted", "CANNOT_READ_STREAMING_STATE_FILE"),
+    ("java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist", "state/0/0/3.delta is missing"),
+])
+def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, what: str) -> None:
+    told = str(understood(RuntimeError(f"STREAM_FAILED\nCaused by: {cause}\n\tat x"), "mine"))
+    assert told.startswith("CHECKPOINT_BROKEN: ")
+    assert what in told
+    assert told.endswith("sluice doctor mine")
