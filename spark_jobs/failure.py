@@ -43,7 +43,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     ("OutOfMemoryError", SparkFailed, "Spark's JVM ran out of memory",
      "Give it more, SLUICE_DRIVER_MEMORY=4g, or read less in a batch, max_offsets_per_batch; then run again: it resumes."),
     (r"Python worker exited unexpectedly|pyspark\.daemon", SparkFailed,
-     "one of Spark's Python workers died: killed, or out of memory", "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),
+     "one of Spark's Python workers died: killed, or out of memory",
+     "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),
     (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable, "Kafka stopped answering amid a batch",
      "Check the brokers, then run again: it resumes."),
 )
