@@ -54,7 +54,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
     paths.ensure_writable()
-    with lease(paths.lease, run_id):
+    with lease(paths.lease, run_id) as held:
         failpoint.at("leased")
         topic = topic_state(settings.kafka, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
@@ -62,7 +62,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         spec = in_force(spec, identity.fingerprint)
         warming = checks.warm_up()
         spark = session(spec.name, spec.state)
-        run = Run(spec, settings, paths, identity, run_id, spark)
+        run = Run(spec, settings, paths, identity, run_id, spark, held)
         clock.lap("start")
         audit = Audit(run)
         audit.catch_up({}, ended=True)

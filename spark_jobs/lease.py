@@ -1,4 +1,7 @@
-"""One writer for one checkpoint, held by the process that writes and released by the kernel when it dies."""
+"""One writer for a pipeline's checkpoint and table: held by the process that writes, and gone when that dies.
+
+On a disk it is a file lock, which the kernel releases; elsewhere an object with an expiry (object_lease.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.contract.errors import LeaseHeld
 
@@ -20,9 +23,45 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 0.3
 
 
+class Held(Protocol):
+    """A lease that is held."""
+
+    def confirm(self) -> None:
+        """Raise LeaseLost where it is held no longer: asked before anything is committed."""
+
+
 @contextmanager
-def lease(path: UPath, run_id: str) -> Iterator[None]:
-    """Hold the lease at `path` (a local file) for the block. Raises LeaseHeld within PATIENCE_SECONDS, naming the holder.
+def lease(path: UPath, run_id: str) -> Iterator[Held]:
+    """Hold the lease at `path` for the block. Raises LeaseHeld, naming the holder."""
+    if is_local(path):
+        with _locked_file(path, run_id):
+            yield _Kernel()
+        return
+    from spark_jobs.object_lease import ObjectLease  # noqa: PLC0415 - a disk needs no object store's client
+
+    held = ObjectLease(path, run_id)
+    held.take()
+    try:
+        yield held
+    finally:
+        held.release()
+
+
+def is_local(path: UPath) -> bool:
+    """Whether it lies on a disk, where files can be locked."""
+    return path.protocol in {"", "file", "local"}
+
+
+class _Kernel:
+    """The kernel lets nobody else have it while this process lives."""
+
+    def confirm(self) -> None:
+        """Nothing can have happened to it."""
+
+
+@contextmanager
+def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
+    """Raises LeaseHeld within PATIENCE_SECONDS.
 
     An flock belongs to the open file, so it goes with the process, however that ends: there is no stale lease.
     """
@@ -56,6 +95,10 @@ def _locked(descriptor: int) -> bool:
 
 def holder(path: UPath) -> str | None:
     """Who holds the lease now, in words; None where nobody does. Keeps nobody from taking it."""
+    if not is_local(path):
+        from spark_jobs.object_lease import ObjectLease  # noqa: PLC0415 - as above
+
+        return ObjectLease(path, "").holder()
     if not path.exists():
         return None
     with open(str(path), "rb") as file:  # noqa: PTH123 - flock needs a real descriptor

@@ -41,7 +41,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     paths.ensure_writable()
     held = holder(paths.lease)
     if held:
-        raise LeaseHeld(f"{paths.version} is being written by {held}.", "Wait for it to end, or stop it.")
+        raise LeaseHeld(f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it.")
     topic = topic_state(settings.kafka, spec.topic.name)
     said = warned(spec, paths)
     identity, gone = settle(spec, paths, topic), lost(paths, topic)

@@ -72,7 +72,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
 
     def execute() -> None:
         with lease(paths.lease, "sluice rewind"):
-            shutil.copytree(Path(str(paths.version)), Path(str(kept)), ignore=shutil.ignore_patterns("lease"))
+            shutil.copytree(Path(str(paths.version)), Path(str(kept)))
             generation = uuid.uuid4().hex[:12]
             delta = deltalake.DeltaTable(str(paths.table))
             if version != delta.version():

@@ -9,6 +9,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.identity import Identity
+from spark_jobs.lease import Held
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,7 @@ class Run(NamedTuple):
     identity: Identity
     run_id: str
     spark: SparkSession
+    lease: Held
 
     @property
     def checkpoint(self) -> Checkpoint:

@@ -132,6 +132,12 @@ class CheckpointBroken(SluiceError):
     code, exit_status = "CHECKPOINT_BROKEN", 37
 
 
+class LeaseLost(SluiceError):
+    """The run did not answer for so long that its lease expired, and another took it."""
+
+    code, exit_status, retry = "LEASE_LOST", 38, True
+
+
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 

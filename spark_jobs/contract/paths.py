@@ -1,9 +1,9 @@
 """Where things lie under the root. The one place that knows; docs/architecture.md explains.
 
 <root>/tables/<pipeline>                          the output
+<root>/checkpoints/<pipeline>/lease               held by the one process that writes checkpoint and table
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint of that checkpoint
-<root>/checkpoints/<pipeline>/v<N>/lease          locked by the one process that writes
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    how far the account and the checks have come
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
 """
@@ -32,7 +32,7 @@ class Paths:
         self.version: UPath = self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
-        self.lease: UPath = self.version / "lease"
+        self.lease: UPath = self.version.parent / "lease"
         self.cursor: UPath = self.version / "cursor.json"
 
     def ops(self, table: str) -> UPath:

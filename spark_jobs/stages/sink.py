@@ -52,6 +52,7 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
         if newest_batch(run.paths.table, owner) >= batch_id:
             batch.write.format("noop").mode("append").save()
         else:
+            run.lease.confirm()
             refuse_changed(deltalake.DeltaTable(path), batch.schema)
             way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
         failpoint.at("table.committed")

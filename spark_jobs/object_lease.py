@@ -1,0 +1,117 @@
+"""The lease where there are no file locks: an object that is put if it is absent, with a fencing number and an expiry.
+
+`lease.<fence>` in the pipeline's folder of checkpoints: the newest holds. Each number is made once, by whichever process asks
+first; its holder puts it again every BEAT_SECONDS. One that is older than TTL_SECONDS has expired, by the store's own clock: no
+two machines' clocks are compared. A holder that was stopped for longer finds a newer number before it commits a batch, and
+gives up. Delta refuses what falls in between: both would commit under one transaction id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import from_url
+
+from spark_jobs.contract.errors import LeaseHeld, LeaseLost
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+TTL_SECONDS = 60.0
+BEAT_SECONDS = 10.0
+NAME = "lease."
+
+
+class ObjectLease:
+    """Held from `take` to `release`. Works on whatever obstore opens by URL: S3, Google, Azure, a local folder."""
+
+    def __init__(self, path: UPath, run_id: str) -> None:
+        self._path = path
+        self._store = from_url(str(path.parent))
+        self._told = {"run_id": run_id, "pid": os.getpid(), "host": socket.gethostname(),
+                      "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        self._fence = -1
+        self._beaten = 0.0
+        self._done = threading.Event()
+
+    def take(self) -> None:
+        """Raises LeaseHeld, naming the holder."""
+        newest = self._newest()
+        if newest is not None and (held := self._holder(newest)):
+            raise self._held(held)
+        self._fence = 0 if newest is None else newest + 1
+        try:
+            obstore.put(self._store, self._name(self._fence), self._content(), mode="create")
+        except AlreadyExistsError:
+            raise self._held(self._holder(self._fence) or "another run") from None
+        self._beaten = time.monotonic()
+        for old in self._fences()[:-1]:
+            obstore.delete(self._store, self._name(old))
+        threading.Thread(target=self._beat, name="lease", daemon=True).start()
+
+    def confirm(self) -> None:
+        """Raise LeaseLost where another process has taken it, or may have: asked before anything is committed."""
+        if self._newest() != self._fence or time.monotonic() - self._beaten > TTL_SECONDS:
+            raise LeaseLost(
+                f"{self._path.parent} was taken by another run while this one did not answer for {TTL_SECONDS:.0f} s.",
+                "Nothing of its last batch was committed; the other run goes on from there.")
+
+    def release(self) -> None:
+        """Let the next one have it at once."""
+        self._done.set()
+        if self._newest() == self._fence:
+            obstore.put(self._store, self._name(self._fence), self._content(released=True))
+
+    def holder(self) -> str | None:
+        """Who holds it now, in words; None where nobody does."""
+        newest = self._newest()
+        return None if newest is None else self._holder(newest)
+
+    def _beat(self) -> None:
+        while not self._done.wait(BEAT_SECONDS) and self._newest() == self._fence:
+            began = time.monotonic()
+            with suppress(BaseError):  # the store may answer again before the lease expires
+                obstore.put(self._store, self._name(self._fence), self._content())
+                self._beaten = began
+
+    def _holder(self, fence: int) -> str | None:
+        found = obstore.get(self._store, self._name(fence))
+        said: dict[str, Any] = json.loads(bytes(found.bytes()))
+        age = (self._now() - found.meta["last_modified"]).total_seconds()
+        if said["released"] or age > TTL_SECONDS:
+            return None
+        return f"run {said['run_id']} (process {said['pid']} on {said['host']}, since {said['started_at']})"
+
+    def _now(self) -> datetime:
+        """By the store's clock: when it took what is put now."""
+        probe = f"{NAME}now-{socket.gethostname()}-{os.getpid()}"
+        obstore.put(self._store, probe, b"")
+        now = obstore.head(self._store, probe)["last_modified"]
+        obstore.delete(self._store, probe)
+        return now
+
+    def _newest(self) -> int | None:
+        return max(self._fences(), default=None)
+
+    def _fences(self) -> list[int]:
+        names = (found["path"].removeprefix(NAME) for found in obstore.list_with_delimiter(self._store)["objects"])
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _name(self, fence: int) -> str:
+        return f"{NAME}{fence:012}"
+
+    def _content(self, *, released: bool = False) -> bytes:
+        return json.dumps(self._told | {"released": released}).encode()
+
+    def _held(self, holder: str) -> LeaseHeld:
+        return LeaseHeld(f"{self._path.parent} is being written by {holder}.",
+                         f"Wait for it to end, or stop it; it expires {TTL_SECONDS:.0f} s after its process has died.")

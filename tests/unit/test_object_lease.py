@@ -1,0 +1,136 @@
+"""The lease as an object, between real processes: one takes it, it expires with its process, and a sleeper finds it lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from spark_jobs import object_lease
+from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.object_lease import ObjectLease
+
+REPO = Path(__file__).parents[2]
+HOLD = """
+import sys
+from upath import UPath
+from spark_jobs import object_lease
+from spark_jobs.contract.errors import SluiceError
+object_lease.TTL_SECONDS, object_lease.BEAT_SECONDS = 1.0, 0.2
+lease = object_lease.ObjectLease(UPath(sys.argv[1]), sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    lease.take()
+    print("held", flush=True)
+    for _ in sys.stdin:
+        lease.confirm()
+        print("still held", flush=True)
+    lease.release()
+except SluiceError as error:
+    print(error, flush=True)
+"""
+
+
+@contextmanager
+def process(path: UPath, run_id: str) -> Iterator[subprocess.Popen[str]]:
+    """One that takes the lease when a line comes, confirms it with each further line, and releases it at the end of input."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(path), run_id], cwd=REPO, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert said(other) == "ready"
+            yield other
+        finally:
+            other.kill()
+
+
+def tell(other: subprocess.Popen[str]) -> None:
+    assert other.stdin is not None
+    other.stdin.write("\n")
+    other.stdin.flush()
+
+
+def said(other: subprocess.Popen[str]) -> str:
+    assert other.stdout is not None
+    return other.stdout.readline().strip()
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UPath:
+    monkeypatch.setattr(object_lease, "TTL_SECONDS", 1.0)
+    return UPath(f"file://{tmp_path}/lease")
+
+
+def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(path: UPath) -> None:
+    for _ in range(3):
+        with process(path, "run-a") as a, process(path, "run-b") as b:
+            tell(a)
+            tell(b)
+            answers = {"run-a": said(a), "run-b": said(b)}
+            holders = [run for run, answer in answers.items() if answer == "held"]
+            assert len(holders) == 1, answers
+            other = next(answer for run, answer in answers.items() if run not in holders)
+            assert other.startswith("LEASE_HELD: ")
+            assert holders[0] in other
+            for one in (a, b):
+                assert one.stdin is not None
+                one.stdin.close()
+                one.wait()
+
+
+def test_what_is_released_is_free_at_once(path: UPath) -> None:
+    with process(path, "run-1") as first:
+        tell(first)
+        assert said(first) == "held"
+        assert "run-1" in (ObjectLease(path, "").holder() or "")
+        assert first.stdin is not None
+        first.stdin.close()
+        first.wait()
+    second = ObjectLease(path, "run-2")
+    second.take()
+    second.confirm()
+    second.release()
+    assert ObjectLease(path, "").holder() is None
+
+
+def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(path: UPath) -> None:
+    with process(path, "run-1") as first:
+        tell(first)
+        assert said(first) == "held"
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        killed = time.monotonic()
+        next_one = ObjectLease(path, "run-2")
+        with pytest.raises(LeaseHeld, match="run run-1"):
+            next_one.take()
+        while ObjectLease(path, "").holder():
+            assert time.monotonic() < killed + 30
+            time.sleep(0.05)
+        next_one.take()
+        next_one.release()
+
+
+def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(path: UPath) -> None:
+    with process(path, "run-1") as sleeper:
+        tell(sleeper)
+        assert said(sleeper) == "held"
+        time.sleep(1.5)
+        tell(sleeper)
+        assert said(sleeper) == "still held", "it renews what it holds"
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + 30
+        while ObjectLease(path, "").holder():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        other = ObjectLease(path, "run-2")
+        other.take()
+        os.kill(sleeper.pid, signal.SIGCONT)
+        tell(sleeper)
+        assert said(sleeper).startswith("LEASE_LOST: ")
+        other.release()
