@@ -1,30 +1,21 @@
-"""Integrity: which files of a checkpoint are torn, changed or missing, and which batches it still holds whole. Without Spark.
+"""Integrity: which files of a checkpoint are damaged or missing, and which batches it still holds whole. Without Spark.
 
-Four witnesses. On a local disk Hadoop keeps a checksum beside each file (ChecksumFileSystem: `.<name>.crc`, a CRC-32 of every
-512 bytes). The logs are JSON and follow one another without a gap. A commit names the state files of its batch
-(CommitMetadata.stateUniqueIds, of state checkpoint format 2). A RocksDB snapshot names its SST files and their sizes
-(RocksDBCheckpointMetadata).
+What must be there is told by the logs, which follow one another without a gap, and by the commits, which name the state files
+of their batch (CommitMetadata.stateUniqueIds, of state checkpoint format 2). What is wrong with a file: damage.py.
 """
 
 from __future__ import annotations
 
 import json
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint import Checkpoint, broken, versions
+from spark_jobs.damage import MISSING, damaged, sst_files, wrong_ssts
 
 if TYPE_CHECKING:
     from upath import UPath
-
-MISSING = "is missing"
-HEADER = 8
-"""Bytes before a checksum file's sums: `crc`, a version, and how many bytes each sum covers."""
-
 
 class Integrity:
     """What is damaged in a checkpoint. Reads all of it once; writes nothing."""
@@ -42,7 +33,7 @@ class Integrity:
         for batch in self._checkpoint.committed():
             found |= {path: MISSING for path in self._state_files(batch) if batch >= kept and not path.exists()}
         found |= {path: reason for snapshot in self._folder.glob("state/*/*/*.zip") if snapshot not in found
-                  for path, reason in _ssts(snapshot) if path not in found}
+                  for path, reason in wrong_ssts(snapshot) if path not in found}
         return found
 
     @cached_property
@@ -69,7 +60,7 @@ class Integrity:
         if path in self.damage or not path.exists():
             return False
         if path.suffix == ".zip":
-            return not any(sst in self.damage for sst, _ in _listed(path))
+            return not any(sst in self.damage for sst, _ in sst_files(path))
         if path.suffix == ".snapshot" or path.stem == "1":
             return True
         return self._is_whole_state(_version(path.parent, int(path.stem) - 1))
@@ -97,16 +88,6 @@ class Integrity:
             yield from (_version(store, batch + 1) for store in stores)
 
 
-def damaged(path: UPath) -> str:
-    """What is wrong with one file, or nothing."""
-    if not path.exists():
-        return MISSING
-    content = path.read_bytes()
-    if not content:
-        return "is empty"
-    return _against_checksum(path, content) or _against_form(path, content)
-
-
 def refuse_broken(checkpoint: Checkpoint, pipeline: str) -> None:
     """Raise CheckpointBroken where the newest entries of the logs, from which Spark goes on, are torn, changed or missing."""
     planned, committed = checkpoint.planned(), checkpoint.committed()
@@ -130,49 +111,6 @@ def drop_orphans(checkpoint: Checkpoint) -> None:
 
 def _files(folder: UPath) -> Iterator[UPath]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
-
-
-def _against_checksum(path: UPath, content: bytes) -> str:
-    checksum = path.with_name(f".{path.name}.crc")
-    raw = checksum.read_bytes() if checksum.exists() else b""
-    if len(raw) < HEADER or not raw.startswith(b"crc\0"):
-        return ""  # none, as on an object store, or torn itself: the other witnesses speak
-    (size,) = struct.unpack(">I", raw[4:HEADER])
-    sums = (len(raw) - HEADER) // 4
-    wanted = struct.unpack(f">{sums}I", raw[HEADER : HEADER + 4 * sums])
-    for number, checked in enumerate(wanted):
-        if number * size >= len(content):
-            return f"ends after {len(content)} bytes, and more were written"
-        if zlib.crc32(content[number * size : (number + 1) * size]) != checked:
-            return f"is not what was written, from byte {number * size} on"
-    return "is longer than what was written" if len(content) > len(wanted) * size else ""
-
-
-def _against_form(path: UPath, content: bytes) -> str:
-    try:
-        if path.parent.name in {"offsets", "commits"}:
-            _, metadata, *_ = content.decode().splitlines()
-            json.loads(metadata)
-        elif path.name == "metadata" and path.parent.name != "_metadata":
-            json.loads(content)["id"]
-    except (ValueError, KeyError):
-        return "does not parse"
-    return "is no whole zip file" if path.suffix == ".zip" and not zipfile.is_zipfile(str(path)) else ""
-
-
-def _ssts(snapshot: UPath) -> Iterator[tuple[UPath, str]]:
-    """The SST files of a snapshot that are not as it says."""
-    for path, size in _listed(snapshot):
-        if not path.exists():
-            yield path, MISSING
-        elif path.stat().st_size != size:
-            yield path, f"has {path.stat().st_size} bytes, and its snapshot says {size}"
-
-
-def _listed(snapshot: UPath) -> list[tuple[UPath, int]]:
-    with zipfile.ZipFile(str(snapshot)) as file:
-        said = json.loads(file.read("metadata").decode().splitlines()[1])
-    return [(snapshot.parent / "SSTs" / sst["dfsSstFileName"], int(sst["sizeBytes"])) for sst in said["sstFiles"]]
 
 
 def _version(store: UPath, version: int) -> UPath:
