@@ -57,6 +57,7 @@ def _java_options(settings: Settings, records: int) -> list[str]:
         "-Duser.timezone=UTC",
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",
+        "-XX:+ExitOnOutOfMemoryError",  # or the thread that runs the query dies alone, and the driver waits for it for ever
         "-Dio.netty.jfr.enabled=false",  # netty starts the JVM's flight recorder otherwise, to log its buffers to nobody
     ]
     if records < MANY:

@@ -63,7 +63,7 @@ class Campaign:
         for number, (kill, chance) in enumerate(self._schedule):
             scene = self._scenes[PIPELINES[number // BLOCK % len(PIPELINES)]]
             self._deliver()
-            running = Running(scene, self._folder, f"kill-{number:03}", kill.failpoints)
+            running = Running(scene, self._folder, f"kill-{number:03}", SLUICE_FAILPOINTS=kill.failpoints)
             kill.act(running, chance)
             status = running.end()
             self._note_recovery(running)

@@ -24,17 +24,16 @@ POLL_SECONDS = 0.02
 class Running:
     """One drain, started. Everything that waits here waits for a condition, and says which when it does not come."""
 
-    def __init__(self, scene: Scene, folder: Path, run_id: str, failpoints: str = "") -> None:
+    def __init__(self, scene: Scene, folder: Path, run_id: str, **variables: str) -> None:
         self._report = folder / f"{run_id}.json"
         self._log = (folder / f"{run_id}.log").open("w")
         self.checkpoint = Checkpoint(scene.paths.checkpoint)
         self._before = set(self.checkpoint.planned()), set(self.checkpoint.committed())
         self.first_batch_at: float | None = None
         """When the first batch that was not committed before was, in seconds of the monotonic clock."""
-        variables = {**os.environ, **environment(scene.settings), "SLUICE_FAILPOINTS": failpoints}
         self.process = subprocess.Popen(
-            command(scene.settings, scene.spec.name, self._report, run_id), env=variables, start_new_session=True,
-            stdout=self._log, stderr=subprocess.STDOUT)
+            command(scene.settings, scene.spec.name, self._report, run_id), start_new_session=True,
+            env={**os.environ, **environment(scene.settings), **variables}, stdout=self._log, stderr=subprocess.STDOUT)
 
     def wait_for(self, moment: Callable[[], bool], what: str) -> None:
         """Until the moment has come, or the drain has ended."""
@@ -43,6 +42,14 @@ class Running:
             assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s; see {self._log.name}"
             if self.first_batch_at is None and set(self.checkpoint.committed()) - self._before[1]:
                 self.first_batch_at = time.monotonic()
+            time.sleep(POLL_SECONDS)
+
+    @staticmethod
+    def wait_until(moment: Callable[[], bool], what: str) -> None:
+        """Until the moment has come, though the drain has ended."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not moment():
+            assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s"
             time.sleep(POLL_SECONDS)
 
     def has_planned(self) -> bool:

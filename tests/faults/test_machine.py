@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import time
 
+import psutil
 import pytest
 
 from local import broker, jvm
 from spark_jobs.contract.settings import REPO
 from tests.faults.running import Running
 from tests.scene import Scene
+
+SMALL = "-XX:MaxMetaspaceSize=26m"
+"""Spark starts with so much, and its first query needs more."""
 
 
 @pytest.fixture
@@ -148,8 +153,16 @@ def test_a_drain_whose_task_was_killed_makes_way_for_the_next_try(scene, tmp_pat
     assert orphans
     os.kill(running.process.pid, signal.SIGKILL)  # the submitter alone: its driver and workers live on
     running.end()
-    deadline = time.monotonic() + 60
-    while any(orphan.is_running() and orphan.status() != "zombie" for orphan in orphans):
-        assert time.monotonic() < deadline, "the driver lives on"
-        time.sleep(0.05)
+    running.wait_until(lambda: not any(orphan.is_running() for orphan in orphans), "the end of the driver")
+    mends(scene, tmp_path, "next")
+
+
+def test_a_jvm_without_memory_ends_at_once_and_with_memory_the_next_goes_on(scene, tmp_path):
+    scene.deliver()
+    running = Running(scene, tmp_path, "small", JAVA_TOOL_OPTIONS=SMALL)
+    assert running.end() != 0
+    assert "Terminating due to java.lang.OutOfMemoryError" in running.said
+    assert "\tat " not in running.said
+    driver = json.loads(scene.paths.lease.read_text())["pid"]  # it lives a moment longer, to say what happened
+    running.wait_until(lambda: not psutil.pid_exists(driver), "the end of the driver")
     mends(scene, tmp_path, "next")

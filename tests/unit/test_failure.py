@@ -67,7 +67,8 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
 
 @pytest.mark.parametrize(("cause", "code", "what"), [
     ("java.io.IOException: No space left on device", "DISK_FULL", "no space is left"),
-    ("java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "ran out of memory"),
+    ("java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "JVM died"),
+    ("py4j.protocol.Py4JNetworkError: Answer from Java side is empty", "SPARK_FAILED", "JVM died"),
     ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", "SPARK_FAILED", "Python workers died"),
     ("org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "KAFKA_UNREACHABLE", "stopped answering"),
     ("org.apache.spark.SparkException: something else", "SPARK_FAILED", "SparkException: something else"),
