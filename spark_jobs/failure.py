@@ -42,7 +42,7 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
      "Make room under SLUICE_ROOT and in the temporary folder, then run again: it resumes."),
     ("OutOfMemoryError|Answer from Java side is empty|Error while sending or receiving|Connection refused|Connection reset",
      SparkFailed, "Spark's JVM died: out of memory, or killed",
-     "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch (max_offsets_per_batch). Then run again."),
+     "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch (max_offsets_per_batch). Run again."),
     (r"Python worker exited unexpectedly|pyspark\.daemon", SparkFailed,
      "one of Spark's Python workers died: killed, or out of memory",
      "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),

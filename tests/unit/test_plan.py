@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import plan as planning
-from spark_jobs.contract.errors import LeaseHeld, RootNotWritable, StateIncompatible
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline, State
@@ -132,3 +132,21 @@ def test_planning_leaves_the_checkpoint_as_it_was(installation: Installation) ->
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     assert not installation.plan().idle
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(installation: Installation) -> None:
+    installation.holds({0: 10, 1: 0})
+    installation.has_drained({0: 10, 1: 0}, judged=0)
+    assert installation.plan().idle
+    (installation.paths.checkpoint / "commits" / "0").write_text("")
+    with pytest.raises(CheckpointBroken, match="commits/0 is empty"):
+        installation.plan()
+
+
+@pytest.mark.parametrize("name", ["identity", "cursor"])
+def test_so_is_what_lies_beside_the_checkpoint(installation: Installation, name: str) -> None:
+    installation.holds({0: 10, 1: 0})
+    installation.has_drained({0: 10, 1: 0}, judged=0)
+    getattr(installation.paths, name).write_text('{"gener')
+    with pytest.raises(CheckpointBroken, match=rf"{name}.json does not parse"):
+        installation.plan()

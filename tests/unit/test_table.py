@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.contract.errors import TableReplaced
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.errors import CheckpointBroken, TableReplaced
 from spark_jobs.stages import table
+from tests.unit.checkpoints import begin, plan_batch
 
 
 @pytest.fixture
@@ -73,3 +75,17 @@ def test_a_restore_that_took_back_no_batch_passes(path: UPath) -> None:
     write(path, 9)
     restore(path, 3)
     table.refuse_replaced(path, table.identifier(path), 3)
+
+
+def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None:
+    path, checkpoint = UPath(tmp_path / "t"), Checkpoint(begin(tmp_path / "spark"))
+    table.refuse_ahead(path, "sales/g1", checkpoint)
+    for batch in range(2):
+        done = deltalake.CommitProperties(app_transactions=[deltalake.Transaction("sales/g1", batch)])
+        deltalake.write_deltalake(str(path), pa.table({"n": [batch]}), mode="append", commit_properties=done)
+        plan_batch(checkpoint.folder, batch, {0: batch})
+    table.refuse_ahead(path, "sales/g1", checkpoint)
+    table.refuse_ahead(path, "sales/g2", Checkpoint(UPath(tmp_path / "another")))
+    (checkpoint.folder / "offsets" / "1").unlink()
+    with pytest.raises(CheckpointBroken, match=r"has batch 1, and .*offsets ends at 0"):
+        table.refuse_ahead(path, "sales/g1", checkpoint)
