@@ -1,0 +1,69 @@
+"""`sluice doctor` over a checkpoint whose first batch was begun when the machine went down; tests/spark has real ones."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spark_jobs.cli import app
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.identity import settle
+from spark_jobs.kafka import TopicState
+from tests.unit.checkpoints import begin, plan_batch
+
+NAME = "flight_events"
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    """A root with a checkpoint that has planned one batch."""
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
+    spec = registry.load(NAME)
+    made = Paths(str(tmp_path), spec)
+    made.ensure_writable()
+    settle(spec, made, TopicState("topic-1", {0: 0}, {0: 5})).write(made.identity)
+    begin(Path(str(made.checkpoint)), {0: 0})
+    plan_batch(made.checkpoint, 0, {0: 5})
+    return made
+
+
+def sluice(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["doctor", NAME, *words])
+    return done.exit_code, " ".join(done.output.split())
+
+
+def test_a_whole_checkpoint_has_nothing_to_mend(paths: Paths) -> None:
+    status, said = sluice("--execute")
+    assert status == 0
+    assert "nothing to mend" in said
+
+
+def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> None:
+    torn = paths.checkpoint / "offsets" / "0"
+    torn.write_text("")
+    status, said = sluice()
+    assert status == 0
+    assert "offsets/0 is empty" in said
+    assert "batch 0 was begun, nothing of it is in the table: it is planned anew" in said
+    assert "nothing is done yet: add --execute" in said
+    assert torn.exists()
+    assert sluice("--execute")[1].endswith("done")
+    assert not torn.exists()
+    assert len(list(paths.version.glob("damaged-*/offsets/0"))) == 1, "it is kept"
+    assert "nothing to mend" in sluice()[1]
+
+
+def test_what_no_repair_is_safe_for_is_one_line_with_its_code(paths: Paths) -> None:
+    paths.identity.write_text("{")
+    status, said = sluice("--execute")
+    assert status == 37
+    assert said.startswith("CHECKPOINT_BROKEN ")
+    assert f"sluice reset {NAME}" in said
+
+
+def test_a_pipeline_that_never_ran_has_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
+    assert "there is no checkpoint" in sluice()[1]
