@@ -103,8 +103,12 @@ class Checkpoint:
         return [batch for batch in self.committed() if batch + 1 in kept]
 
     def _read(self, batch_id: int) -> tuple[dict[str, int], Offsets]:
-        _, metadata, *sources = (self.folder / "offsets" / str(batch_id)).read_text().splitlines()
-        return json.loads(metadata), _offsets(sources[0]) if sources and sources[0] != "-" else {}
+        path = self.folder / "offsets" / str(batch_id)
+        try:
+            _, metadata, *sources = path.read_text().splitlines()
+            return json.loads(metadata), _offsets(sources[0]) if sources and sources[0] != "-" else {}
+        except ValueError:
+            raise broken(f"{path} does not parse", self.folder.parent.parent.name) from None
 
     def _first(self) -> Offsets:
         """Where reading began: past 0 in a partition of which retention had removed records before the first drain."""

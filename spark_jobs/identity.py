@@ -48,11 +48,17 @@ class Identity(BaseModel):
 def stored(paths: Paths) -> Identity | None:
     """The identity beside the checkpoint; None where there is no checkpoint yet. Raises CheckpointBroken."""
     try:
-        return Identity.model_validate_json(paths.identity.read_text()) if paths.identity.exists() else None
+        if paths.identity.exists():
+            return Identity.model_validate_json(paths.identity.read_text())
     except ValueError:
-        raise CheckpointBroken(
-            f"{paths.identity} does not parse, and says by which topic and spec the checkpoint was made.",
-            f"Put it back from a copy, or begin anew from Kafka: sluice reset {paths.table.name}") from None
+        wrong = "does not parse"
+    else:
+        if not Checkpoint(paths.checkpoint).planned():
+            return None
+        wrong = "is missing"
+    raise CheckpointBroken(
+        f"{paths.identity} {wrong}, and only that says by which topic and spec the checkpoint beside it was made.",
+        f"Put it back from a copy, or begin anew from Kafka: sluice reset {paths.table.name}")
 
 
 def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:

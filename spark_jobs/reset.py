@@ -41,10 +41,10 @@ class Intent(NamedTuple):
 def reset(spec: Pipeline, settings: Settings) -> Intent:
     """Move checkpoint and table aside."""
     paths = Paths(settings.root, spec)
-    known, committed = stored(paths), Checkpoint(paths.checkpoint).committed()
+    committed = Checkpoint(paths.checkpoint).committed()
     aside = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     moves = [(path, path.with_name(f"{path.name}.{aside}")) for path in (paths.version, paths.table) if path.exists()]
-    generation = f"generation {known.generation}, {len(committed)} batches in the checkpoint" if known else "no checkpoint"
+    state = f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
 
     def execute() -> None:
         paths.ensure_writable()
@@ -53,7 +53,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 old.rename(new)
 
     return Intent(
-        (f"{spec.name}: {generation}", *(f"move {old} to {new}" for old, new in moves),
+        (f"{spec.name}: {state}", *(f"move {old} to {new}" for old, new in moves),
          "the next drain reads Kafka from its earliest offsets, into a new table, under a new generation"), execute)
 
 

@@ -67,3 +67,14 @@ def test_a_pipeline_that_never_ran_has_no_checkpoint(tmp_path: Path, monkeypatch
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
     assert "there is no checkpoint" in sluice()[1]
+
+
+@pytest.mark.parametrize("content", ["{", None])
+def test_a_reset_needs_nothing_of_what_is_broken(paths: Paths, content: str | None) -> None:
+    paths.identity.unlink()
+    if content:
+        paths.identity.write_text(content)
+    done = CliRunner().invoke(app, ["reset", NAME, "--execute"])
+    assert done.exit_code == 0, done.output
+    assert not paths.version.exists()
+    assert "there is no checkpoint" in sluice()[1]

@@ -150,3 +150,11 @@ def test_so_is_what_lies_beside_the_checkpoint(installation: Installation, name:
     getattr(installation.paths, name).write_text('{"gener')
     with pytest.raises(CheckpointBroken, match=rf"{name}.json does not parse"):
         installation.plan()
+
+
+def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installation: Installation) -> None:
+    installation.holds({0: 10, 1: 0})
+    installation.has_drained({0: 10, 1: 0}, judged=0)
+    installation.paths.identity.unlink()
+    with pytest.raises(CheckpointBroken, match=r"identity.json is missing.*sluice reset"):
+        installation.plan()
