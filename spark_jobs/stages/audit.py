@@ -118,8 +118,9 @@ class Audit:
         all_of_it, counted = Observation(), Observation()
         records = source.exactly(self.run.spark, spec, self.run.settings.kafka, part)
         observed = records.observe(all_of_it, F.count(F.lit(1)).alias("read"))
-        judged, again = (fate.judged(self._marked(found, marks), spec) for found in (observed, records))
-        resolved = fate.resolved(judged, again, spec, part.late_before_ms).observe(counted, *fate.resolved_counts(spec))
+        judged = fate.judged(self._marked(observed, marks), spec)
+        resolved = fate.resolved(judged, lambda: fate.judged(self._marked(records, marks), spec), spec, part.late_before_ms)
+        resolved = resolved.observe(counted, *fate.resolved_counts(spec))
         rows = resolved.where(F.col("fate").isin(*fate.KEPT)).select(
             "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
             F.col(spec.topic.event_time).alias("event_time"), "kafka.key", "kafka.value", "fate", "malformed",

@@ -6,6 +6,8 @@ stateful step let through entered it, and the audit tells later which of them we
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.spec import Pipeline
@@ -44,10 +46,10 @@ def span(spec: Pipeline) -> list[Column]:
     ]
 
 
-def resolved(judged: DataFrame, again: DataFrame, spec: Pipeline, late_before_ms: int) -> DataFrame:
+def resolved(judged: DataFrame, again: Callable[[], DataFrame], spec: Pipeline, late_before_ms: int) -> DataFrame:
     """Judged records of a batch that is over: event time, kafka, malformed, and fate string, one of RESOLVED.
 
-    Records that a Transform left out are not among them. `again` is the same as `judged`, for where one query must read them
+    Records that a Transform left out are not among them. `again` makes the same as `judged`, for where one query must read them
     twice: a Transform other than a condition takes good rows alone.
     """
     late, columns = is_late(spec, late_before_ms), (spec.topic.event_time, "kafka", "malformed", "fate")
@@ -59,7 +61,7 @@ def resolved(judged: DataFrame, again: DataFrame, spec: Pipeline, late_before_ms
         good = F.col("fate") == "good"
         fate = F.when(~good, F.col("fate")).when(late, "late").otherwise("entered")
         return judged.where(~good | reached).withColumn("fate", fate).select(*columns)
-    reached_state = entered(again, spec).withColumn("malformed", F.lit(None).cast("string"))
+    reached_state = entered(again(), spec).withColumn("malformed", F.lit(None).cast("string"))
     passed = reached_state.withColumn("fate", F.when(late, "late").otherwise("entered")).select(*columns)
     return judged.where(F.col("fate") != "good").select(*columns).unionAll(passed)
 

@@ -11,13 +11,24 @@ import deltalake
 if TYPE_CHECKING:
     from upath import UPath
 
+FIRST = 20
+"""How many entries are read at first: more than a run's batches make, mostly."""
+
 
 def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Batch id and Delta's history entry of each commit that `owner` made (pipeline/generation), the newest first."""
-    for entry in deltalake.DeltaTable(str(path)).history():
+    for entry in _entries(deltalake.DeltaTable(str(path))):
         note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == owner:
             yield note["batch"], entry
+
+
+def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
+    """The newest first, read as far as they are asked for: each is a file, and a table that is a month old has thousands."""
+    told, most = 0, FIRST
+    while told < (found := len(entries := table.history(most))):
+        yield from entries[told:]
+        told, most = found, most * 10
 
 
 def version_after(path: UPath, owner: str, batch: int) -> int:

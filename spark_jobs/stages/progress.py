@@ -40,18 +40,27 @@ class Follower:
     """Collects the progress of a query's batches while it runs; the driver itself forgets all but the last hundred."""
 
     def __init__(self, query: StreamingQuery) -> None:
-        self._query = query
+        # PySpark's own recentProgress renders and parses all of them at each call, five times a second.
+        self._recent = query._jsq.recentProgress  # noqa: SLF001
         self._last = ""
         self._found: dict[int, Progress] = {}
 
     def progress(self) -> dict[int, Progress]:
         """Batch id -> progress, so far. A trigger that ran no batch reports one too, which is left out."""
-        last = self._query.lastProgress
-        if last is not None and last.json != self._last:
-            self._last = last.json
-            events = (json.loads(event.json) for event in self._query.recentProgress)
-            self._found |= {event["batchId"]: _read(event) for event in events if "addBatch" in event["durationMs"]}
+        for event in self._unseen():
+            if "addBatch" in event["durationMs"]:
+                self._found[event["batchId"]] = _read(event)
         return self._found
+
+    def _unseen(self) -> list[dict[str, Any]]:
+        """Those that have come since the last call. Each trigger has a time of its own."""
+        recent, unseen = self._recent(), list[Any]()
+        for at in reversed(range(len(recent))):
+            if recent[at].timestamp() == self._last:
+                break
+            unseen.insert(0, recent[at])
+        self._last = unseen[-1].timestamp() if unseen else self._last
+        return [json.loads(event.json()) for event in unseen]
 
 
 def _read(event: dict[str, Any]) -> Progress:

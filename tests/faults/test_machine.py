@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+import deltalake
 import psutil
 import pytest
 
@@ -130,6 +131,14 @@ def _fill(path, spare_kib: int) -> None:
         while file.write(b"\0" * 1024):
             pass
     os.truncate(path, max(0, path.stat().st_size - spare_kib * 1024))
+
+
+def test_a_finished_task_that_is_cleared_and_run_again_changes_nothing(scene, tmp_path):
+    scene.deliver()
+    mends(scene, tmp_path, "task")
+    version = deltalake.DeltaTable(str(scene.paths.table)).version()
+    mends(scene, tmp_path, "task")
+    assert deltalake.DeltaTable(str(scene.paths.table)).version() == version
 
 
 def test_of_several_triggers_at_once_one_drains_and_the_others_say_who_does(scene, tmp_path):

@@ -78,10 +78,8 @@ def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_t
     assert report.problem.code == "TOPIC_REMADE"
 
 
-def test_partitions_that_are_added_are_read_from_their_beginning(scene):
-    made = scene("flight_events", events=300, deliveries=1)
-    made.deliver_all()
-    first = run(made, "first")
+def add_partitions(made) -> None:
+    """Two more, with three records in the last."""
     admin = AdminClient({"bootstrap.servers": made.kafka})
     admin.create_partitions([NewPartitions(made.topic, 6)])[made.topic].result()
     producer = Producer({"bootstrap.servers": made.kafka})
@@ -91,6 +89,30 @@ def test_partitions_that_are_added_are_read_from_their_beginning(scene):
     for value in events(made, ["p1", "p2", "p3"]):
         producer.produce(made.topic, value, partition=5)
     assert producer.flush(30) == 0
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning(scene):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    first = run(made, "first")
+    add_partitions(made)
     second = run(made, "second")
     assert (second.account.read, second.account.late + second.account.rows_out) == (3, 3)
     assert first.account.read == made.ledger.num_rows
+
+
+def test_so_are_those_that_are_added_while_a_run_reads(scene):
+    made = scene("flight_events", events=300, deliveries=1, max_offsets_per_batch=50)
+    made.deliver_all()
+
+    def say(line: str) -> None:
+        if "Spark is up" in line:
+            add_partitions(made)
+
+    first = drain(made.spec, made.settings, "first", say)
+    assert first.status == "succeeded", first.problem
+    second = run(made, "second")
+    assert first.account.unaccounted == 0
+    assert first.account.read + second.account.read == made.ledger.num_rows + 3
+    kept = {row["event_id"] for row in made.table()} | {json.loads(row["value"])["event_id"] for row in made.ops("late")}
+    assert {"p1", "p2", "p3"} <= kept
