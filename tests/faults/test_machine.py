@@ -102,11 +102,11 @@ def test_a_broker_that_stands_still_for_a_while_is_waited_for(scene, own_kafka, 
 
 
 def test_a_full_disk_ends_the_drain_and_space_lets_the_next_go_on(scene, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
     disk = tmp_path / "root"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "sluice-test", str(disk)], check=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "sluice-test", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a small disk")
     try:
         scene.deliver()
         mends(scene, tmp_path, "first")
