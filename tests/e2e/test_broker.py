@@ -12,7 +12,8 @@ from zlib import crc32
 
 import psutil  # type: ignore[import-untyped, unused-ignore]
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from local import broker, ledger
 from local.deliveries import MALFORMATIONS, Delivered, Mess, deliver, split
@@ -47,11 +48,18 @@ def processes_of(home: Path) -> list[int]:
     return [process.pid for process in psutil.process_iter(["cmdline"]) if str(home) in str(process.info["cmdline"])]
 
 
+@retry(retry=retry_if_exception_type(KafkaException), stop=stop_after_delay(30), wait=wait_fixed(0.1), reraise=True)
+def end_of(consumer: Consumer, partition: TopicPartition) -> int:
+    """Asked again as clients do: a broker that has just started answers before it leads its partitions again."""
+    end: int = consumer.get_watermark_offsets(partition)[1]
+    return end
+
+
 def consumed(bootstrap: str, topic: str = TOPIC) -> dict[tuple[int, int], Message]:
     """Every record of the topic by (partition, offset), read up to the ends that the broker gives."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False})
     try:
-        ends = {n: consumer.get_watermark_offsets(TopicPartition(topic, n))[1] for n in range(PARTITIONS)}
+        ends = {n: end_of(consumer, TopicPartition(topic, n)) for n in range(PARTITIONS)}
         consumer.assign([TopicPartition(topic, n, 0) for n in ends])
         found: dict[tuple[int, int], Message] = {}
         while len(found) < sum(ends.values()):
