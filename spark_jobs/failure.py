@@ -13,6 +13,7 @@ from spark_jobs.contract.errors import (
     SparkFailed,
     SpecInvalid,
     StateMisused,
+    by_code,
     unexpected,
 )
 
@@ -53,6 +54,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
 _CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
 _FRAME = re.compile(r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)')
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
+_OWN = re.compile(r"(?P<code>[A-Z_]+): (?P<what>.+)")
+"""One of Sluice's errors, as it says itself."""
 _RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
 _UNREADABLE = re.compile(
     r"ChecksumException: Checksum error: (?:file:)?(?P<changed>\S+)"
@@ -113,6 +116,8 @@ def _in_the_sink(text: str) -> SluiceError | None:
     raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
     if not raised:
         return None
+    if (own := _OWN.match(raised[-1]["text"])) and by_code(own["code"]) is not SluiceError:
+        return by_code(own["code"])(own["what"])
     # What Java raised, Py4J tells in its own words first, and then as Java would.
     last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
     return SparkFailed(f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",

@@ -35,7 +35,7 @@ def lease(path: UPath, run_id: str) -> Iterator[Held]:
     """Hold the lease at `path` for the block. Raises LeaseHeld, naming the holder."""
     if is_local(path):
         with _locked_file(path, run_id):
-            yield _Kernel()
+            yield FileLock()
         return
     from spark_jobs.object_lease import ObjectLease  # noqa: PLC0415 - a disk needs no object store's client
 
@@ -52,7 +52,7 @@ def is_local(path: UPath) -> bool:
     return path.protocol in {"", "file", "local"}
 
 
-class _Kernel:
+class FileLock:
     """The kernel lets nobody else have it while this process lives."""
 
     def confirm(self) -> None:

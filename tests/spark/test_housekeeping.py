@@ -1,4 +1,4 @@
-"""What an owner does to the table while a drain runs: it changes nothing."""
+"""What happens beside a drain: its owner keeps house in the table, another takes its lease."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import threading
 
 import deltalake
 
+from spark_jobs import lease
+from spark_jobs.contract.errors import LeaseLost
 from spark_jobs.drain import drain
 
 
@@ -37,4 +39,20 @@ def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene):
             beside.join()
         assert report.status == "succeeded", report.problem
     assert next(compacted) > 2, "nothing was compacted while the drain ran"
+    made.assert_exact()
+
+
+def test_a_run_that_lost_its_lease_commits_nothing_and_says_so(scene, monkeypatch):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver()
+
+    def lost(_held) -> None:
+        raise LeaseLost("taken by another run.", "Nothing of its last batch was committed.")
+
+    with monkeypatch.context() as slept:
+        slept.setattr(lease.FileLock, "confirm", lost)
+        report = drain(made.spec, made.settings, "slept", logging.getLogger("drain").info)
+    assert report.problem.code == "LEASE_LOST"
+    assert made.table() == []
+    assert drain(made.spec, made.settings, "next", logging.getLogger("drain").info).status == "succeeded"
     made.assert_exact()

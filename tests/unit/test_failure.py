@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.contract.errors import CheckFailed
+from spark_jobs.contract.errors import CheckFailed, LeaseLost
 from spark_jobs.failure import understood
 
 TRACE = '''[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
@@ -97,3 +97,13 @@ def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, w
     assert told.startswith("CHECKPOINT_BROKEN: ")
     assert what in told
     assert told.endswith("sluice doctor mine")
+
+
+def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> None:
+    text = ("[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback (most recent call last):\n"
+            "  File \"x\", line 1, in write\n"
+            f"spark_jobs.contract.errors.LeaseLost: {LeaseLost('taken by another.', 'Nothing is lost.')}\n"
+            " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]")
+    error = understood(RuntimeError(text), "mine")
+    assert isinstance(error, LeaseLost)
+    assert str(error) == "LEASE_LOST: taken by another. Nothing is lost."

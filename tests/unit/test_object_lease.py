@@ -14,6 +14,7 @@ from upath import UPath
 
 from spark_jobs import object_lease
 from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.lease import is_local, lease
 from spark_jobs.object_lease import ObjectLease
 
 REPO = Path(__file__).parents[2]
@@ -134,3 +135,11 @@ def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(p
         tell(sleeper)
         assert said(sleeper).startswith("LEASE_LOST: ")
         other.release()
+
+
+def test_a_root_that_is_no_disk_is_leased_by_an_object(path: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_local(UPath("memory://bucket/checkpoints/sales/lease"))
+    monkeypatch.setattr("spark_jobs.lease.is_local", lambda _: False)
+    with lease(path, "run-1") as held:
+        assert isinstance(held, ObjectLease)
+        held.confirm()
