@@ -7,8 +7,11 @@ batch and in five, and their tables held against each other; and ten more in fif
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
+import sys
+import time
 
 import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings, strategies as st
@@ -68,19 +71,27 @@ def attempt(kafka, spark, tmp_path_factory):
 
 
 @pytest.mark.parametrize("forms", WANTED.values(), ids=WANTED)
-def test_every_batching_gives_the_canonical_result_less_what_was_late(attempt, forms):
-    _search(attempt, CASES, _forms_and_cases(forms, WAYS))
+def test_every_batching_gives_the_canonical_result_less_what_was_late(attempt, forms, capfd):
+    _search(attempt, CASES, _forms_and_cases(forms, WAYS), capfd)
 
 
 @pytest.mark.parametrize("forms", FIFTY.values(), ids=FIFTY)
-def test_so_do_fifty_batches(attempt, forms):
-    _search(attempt, max(1, CASES // 20), _forms_and_cases(forms, st.just((50,))).filter(lambda drawn: drawn[1].has_many_times))
+def test_so_do_fifty_batches(attempt, forms, capfd):
+    fifty = _forms_and_cases(forms, st.just((50,))).filter(lambda drawn: drawn[1].has_many_times)
+    _search(attempt, max(1, CASES // 20), fifty, capfd)
 
 
-def _search(attempt, most: int, drawn: st.SearchStrategy[tuple[Form, Case]]) -> None:
+def _search(attempt, most: int, drawn: st.SearchStrategy[tuple[Form, Case]], capfd) -> None:
+    number = itertools.count(1)
+    began = time.monotonic()
+
     @settings(USUAL, max_examples=most)
     @given(drawn)
     def tried(form_and_case: tuple[Form, Case]) -> None:
+        if LONG:
+            with capfd.disabled():
+                sys.stdout.write(f"\r  case {next(number)} of {most}, {time.monotonic() - began:.0f} s ")
+                sys.stdout.flush()
         attempt(*form_and_case)
 
     tried()
