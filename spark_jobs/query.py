@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.kafka import newest_record
 from spark_jobs.run import Run
-from spark_jobs.stages import closing, fate, sink, source, table
+from spark_jobs.stages import closing, fate, kept, sink, source, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.progress import Follower
-from spark_jobs.stages.suspects import Suspects
+from spark_jobs.stages.sieve import Keeping
 from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.stateful.timers import Timers
 from spark_jobs.watch import Watch
@@ -76,11 +76,10 @@ class Query:
 
     def _rows(self) -> DataFrame:
         run, audit = self._run, self._audit
-        audit.suspects = suspects = self._suspects()
-        judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec)
-        counted = judged.withColumn("suspect", suspects.bad()).observe("fate", *fate.counts(), suspects.bitmap())
-        entered = fate.entered(counted, run.spec).withColumn("suspect", suspects.late(run.spec))
-        entered = entered.observe("entered", *fate.span(run.spec), suspects.bitmap()).drop("suspect")
+        audit.keeping = keeping = self._keeping()
+        judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec, keeping)
+        entered = fate.entered(kept.observe_bad(judged, run.spec), run.spec)
+        entered = kept.observe_late(entered, run.spec, keeping)
         rows = from_state_on(entered, run.spec, run.paths.root, self._timers)
         version = table.ensure(run.paths.table, rows.schema, run.spec, run.identity.generation)
         if not run.identity.table_id:
@@ -90,12 +89,10 @@ class Query:
             audit.cursor.write(run.paths.cursor)
         return rows
 
-    def _suspects(self) -> Suspects:
-        committed = self._run.checkpoint.committed()
-        if not committed:
-            return Suspects.among(self._target, 0)
-        last = self._run.checkpoint.batch(committed[-1])
-        return Suspects.among({p: end - last.end.get(p, 0) for p, end in self._target.items()}, last.watermark_ms)
+    def _keeping(self) -> Keeping:
+        checkpoint = self._run.checkpoint
+        committed = checkpoint.committed()
+        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, len(self._target))
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

@@ -32,8 +32,8 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # Delta reads its own log with 50 tasks by default; these tables' logs are small.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # Ends a batch's progress with the driver's own clock; the audit reads each one.
-        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        # The audit reads each one while the query runs (AT_ONCE). They hold records that are to be kept (BUDGET).
+        "spark.sql.streaming.numRecentProgressUpdates": "100",
         "spark.sql.streaming.minBatchesToRetain": "100",
     }
 

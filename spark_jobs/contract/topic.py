@@ -12,8 +12,8 @@ from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 
 SIMPLE_TYPES = ("string", "int", "bigint", "double", "boolean", "timestamp", "date")
-RESERVED = ("kafka", "malformed", "fate", "suspect")
-"""Columns that stages/decode, stages/fate and drain.py put beside a record's own."""
+RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
+"""Columns that stages/decode.py, stages/fate.py and query.py put beside a record's own."""
 
 
 def _name(given: str) -> str:

@@ -2,7 +2,7 @@
 
 offsets  the checkpoint's offset log          observed  what Spark counted while the batch ran (df.observe)
 state    the stateful operators' metrics      written   Delta's history of the table
-found    the bad records, read again from Kafka
+found    the bad and late records, as they were kept or read again from Kafka
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_jobs.stateful import chain
 
 
 class Found(NamedTuple):
-    """What reading a batch again gave: all records it read, and counts by fate: of `whole` batches, else of the suspects."""
+    """What is known of a batch's records by fate: from Kafka, where it was read again, else of those that were kept alone."""
 
     read: int = 0
     malformed: int = 0
@@ -28,21 +28,12 @@ class Found(NamedTuple):
     entered: int = 0
     first_event_us: int | None = None
     last_event_us: int | None = None
-    whole: bool = True
+    reread: bool = True
 
     @property
     def filtered(self) -> int:
-        """Left out by a Transform: what is left, where the whole batch was decoded again."""
+        """Left out by a Transform: what is left, where the batch was read again."""
         return self.read - self.malformed - self.premature - self.late - self.entered
-
-
-def needs_reading(batch: Batch, progress: Progress | None) -> bool:
-    """Whether the batch has records to keep (malformed, premature, late), gaps to confirm, or lost its progress in a crash."""
-    if progress is None:
-        return batch.covered > 0
-    counted = [progress.counted("fate", fate) for fate in ("malformed", "premature")]
-    dropped = sum(operator["numRowsDroppedByWatermark"] for operator in progress.operators)
-    return any([*counted, dropped, batch.covered != progress.read])
 
 
 def balance(spec: Pipeline, batch: Batch, progress: Progress | None, found: Found | None, rows_out: int) -> Account:
@@ -68,7 +59,7 @@ def _by_progress(spec: Pipeline, batch: Batch, progress: Progress, found: Found 
     ]
     if found:
         differences += [malformed - found.malformed, premature - found.premature]
-        differences += [filtered - found.filtered] if found.whole else []
+        differences += [filtered - found.filtered] if found.reread else []
     return Account(
         covered=batch.covered, gaps=batch.covered - progress.read, read=progress.read, malformed=malformed, premature=premature,
         filtered=filtered, late=late, accepted=entered - late, duplicates=duplicates, rows_out=rows_out,
@@ -87,7 +78,7 @@ def _by_reading(spec: Pipeline, batch: Batch, found: Found, rows_out: int) -> Ac
 
 def _late_by_spark(spec: Pipeline, progress: Progress, found: int) -> int:
     """Rows that the first stateful step dropped, by its own count. An aggregation counts groups: then only whether any."""
-    dropped = sum(int(operator["numRowsDroppedByWatermark"]) for operator in progress.operators)
+    dropped = progress.dropped
     if spec.first_stateful < len(spec.steps) and isinstance(spec.steps[spec.first_stateful], Aggregate):
         return found if bool(dropped) == bool(found) else dropped
     return dropped

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Observation, functions as F
+from pyspark.sql import Observation, functions as F
 
 from spark_jobs import failpoint, ops
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.cursor import Cursor, read_cursor
 from spark_jobs.run import Run
-from spark_jobs.stages import fate, operators, sink, source
-from spark_jobs.stages.account import Found, balance, needs_reading
+from spark_jobs.stages import fate, kept, operators, sink, source
+from spark_jobs.stages.account import Found, balance
+from spark_jobs.stages.kept import moment
 from spark_jobs.stages.progress import Progress
-from spark_jobs.stages.suspects import Bitmap, Suspects
+from spark_jobs.stages.sieve import Keeping
 from spark_jobs.stateful.timers import Timers
+
+AT_ONCE = 10
+"""Batches between two looks at a running query's progress, of which Spark remembers the last hundred."""
 
 SLICE = 500_000
 """Offsets that are read again at a time: bounds the driver's memory, whatever the batch's size."""
@@ -39,8 +43,8 @@ class Audit:
         self.cursor: Cursor = read_cursor(run.paths.cursor)
         self.rows_before = self.cursor.state.rows
         self.accounts: dict[int, Account] = {}
-        self.suspects: Suspects | None = None
-        """What the query that is running marks; None where none is."""
+        self.keeping: Keeping | None = None
+        """What the query that is running lets through; None where none is."""
         self.timers: Timers | None = None
         """What that query counts of its timers."""
         self.seconds = 0.0
@@ -56,7 +60,7 @@ class Audit:
         A batch whose progress is still to come waits; once the query has `ended` it is lost, and counts come from Kafka.
         """
         waiting = [batch for batch in self.run.checkpoint.committed() if batch > self.cursor.audited]
-        ready = waiting if ended else [batch for batch in waiting if batch in progress]
+        ready = waiting if ended else [batch for batch in waiting if batch in progress][:AT_ONCE]
         if not ready:
             return
         began = time.monotonic()
@@ -66,19 +70,22 @@ class Audit:
         self.seconds += time.monotonic() - began
 
     def _account(self, batch: Batch, progress: Progress | None, written: sink.Written | None) -> None:
-        found = self._read_again(batch, self._marks(batch, progress)) if needs_reading(batch, progress) else None
-        account = balance(self.run.spec, batch, progress, found, written.rows if written else 0)
+        found, rows_out = self._found(batch, progress), written.rows if written else 0
+        account = balance(self.run.spec, batch, progress, found, rows_out)
+        if account.unaccounted and found and not found.reread:
+            found = self._read_again(batch)
+            account = balance(self.run.spec, batch, progress, found, rows_out)
         state = (progress.state if progress else None) or self.cursor.state
         first_us, last_us = _span(progress, found)
-        newest = max(filter(None, [self.cursor.last_event_time, _time(last_us)]), default=None)
+        newest = max(filter(None, [self.cursor.last_event_time, moment(last_us)]), default=None)
         still = self.cursor.still_batches + 1 if newest == self.cursor.last_event_time else 0
         fired = self.timers.fired.get(batch.id, {}) if self.timers else {}
         row = self._where(batch) | account.model_dump() | {
             "source": "progress" if progress else "reread",
             "seconds": progress.seconds if progress else None,
             "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
-            "first_event_time": _time(first_us), "last_event_time": _time(last_us),
-            "watermark": batch.watermark, "late_before": _time(batch.late_before_ms * 1000 or None),
+            "first_event_time": moment(first_us), "last_event_time": moment(last_us),
+            "watermark": batch.watermark, "late_before": moment(batch.late_before_ms * 1000 or None),
             "state_rows": state.rows, "state_bytes": state.bytes,
             "operators": operators.used(self.run.spec, progress, fired) if progress else None,
             "table_version": written.version if written else None, "audited_at": datetime.now(UTC),
@@ -95,50 +102,50 @@ class Audit:
         self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, **moved})
         self.cursor.write(self.run.paths.cursor)
 
-    def _marks(self, batch: Batch, progress: Progress | None) -> Bitmap | None:
-        """Where all records lie that are to be kept; None where that is not known, and where gaps are to be confirmed."""
-        if progress is None or self.suspects is None or batch.covered != progress.read:
-            return None
-        observed = [found for name in ("fate", "entered") if (found := progress.observed.get(name, {}).get("suspects"))]
-        return Bitmap.of(*observed) if observed and batch.late_before_ms <= self.suspects.late_before_ms else None
+    def _found(self, batch: Batch, progress: Progress | None) -> Found | None:
+        """What is known of the batch's bad and late records, which are kept. Read again where gaps are to be confirmed, too."""
+        if progress is None:
+            return self._read_again(batch) if batch.covered else None
+        rows = kept.collected(batch, progress, self.keeping) if self.keeping and batch.covered == progress.read else None
+        if rows is None:
+            return self._read_again(batch)
+        counts = Counter(row["fate"] for row in rows)
+        if rows:
+            self._keep(batch, rows)
+        return Found(read=progress.read, reread=False, **{fate_: counts[fate_] for fate_ in fate.KEPT})
 
-    def _read_again(self, batch: Batch, marks: Bitmap | None) -> Found:
+    def _read_again(self, batch: Batch) -> Found:
         """Read the batch's exact offsets, keep what was not accepted, and count."""
-        total, bad = Found(whole=marks is None), []
-        most = SLICE if marks is None else int(SLICE / max(marks.share, 0.01))
-        for part in slices(batch, most):
-            found, rows = self._read_part(part, marks)
+        total, rows = Found(), list[kept.Row]()
+        for part in slices(batch):
+            found, more = self._read_part(part)
             total = _sum(total, found)
-            bad.append(rows)
-        self._keep(batch, pa.concat_tables(bad) if bad else None)
+            rows += more
+        self._keep(batch, rows)
         return total
 
-    def _read_part(self, part: Batch, marks: Bitmap | None) -> tuple[Found, pa.Table]:
+    def _read_part(self, part: Batch) -> tuple[Found, list[kept.Row]]:
         spec = self.run.spec
         all_of_it, counted = Observation(), Observation()
         records = source.exactly(self.run.spark, spec, self.run.settings.kafka, part)
-        observed = records.observe(all_of_it, F.count(F.lit(1)).alias("read"))
-        judged = fate.judged(self._marked(observed, marks), spec)
-        resolved = fate.resolved(judged, lambda: fate.judged(self._marked(records, marks), spec), spec, part.late_before_ms)
+        judged = fate.judged(records.observe(all_of_it, F.count(F.lit(1)).alias("read")), spec)
+        resolved = fate.resolved(judged, lambda: fate.judged(records, spec), spec, part.late_before_ms)
         resolved = resolved.observe(counted, *fate.resolved_counts(spec))
         rows = resolved.where(F.col("fate").isin(*fate.KEPT)).select(
             "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
-            F.col(spec.topic.event_time).alias("event_time"), "kafka.key", "kafka.value", "fate", "malformed",
+            F.col(spec.topic.event_time).alias("event_time"), "kafka.raw.key", "kafka.raw.value", "fate", "malformed",
         ).toArrow()
-        return Found(**counted.get | all_of_it.get, whole=marks is None), rows
+        return Found(**counted.get | all_of_it.get), rows.to_pylist()
 
-    def _marked(self, records: DataFrame, marks: Bitmap | None) -> DataFrame:
-        return records.where(self.suspects.marked(marks)) if marks and self.suspects else records
-
-    def _keep(self, batch: Batch, bad: pa.Table | None) -> None:
+    def _keep(self, batch: Batch, rows: list[kept.Row]) -> None:
         quarantined, late = [], []
         ahead = self.run.spec.topic.max_ahead
-        for row in bad.to_pylist() if bad else []:
+        for row in rows:
             kind, reason = row.pop("fate"), row.pop("malformed")
             common = self._where(batch) | {"topic": self.run.spec.topic.name} | row
             if kind == "late":
                 step = self.run.spec.steps[self.run.spec.first_stateful].kind
-                late.append(common | {"watermark_missed": _time(batch.late_before_ms * 1000), "step": step})
+                late.append(common | {"watermark_missed": moment(batch.late_before_ms * 1000), "step": step})
             else:
                 by = row["event_time"] - row["kafka_timestamp"] if reason is None else None
                 why = reason or f"event time is {by} past the Kafka timestamp; at most {ahead} is allowed"
@@ -168,7 +175,7 @@ def _sum(a: Found, b: Found) -> Found:
     first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
     last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
     counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *fate.RESOLVED)}
-    return Found(**counts, whole=a.whole, first_event_us=first, last_event_us=last)
+    return Found(**counts, first_event_us=first, last_event_us=last)
 
 
 def _span(progress: Progress | None, found: Found | None) -> tuple[int | None, int | None]:
@@ -176,7 +183,3 @@ def _span(progress: Progress | None, found: Found | None) -> tuple[int | None, i
         return (found.first_event_us, found.last_event_us) if found else (None, None)
     seen = progress.observed.get("entered", {})
     return seen.get("first_event_us"), seen.get("last_event_us")
-
-
-def _time(us: int | None) -> datetime | None:
-    return None if us is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)

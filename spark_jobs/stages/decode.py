@@ -15,33 +15,36 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.columns import arrow_type, spark_type
 from spark_jobs.contract.topic import Topic
 from spark_jobs.stages.record import RecordDecoder
+from spark_jobs.stages.sieve import Keeping, Sieve
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def decode(records: DataFrame, topic: Topic) -> DataFrame:
-    """From value binary, kafka struct<...> to the topic's fields, kafka, and malformed string (the reason; null if good).
+def decode(records: DataFrame, topic: Topic, keeping: Keeping | None = None) -> DataFrame:
+    """From kafka struct<...> to the topic's fields, kafka, and malformed string (the reason; null if good).
 
-    A malformed record has null in every field.
+    A malformed record has null in every field. With `keeping`, kafka.raw is null but for what may have to be kept.
     """
     columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
-    schema = StructType([*columns, records.schema["kafka"], StructField("malformed", StringType())])
+    kafka = StructType([StructField(part.name, part.dataType) for part in records.select("kafka.*").schema])  # each may be null
+    schema = StructType([*columns, StructField("kafka", kafka), StructField("malformed", StringType())])
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = RecordDecoder(topic)
+        decoder, sieve = RecordDecoder(topic), Sieve(topic, keeping) if keeping else None
         for batch in batches:
-            yield _decoded(batch, topic, decoder)
+            yield _decoded(batch, topic, decoder, sieve)
 
     return records.mapInArrow(rows, schema)
 
 
-def _decoded(batch: pa.RecordBatch, topic: Topic, decoder: RecordDecoder) -> pa.RecordBatch:
+def _decoded(batch: pa.RecordBatch, topic: Topic, decoder: RecordDecoder, sieve: Sieve | None) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
-    values, reasons = decoder.columns(batch.column("value").to_pylist())
+    kafka = batch.column("kafka")
+    values, reasons = decoder.columns(kafka.field("raw").field("value").to_pylist())
     arrays = [pa.array(column, arrow_type(field.type)) for column, field in zip(values, topic.fields, strict=True)]
-    return pa.RecordBatch.from_arrays(
-        [*arrays, batch.column("kafka"), pa.array(reasons, pa.string())],
-        names=[*topic.columns, "kafka", "malformed"],
-    )
+    if sieve:
+        kafka = sieve.sifted(kafka, arrays[topic.columns.index(topic.event_time)])
+    names = [*topic.columns, "kafka", "malformed"]
+    return pa.RecordBatch.from_arrays([*arrays, kafka, pa.array(reasons, pa.string())], names=names)

@@ -31,6 +31,15 @@ class Progress(NamedTuple):
             bytes=files + sum(o["memoryUsedBytes"] for o in self.operators),
         )
 
+    @property
+    def dropped(self) -> int:
+        """What all operators dropped as late: rows, but of an aggregation groups."""
+        return sum(int(operator["numRowsDroppedByWatermark"]) for operator in self.operators)
+
+    def kept(self, name: str) -> list[dict[str, Any]]:
+        """The raw records that were observed under that name, as kept.record makes them."""
+        return list(self.observed.get(name, {}).get("kept") or ())
+
     def counted(self, name: str, field: str) -> int:
         """An observed count; 0 where the batch had no rows to observe."""
         return int(self.observed.get(name, {}).get(field) or 0)

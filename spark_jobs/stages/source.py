@@ -1,19 +1,20 @@
 """Source: records as Kafka has them.
 
-Both readers give columns: value binary, kafka struct<partition int, offset bigint, timestamp timestamp>; `exactly` adds
-key binary and value binary to the struct, for whoever must keep the raw record.
+Both readers give one column: kafka struct<partition int, offset bigint, timestamp timestamp, raw struct<key, value binary>>.
 """
 
 from __future__ import annotations
 
 import json
 
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.spec import Pipeline
 
-COORDINATES = ("partition", "offset", "timestamp")
+
+def _kafka() -> Column:
+    return F.struct("partition", "offset", "timestamp", F.struct("key", "value").alias("raw")).alias("kafka")
 
 
 def _options(brokers: str, spec: Pipeline) -> dict[str, str]:
@@ -37,7 +38,7 @@ def follow(spark: SparkSession, spec: Pipeline, brokers: str) -> DataFrame:
     reader = reader.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
     if spec.max_offsets_per_batch:
         reader = reader.option("maxOffsetsPerTrigger", spec.max_offsets_per_batch)
-    return reader.load().select("value", F.struct(*COORDINATES).alias("kafka"))
+    return reader.load().select(_kafka())
 
 
 def exactly(spark: SparkSession, spec: Pipeline, brokers: str, batch: Batch) -> DataFrame:
@@ -48,4 +49,4 @@ def exactly(spark: SparkSession, spec: Pipeline, brokers: str, batch: Batch) -> 
     reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
     reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))
     reader = reader.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
-    return reader.load().select("value", F.struct(*COORDINATES, "key", "value").alias("kafka"))
+    return reader.load().select(_kafka())
