@@ -60,6 +60,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         identity = _settled(spec, paths, topic, say, record)
         drop_orphans(Checkpoint(paths.checkpoint))
         spec = in_force(spec, identity.fingerprint)
+        clock.lap("settle")
         warming = checks.warm_up()
         spark = session(spec.name, spec.state)
         run = Run(spec, settings, paths, identity, run_id, spark, held)
