@@ -16,7 +16,7 @@ from local import broker
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.session import STATIC
-from spark_jobs.submit import configuration, environment
+from spark_jobs.submit import MANY, configuration, environment
 from tests.scene import Scene
 
 
@@ -45,7 +45,8 @@ def spark(kafka: str) -> Iterator[Any]:
     settings = Settings.from_environment()
     os.environ.update(environment(settings))
     builder = SparkSession.builder.master("local[2]").appName("sluice tests")
-    for key, value in {**configuration(settings), **STATIC}.items():
+    # As for many records: with the first compiler only, an hour of queries fills the JVM's 48 MB of code, again and again.
+    for key, value in {**configuration(settings, MANY), **STATIC}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     # It says at exit that it closes its connections, when pytest has already closed the log.
