@@ -13,7 +13,7 @@ from spark_jobs.contract.model import Model, refuse
 
 SIMPLE_TYPES = ("string", "int", "bigint", "double", "boolean", "timestamp", "date")
 RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
-"""Columns that stages/decode.py, stages/fate.py and query.py put beside a record's own."""
+"""Columns that stages/decode.py, fate.py and kept.py put beside a record's own."""
 
 
 def _name(given: str) -> str:

@@ -37,7 +37,7 @@ class Progress(NamedTuple):
         return sum(int(operator["numRowsDroppedByWatermark"]) for operator in self.operators)
 
     def kept(self, name: str) -> list[dict[str, Any]]:
-        """The raw records that were observed under that name, as kept.record makes them."""
+        """The raw records that were observed under that name, as stages/kept.py makes them."""
         return list(self.observed.get(name, {}).get("kept") or ())
 
     def counted(self, name: str, field: str) -> int:
