@@ -18,13 +18,15 @@ UNITS = {
     "second": timedelta(seconds=1),
     "millisecond": timedelta(milliseconds=1),
 }
+LONGEST = timedelta(days=36_525)
+"""A century. Far longer ones overflow the microseconds since 1970 that Spark and Arrow count time in, within a worker."""
 _PART = re.compile(r"(\d{1,18})\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
 def parse_duration(given: object) -> timedelta:
     """A timedelta from a timedelta or from interval text. Months and years are refused: they have no fixed length."""
     if isinstance(given, timedelta):
-        return _to_the_millisecond(given)
+        return _bounded(given, given)
     text = given.strip().lower() if isinstance(given, str) else ""
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text) or any(unit not in UNITS for _, unit in parts):
@@ -33,15 +35,17 @@ def parse_duration(given: object) -> timedelta:
             f"Write a timedelta or text such as '2 hours' or '1 day 30 minutes'; the units are {', '.join(UNITS)}",
         )
     try:
-        return sum((int(count) * UNITS[unit] for count, unit in parts), timedelta())
+        return _bounded(sum((int(count) * UNITS[unit] for count, unit in parts), timedelta()), given)
     except OverflowError:
-        refuse("duration", given, "it is longer than time itself: at most 999999999 days can be told", "Write a shorter one")
+        return _bounded(timedelta.max, given)
 
 
-def _to_the_millisecond(given: timedelta) -> timedelta:
-    if given % UNITS["millisecond"]:
+def _bounded(duration: timedelta, given: object) -> timedelta:
+    if duration > LONGEST:
+        refuse("duration", str(given), f"it is longer than a century ({LONGEST.days} days)", "Write a shorter one")
+    if duration % UNITS["millisecond"]:
         refuse("duration", str(given), "Spark's event time goes by whole milliseconds", "Round it")
-    return given
+    return duration
 
 
 def interval(duration: timedelta) -> str:

@@ -28,16 +28,6 @@ def scene(own_kafka, tmp_path):
     return Scene(own_kafka[0], tmp_path, "aircraft_rotations", events=3000, deliveries=6, topic="flights")
 
 
-@pytest.fixture
-def own_kafka(tmp_path, monkeypatch):
-    """Address and home of a broker that a test may do anything to."""
-    home = tmp_path / "kafka"
-    address = broker.start(home, REPO / "jars" / "kafka")
-    monkeypatch.setenv("SLUICE_KAFKA", address)
-    yield address, home
-    broker.stop(home)
-
-
 def mends(scene: Scene, folder, run_id: str) -> None:
     """The next drain ends well, and everything is exact."""
     running = Running(scene, folder, run_id)

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from tests.pipelines.aircraft_tours.logic import PAUSE_MS, Tours, tours
 from tests.pipelines.carrier_totals.logic import Totals
-from tests.pipelines.quiet_gates.logic import QUIET_MS, Quiet
+from tests.pipelines.quiet_gates.logic import Quiet
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 HOUR_MS = 3_600_000
@@ -82,8 +82,8 @@ def test_an_alarm_is_put_off_by_each_event_and_rings_once() -> None:
     tester = TwsTester(Quiet(), timeMode="ProcessingTime")
     tester.setProcessingTime(1000)
     tester.test("JFK", [Row(x=1), Row(x=2)])
-    tester.setProcessingTime(1000 + QUIET_MS // 2)
+    tester.setProcessingTime(1000 + Quiet.quiet_ms // 2)
     tester.test("JFK", [Row(x=3)])
-    assert tester.setProcessingTime(1000 + QUIET_MS) == []
-    assert tester.setProcessingTime(1000 + 2 * QUIET_MS) == [Row(origin="JFK", events=3)]
-    assert tester.setProcessingTime(1000 + 9 * QUIET_MS) == []
+    assert tester.setProcessingTime(1000 + Quiet.quiet_ms) == []
+    assert tester.setProcessingTime(1000 + 2 * Quiet.quiet_ms) == [Row(origin="JFK", events=3)]
+    assert tester.setProcessingTime(1000 + 9 * Quiet.quiet_ms) == []

@@ -70,6 +70,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         lambda: pipeline(watermark_delay=timedelta(hours=-1)), "watermark_delay", "-1 day", "newest", "at least a second"),
     "a delay of more days than there are": (
         lambda: pipeline(watermark_delay="999999999999 weeks"), "watermark_delay", "999999999999", "longer than", "shorter"),
+    "a delay of three centuries": (
+        lambda: pipeline(watermark_delay=timedelta(days=109_575)), "watermark_delay", "109575 days", "longer than", "shorter"),
     "a delay finer than a millisecond": (
         lambda: pipeline(watermark_delay=timedelta(microseconds=1)), "watermark_delay", "0:00:00.0", "milliseconds", "Round"),
     "a window without a length": (

@@ -7,11 +7,11 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType
 
-QUIET_MS = 1000
-
 
 class Quiet(StatefulProcessor):
     """State: events since the last alarm. One timer, which new events put off."""
+
+    quiet_ms = 1000
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -22,7 +22,7 @@ class Quiet(StatefulProcessor):
         self._events.update((before + sum(1 for _ in rows),))
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + QUIET_MS)
+        self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + self.quiet_ms)
         return iter(())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
