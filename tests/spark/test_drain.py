@@ -8,6 +8,7 @@ import pytest
 
 from spark_jobs.contract.report import Report
 from spark_jobs.drain import drain
+from spark_jobs.session import dynamic
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.sieve import OVERHEAD
 from tests.scene import Scene
@@ -71,6 +72,21 @@ def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_aga
     assert account.malformed > 2000 / OVERHEAD / 2
     assert account.unaccounted == 0
     assert read_again == [0]
+    made.assert_exact()
+
+
+def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_again, monkeypatch):
+    made = scene("departure_delays", events=1000, deliveries=1, max_offsets_per_batch=300)
+    remembers = {**dynamic(made.spec.state), "spark.sql.streaming.numRecentProgressUpdates": "1"}
+    monkeypatch.setattr("spark_jobs.session.dynamic", lambda state: remembers)
+    monkeypatch.setattr("spark_jobs.stages.audit.AT_ONCE", 0)  # it looks when the query has ended, and not before
+    made.deliver()
+    account = run(made).account
+    ran = [row["batch_id"] for row in made.ops("batches", "batch_id")]
+    assert len(read_again) >= 3
+    assert set(read_again) < set(ran), "the last one is remembered"
+    assert account.unaccounted == 0
+    assert account.read == made.ledger.num_rows
     made.assert_exact()
 
 
