@@ -78,7 +78,7 @@ def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_aga
 def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_again, monkeypatch):
     made = scene("departure_delays", events=1000, deliveries=1, max_offsets_per_batch=300)
     remembers = {**dynamic(made.spec.state), "spark.sql.streaming.numRecentProgressUpdates": "1"}
-    monkeypatch.setattr("spark_jobs.session.dynamic", lambda state: remembers)
+    monkeypatch.setattr("spark_jobs.session.dynamic", lambda _: remembers)
     monkeypatch.setattr("spark_jobs.stages.audit.AT_ONCE", 0)  # it looks when the query has ended, and not before
     made.deliver()
     account = run(made).account
