@@ -42,21 +42,22 @@ class ObjectLease:
         self._fence = -1
         self._beaten = 0.0
         self._done = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="lease", daemon=True)
 
     def take(self) -> None:
         """Raises LeaseHeld, naming the holder."""
-        newest = self._newest()
-        if newest is not None and (held := self._holder(newest)):
-            raise self._held(held)
+        newest, holder = self._seen()
+        if holder:
+            raise self._held(holder)
         self._fence = 0 if newest is None else newest + 1
-        try:
-            obstore.put(self._store, self._name(self._fence), self._content(), mode="create")
-        except AlreadyExistsError:
-            raise self._held(self._holder(self._fence) or "another run") from None
         self._beaten = time.monotonic()
-        for old in self._fences()[:-1]:
-            obstore.delete(self._store, self._name(old))
-        threading.Thread(target=self._beat, name="lease", daemon=True).start()
+        with suppress(AlreadyExistsError):
+            obstore.put(self._store, self._name(self._fence), self._content(), mode="create")
+            # Whoever has gone further meanwhile has removed lower numbers, and this may have been one of them.
+            if self._newest() == self._fence:
+                self._begin()
+                return
+        raise self._held(self._seen()[1] or "another run")
 
     def confirm(self) -> None:
         """Raise LeaseLost where another process has taken it, or may have: asked before anything is committed."""
@@ -68,20 +69,35 @@ class ObjectLease:
     def release(self) -> None:
         """Let the next one have it at once."""
         self._done.set()
+        self._beating.join()  # it would put it back
         if self._newest() == self._fence:
             obstore.put(self._store, self._name(self._fence), self._content(released=True))
 
     def holder(self) -> str | None:
         """Who holds it now, in words; None where nobody does."""
-        newest = self._newest()
-        return None if newest is None else self._holder(newest)
+        return self._seen()[1]
+
+    def _begin(self) -> None:
+        for old in self._fences()[:-1]:
+            with suppress(FileNotFoundError):  # others remove it too
+                obstore.delete(self._store, self._name(old))
+        self._beating.start()
 
     def _beat(self) -> None:
-        while not self._done.wait(BEAT_SECONDS) and self._newest() == self._fence:
-            began = time.monotonic()
-            with suppress(BaseError):  # the store may answer again before the lease expires
+        while not self._done.wait(BEAT_SECONDS):
+            with suppress(BaseError, OSError):  # the store may answer again before the lease expires
+                if self._newest() != self._fence:
+                    return
+                began = time.monotonic()
                 obstore.put(self._store, self._name(self._fence), self._content())
                 self._beaten = began
+
+    def _seen(self) -> tuple[int | None, str | None]:
+        """The newest number and who holds it. Where that was taken over and removed before it could be read: the next."""
+        while (newest := self._newest()) is not None:
+            with suppress(FileNotFoundError):
+                return newest, self._holder(newest)
+        return None, None
 
     def _holder(self, fence: int) -> str | None:
         found = obstore.get(self._store, self._name(fence))

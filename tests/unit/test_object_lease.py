@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ import sys
 from upath import UPath
 from spark_jobs import object_lease
 from spark_jobs.contract.errors import SluiceError
-object_lease.TTL_SECONDS, object_lease.BEAT_SECONDS = 1.0, 0.2
+object_lease.TTL_SECONDS, object_lease.BEAT_SECONDS = float(sys.argv[3]), 0.2
 lease = object_lease.ObjectLease(UPath(sys.argv[1]), sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -40,9 +40,9 @@ except SluiceError as error:
 
 
 @contextmanager
-def process(path: UPath, run_id: str) -> Iterator[subprocess.Popen[str]]:
+def process(path: UPath, run_id: str, expires: float = 1.0) -> Iterator[subprocess.Popen[str]]:
     """One that takes the lease when a line comes, confirms it with each further line, and releases it at the end of input."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(path), run_id], cwd=REPO, stdin=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(path), run_id, str(expires)], cwd=REPO, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as other:
         try:
             assert said(other) == "ready"
@@ -70,7 +70,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UPath:
 
 def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(path: UPath) -> None:
     for _ in range(3):
-        with process(path, "run-a") as a, process(path, "run-b") as b:
+        with process(path, "run-a", 60) as a, process(path, "run-b", 60) as b:
             tell(a)
             tell(b)
             answers = {"run-a": said(a), "run-b": said(b)}
@@ -83,6 +83,46 @@ def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(pa
                 assert one.stdin is not None
                 one.stdin.close()
                 one.wait()
+
+
+def once(lease: ObjectLease, meanwhile: Callable[[], None]) -> ObjectLease:
+    """That lease, in whose name something happens right after it has first looked which number is the newest."""
+    looked = lease._newest  # noqa: SLF001 - between two requests to a store
+
+    def look() -> int | None:
+        found = looked()
+        lease._newest = looked  # type: ignore[method-assign] # noqa: SLF001 - as above
+        meanwhile()
+        return found
+
+    lease._newest = look  # type: ignore[method-assign] # noqa: SLF001 - as above
+    return lease
+
+
+def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holder(path: UPath) -> None:
+    first, second = ObjectLease(path, "run-1"), ObjectLease(path, "run-2")
+    first.take()
+    first.release()
+    with pytest.raises(LeaseHeld, match="run run-2"):
+        once(ObjectLease(path, "slow"), second.take).take()
+    second.confirm()
+    second.release()
+
+
+def test_a_number_that_others_have_passed_is_not_taken_again(path: UPath) -> None:
+    leases = [ObjectLease(path, f"run-{number}") for number in range(3)]
+
+    def pass_by() -> None:
+        for lease_ in leases[:2]:
+            lease_.take()
+            lease_.release()
+        leases[2].take()
+
+    with pytest.raises(LeaseHeld, match="run run-2"):
+        once(ObjectLease(path, "slow"), pass_by).take()
+    leases[2].confirm()
+    leases[2].release()
+    ObjectLease(path, "next").take()
 
 
 def test_what_is_released_is_free_at_once(path: UPath) -> None:
