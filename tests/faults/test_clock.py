@@ -54,8 +54,8 @@ def test_event_time_does_not_go_by_it(own_kafka, tmp_path, drained):
 
 
 def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(own_kafka, tmp_path, drained, monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-    gates = import_module("tests.pipelines.silent_gates.spec").SPEC
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.faults.pipelines")
+    gates = import_module("tests.faults.pipelines.silent_gates.spec").SPEC
     scene = Scene(own_kafka[0], tmp_path, gates, events=400, deliveries=2, topic="flights")
     for round_, (heard, due) in enumerate([(0, AN_HOUR), (-AN_HOUR, 0)], 1):  # the second alarm is set to a time that was
         scene.deliver()

@@ -1,0 +1,1 @@
+"""A pipeline that only a fault needs."""
