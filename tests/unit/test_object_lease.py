@@ -122,7 +122,9 @@ def test_a_number_that_others_have_passed_is_not_taken_again(path: UPath) -> Non
         once(ObjectLease(path, "slow"), pass_by).take()
     leases[2].confirm()
     leases[2].release()
-    ObjectLease(path, "next").take()
+    following = ObjectLease(path, "next")
+    following.take()
+    following.release()
 
 
 def test_what_is_released_is_free_at_once(path: UPath) -> None:
