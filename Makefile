@@ -7,7 +7,7 @@ CASES ?= 200
 KILLS ?= 200
 SEED := $(shell date +%s)
 BIN := .venv/bin
-READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/files/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
 .PHONY: help setup demo test properties faults lint bench operators up down clean lock need
@@ -70,8 +70,9 @@ $(READY): | need
 	@.local/uv/bin/uv pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements/lock.txt
 	@.local/uv/bin/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@echo '  jars ...'
-	@for part in spark kafka; do rm -rf jars/$$part; mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
+	@for part in spark kafka build; do rm -rf jars/$$part; mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
 	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
+	@$(BIN)/python -m local.files_jar
 	@echo '  class-data archive, by which every drain starts sooner ...'
 	@$(BIN)/python -m local.archive
 	@rm -rf .local/setup && mkdir -p .local/setup && touch $@

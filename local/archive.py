@@ -19,18 +19,31 @@ from local.flights import flight_events
 from local.nycflights import FIRST_DAY
 from local.publish import publish
 from spark_jobs import submit
-from spark_jobs.contract.settings import REPO, VARIABLES, Settings
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.settings import REPO, Settings
 
 EVENTS = 3_000
 SECONDS = 600.0
 
 
 def make(settings: Settings) -> Path:
-    """Make the archive anew and return its place. Raises subprocess.CalledProcessError with the drains' output."""
+    """Make the archive anew and return its place; the old one stays until then.
+
+    It fits the class path that it is made with, jars in their order with their sizes and times, and no other: a JVM that
+    finds another leaves the archive alone, in silence. Raises subprocess.CalledProcessError with the drains' output.
+    """
     final = submit.archive(settings)
-    final.unlink(missing_ok=True)
     unfinished = final.with_suffix(".unfinished")
-    options = submit.configuration(settings)
+    try:
+        _drained(settings, unfinished)
+        return unfinished.replace(final)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _drained(settings: Settings, unfinished: Path) -> None:
+    """Drain every pipeline in one JVM, which writes the archive at its end."""
+    options = submit.configuration(settings, archived=False)
     options["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={unfinished} -Xlog:cds=off -Xlog:cds+dynamic=off"
     conf = [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", settings.master, *conf, __file__]
@@ -43,7 +56,8 @@ def make(settings: Settings) -> Path:
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         finally:
             broker.stop(Path(home) / "kafka")
-    return unfinished.replace(final)
+    if not unfinished.exists():
+        raise OSError(f"the drains ended well, and the JVM wrote no {unfinished}")
 
 
 def drain_everything() -> None:
@@ -63,11 +77,9 @@ def drain_everything() -> None:
 
 def main() -> None:
     """Make it, or say in a line why it could not be made: drains work without it, more slowly."""
-    settings = Settings.from_environment() if os.environ.get("SLUICE_KAFKA") else Settings(
-        root="", kafka="", jars=Path(VARIABLES["SLUICE_JARS"][1] or ""), master="local[2]", driver_memory="2g")
     try:
-        made = make(settings)
-    except (subprocess.SubprocessError, OSError) as error:
+        made = make(Settings.of_the_build())
+    except (subprocess.SubprocessError, OSError, SluiceError) as error:
         output = getattr(error, "output", None) or b""
         sys.exit(f"no class-data archive: {error}; drains will start more slowly.\n{output.decode(errors='replace')[-2000:]}")
     sys.stdout.write(f"{made}: {made.stat().st_size // 2**20} MB\n")

@@ -12,6 +12,13 @@ from spark_jobs.contract.settings import REPO, Settings
 HERE = Path(__file__).parent
 MANY = 3_000_000
 """Records from which on the JVM's optimizing compiler earns what it costs."""
+FILES_JAR = "sluice-files.jar"
+"""spark_jobs/java, compiled."""
+FILES = {
+    "spark.hadoop.fs.file.impl": "sluice.files.ChecksummedFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "sluice.files.ChecksummedFs",
+}
+"""Hadoop's own classes start a process for each chmod and readlink: 17 % of a small batch's processor time."""
 
 
 def application() -> str:
@@ -29,10 +36,16 @@ def archive(settings: Settings) -> Path:
     return settings.jars / "classes.jsa"
 
 
-def configuration(settings: Settings, records: int = 0) -> dict[str, str]:
+def files_jar(settings: Settings) -> Path:
+    """Where the classes of spark_jobs/java lie, which `make setup` compiles; runs use Hadoop's own where it is not."""
+    return settings.jars / FILES_JAR
+
+
+def configuration(settings: Settings, records: int = 0, *, archived: bool = True) -> dict[str, str]:
     """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing.
 
-    `records` is how many are to be read, where that is known: it decides how the JVM compiles.
+    `records` is how many are to be read, where that is known: it decides how the JVM compiles. Without `archived` the JVM
+    leaves the class-data archive alone: it cannot write one while it uses one.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
@@ -43,13 +56,14 @@ def configuration(settings: Settings, records: int = 0) -> dict[str, str]:
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.executor.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(_java_options(settings, records)),
+        "spark.driver.extraJavaOptions": " ".join(_java_options(settings, records, archived=archived)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **(FILES if settings.local_files == "sluice" and files_jar(settings).exists() else {}),
     }
 
 
-def _java_options(settings: Settings, records: int) -> list[str]:
+def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
     """Seconds are a drain's processor seconds on two busy cores, one run or two each; docs/architecture.md has them all."""
     options = [
         f"-Dlog4j2.configurationFile=file:{HERE / 'conf' / 'log4j2.properties'}",
@@ -63,7 +77,7 @@ def _java_options(settings: Settings, records: int) -> list[str]:
     if records < MANY:
         # The first compiler only: 42 seconds instead of 57 to 64 for 144,000 records, 65 instead of 85 for a million.
         options.append("-XX:TieredStopAtLevel=1")
-    if archive(settings).exists():
+    if archived and archive(settings).exists():
         # Classes as they lie in memory, instead of read from jars and verified: 32 seconds instead of 43 for 144,000 records.
         # One that does not fit this JVM or these jars is left alone, in silence.
         options += [f"-XX:SharedArchiveFile={archive(settings)}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]

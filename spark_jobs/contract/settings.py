@@ -17,8 +17,13 @@ VARIABLES = {
     "SLUICE_MASTER": ("Spark's master for the command line (Airflow has a connection for that)", "local[2]"),
     "SLUICE_DRIVER_MEMORY": ("heap of the driver; in local mode of everything", "2g"),
     "SLUICE_PIPELINES": ("the Python package that holds the pipelines, a folder each", "spark_jobs.pipelines"),
+    "SLUICE_LOCAL_FILES": (
+        "who sets the modes of files on a local disk and looks for links: sluice (java.nio, no process is started) or hadoop",
+        "sluice"),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
+
+LOCAL_FILES = ("sluice", "hadoop")
 
 
 class Settings(NamedTuple):
@@ -30,6 +35,7 @@ class Settings(NamedTuple):
     master: str
     driver_memory: str
     pipelines: str = "spark_jobs.pipelines"
+    local_files: str = "sluice"
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -40,10 +46,20 @@ class Settings(NamedTuple):
             if not host or not port.isdigit():
                 raise SettingInvalid(f"SLUICE_KAFKA is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
                                      "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
+        if values["SLUICE_LOCAL_FILES"] not in LOCAL_FILES:
+            raise SettingInvalid(f"SLUICE_LOCAL_FILES is {values['SLUICE_LOCAL_FILES']!r}, and it can be {' or '.join(LOCAL_FILES)}.",
+                                 "Leave it out for sluice; hadoop starts a process for each mode and each link.")
         return cls(
             values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
+            values["SLUICE_LOCAL_FILES"],
         )
+
+    @classmethod
+    def of_the_build(cls) -> Settings:
+        """As from_environment, where no broker need be named: for what `make setup` makes. Raises SettingInvalid."""
+        os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
+        return cls.from_environment()
 
     def environment(self) -> dict[str, str]:
         """The same facts as variables, for a process that this one starts."""

@@ -10,7 +10,7 @@ import pytest
 from local import airflow
 from local.airflow_api import Api
 from spark_jobs.contract.report import read_report
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 PIPELINE = "departure_delays"
 

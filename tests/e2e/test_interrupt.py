@@ -10,7 +10,7 @@ import time
 
 from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.report import read_report
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 180
 

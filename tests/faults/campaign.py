@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from spark_jobs.contract.settings import REPO
 from tests.faults.catalogue import landed, schedule
-from tests.faults.running import Running
-from tests.scene import Scene
+from tests.harness.process import Running
+from tests.harness.scene import Scene
 
 PIPELINES = ("aircraft_rotations", "departure_delays", "flight_events")
 BLOCK = 5
@@ -94,7 +94,7 @@ class Campaign:
         self._killed_at = None
         again = f"the same again: make faults KILLS={len(self._schedule)} SEED={self._seed}"
         assert status == 0, f"the undisturbed drain after the kills failed: {running.said[-2000:]}\n{again}"
-        words = [sys.executable, "-m", "tests.verifier", scene.settings.root, str(scene.ledger_folder), scene.spec.name,
+        words = [sys.executable, "-m", "tests.harness.verifier", scene.settings.root, str(scene.ledger_folder), scene.spec.name,
                  str(scene.spec.watermark_delay.total_seconds())]
         done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
         assert done.stdout, f"the verifier failed: {done.stderr}"

@@ -12,8 +12,8 @@ from spark_jobs import failpoint
 from spark_jobs.cursor import read_cursor
 from spark_jobs.identity import stored
 from spark_jobs.stages.table import newest_batch
-from tests.faults.running import Running
-from tests.scene import Scene
+from tests.harness.process import Running
+from tests.harness.scene import Scene
 
 BATCH_SECONDS = 2.5
 """About as long as a batch of a campaign takes here: a kill falls somewhere within."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.running import Running
-from tests.scene import Scene
+from tests.harness.process import Running
+from tests.harness.scene import Scene
 
 AN_HOUR = 3600
 

@@ -15,8 +15,8 @@ import pytest
 
 from local import broker, jvm
 from spark_jobs.contract.settings import REPO
-from tests.faults.running import Running
-from tests.scene import Scene
+from tests.harness.process import Running
+from tests.harness.scene import Scene
 
 SMALL = "-XX:MaxMetaspaceSize=26m"
 """Spark starts with so much, and its first query needs more."""

@@ -17,7 +17,7 @@ from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.session import STATIC
 from spark_jobs.submit import MANY, configuration, environment
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

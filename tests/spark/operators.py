@@ -17,7 +17,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
 from spark_jobs.contract.windows import Session, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 SUMS = {"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"}
 SUMS_SQL = "count(*) AS flights, sum(distance_miles)::BIGINT AS miles, max(delay_minutes) AS worst"

@@ -15,8 +15,8 @@ from spark_jobs.contract.spec import State
 from spark_jobs.drain import drain
 from spark_jobs.plan import plan
 from spark_jobs.session import session
+from tests.harness.scene import Scene
 from tests.pipelines.first_flights.logic import Seen
-from tests.scene import Scene
 
 SMALL = {"events": 400}
 

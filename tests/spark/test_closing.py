@@ -12,7 +12,7 @@ from spark_jobs.contract.report import Report
 from spark_jobs.drain import drain
 from spark_jobs.plan import plan
 from spark_jobs.stages import closing
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 
 def run(scene: Scene, run_id: str) -> Report:

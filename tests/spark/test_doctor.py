@@ -17,7 +17,7 @@ from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.doctor import doctor
 from spark_jobs.drain import drain
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 Damage = Callable[[Path], object]
 

@@ -11,7 +11,7 @@ from spark_jobs.drain import drain
 from spark_jobs.session import dynamic
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.sieve import OVERHEAD
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 
 def run(scene: Scene, run_id: str = "run") -> Report:

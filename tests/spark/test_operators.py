@@ -12,7 +12,7 @@ import pytest
 
 from spark_jobs.contract.windows import Session
 from spark_jobs.drain import drain
-from tests import oracle
+from tests.harness import oracle
 from tests.spark import operators
 
 

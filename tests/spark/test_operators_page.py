@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.scene import Scene
+from tests.harness.scene import Scene
 from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"

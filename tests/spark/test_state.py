@@ -24,10 +24,10 @@ from spark_jobs.state.answer import answer
 from spark_jobs.state.inquiry import Inquiry
 from spark_jobs.state.reader import operators, read
 from spark_jobs.submit import environment
-from tests import oracle
-from tests.scene import Scene
+from tests.harness import oracle
+from tests.harness.scene import Scene
+from tests.harness.verifier import ENTERS
 from tests.spark import operators as forms, processors
-from tests.verifier import ENTERS
 
 DELAY = timedelta(hours=2)
 UNSEEN_AFTER = timedelta(hours=48)

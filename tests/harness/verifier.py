@@ -1,6 +1,7 @@
 """Verifier: holds what a pipeline wrote against the generator's ledger. Imports nothing of Sluice, and starts no Spark.
 
-python -m tests.verifier ROOT LEDGER PIPELINE DELAY_SECONDS   prints the verdict as JSON; exit status 1 where anything is wrong.
+python -m tests.harness.verifier ROOT LEDGER PIPELINE DELAY_SECONDS
+prints the verdict as JSON; exit status 1 where anything is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import deltalake
 import pyarrow as pa
 
 from local import ledger
-from tests import oracle
+from tests.harness import oracle
 
 Row = dict[str, Any]
 ENTERS = {

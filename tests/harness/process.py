@@ -15,7 +15,7 @@ import psutil
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.submit import application, command, environment
-from tests.scene import Scene
+from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 240
 POLL_SECONDS = 0.02

@@ -1,11 +1,14 @@
-"""A scene for tests: a real topic with the generator's mess and its ledger, a root of its own, and drains over it."""
+"""Scene: a real topic with the generator's mess and its ledger, a root of its own, and drains over it."""
 
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 import uuid
+from collections.abc import Callable
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +16,57 @@ import deltalake
 import pyarrow as pa
 
 from local import ledger
-from local.deliveries import Mess, deliver, split
-from local.flights import flight_events
+from local.deliveries import Delivered, Mess, deliver, split
+from local.flights import FlightEvent, flight_events
 from local.publish import publish
 from spark_jobs import ops
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from tests import oracle
-from tests.verifier import Verifier
+from spark_jobs.drain import drain
+from tests.harness import oracle
+from tests.harness.verifier import Verifier
 
 MESS = Mess(duplicate_share=0.05, late_share=0.02, malformed_share=0.02, premature_share=0.005)
 """Messier than usual, so that small scenes have something of everything."""
+SEED = 7
 
 A_MONTH = 40_000
 """Fewer events than any month has."""
 
 
+@cache
+def _flights(months: int) -> list[FlightEvent]:
+    """Read once for all scenes: a year's table lies behind them."""
+    return list(flight_events(date(2013, 1, 1), months))
+
+
+@cache
+def _records(events: int) -> list[Delivered]:
+    return deliver(itertools.islice(_flights(1 + events // A_MONTH), events), MESS, SEED)
+
+
 class Scene:
-    """A topic, what was delivered to it, and a pipeline's root."""
+    """A topic, what was delivered to it, and a pipeline's root.
+
+    Without `checked` the pipeline's checks of its output are left out: they take Great Expectations more than a second a drain.
+    Those of its state, and so the account's, are always there.
+    """
 
     def __init__(self, kafka: str, folder: Path, pipeline: str | Pipeline, *, events: int = 6000, deliveries: int = 3,
-                 seed: int = 7, mess: Mess = MESS, topic: str | None = None, **changes: Any) -> None:
+                 topic: str | None = None, checked: bool = False, **changes: Any) -> None:
         self.topic = topic or f"flights-{uuid.uuid4().hex[:8]}"
         self.ledger_folder = folder / "ledger"
         self.kafka = kafka
         spec = registry.load(pipeline) if isinstance(pipeline, str) else pipeline
+        changes = changes if checked else {"output_checks": ()} | changes
         self.spec: Pipeline = spec.model_copy(update={"topic": spec.topic.model_copy(update={"name": self.topic}), **changes})
         self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / "root"))
         self.paths = Paths(self.settings.root, self.spec)
-        records = deliver(itertools.islice(flight_events(date(2013, 1, 1), 1 + events // A_MONTH), events), mess, seed)
-        self._parts = iter(enumerate(split(records, deliveries), 1))
+        self._parts = iter(enumerate(split(_records(events), deliveries), 1))
 
     def deliver(self) -> dict[str, int]:
         """Publish the next delivery; the counts by kind."""
@@ -57,6 +78,21 @@ class Scene:
         """Publish everything that is left."""
         for number, records in self._parts:
             publish(self.kafka, self.topic, records, number, self.ledger_folder, 4)
+
+    def drain(self, run_id: str = "run", say: Callable[[str], None] | None = None) -> Report:
+        """A run in this process, whatever comes of it."""
+        return drain(self.spec, self.settings, run_id, say or logging.getLogger("drain").info)
+
+    def run(self, run_id: str = "run") -> Report:
+        """A run that ends well and accounts for everything."""
+        report = self.drain(run_id)
+        assert report.status == "succeeded", report.problem
+        assert report.account.unaccounted == 0
+        return report
+
+    def change(self, **changes: Any) -> None:
+        """Other values of the spec, from the next run on."""
+        self.spec = self.spec.model_copy(update=changes)
 
     @property
     def ledger(self) -> pa.Table:
