@@ -3,14 +3,16 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+LANES ?= 2
 CASES ?= 200
 KILLS ?= 200
 SEED := $(shell date +%s)
 BIN := .venv/bin
+PARALLEL := -n $(LANES) --dist loadgroup --no-loadscope-reorder
 READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/files/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
-.PHONY: help setup demo test properties faults lint bench operators up down clean lock need
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators up down clean lock need
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -20,8 +22,23 @@ setup: $(READY) ## fetch Python packages and jars, once; every other target does
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
 
-test: $(READY) lint ## run every test: unit, Spark, Airflow, end to end
-	@$(BIN)/python -m pytest
+test: $(READY) ## run every test: unit, Spark, Airflow, end to end; lint and types beside them
+	@$(MAKE) --no-print-directory -j 2 lint tests
+
+tests: $(READY)
+	@$(BIN)/python -m pytest $(PARALLEL) --durations=20
+
+test-fast: $(READY) ## lint, types and unit tests: a minute
+	@$(MAKE) --no-print-directory -j 2 lint unit
+
+unit: $(READY)
+	@$(BIN)/python -m pytest -q tests/unit
+
+test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
+	@SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 $(BIN)/python -m pytest $(PARALLEL) --durations=20 --hypothesis-seed=$(SEED)
+
+mutants: $(READY) ## break the product at some sixty places, one at a time, and expect a red test for each; WANTED=text picks some
+	@$(BIN)/python -m tests.mutants $(if $(WANTED),'$(WANTED)')
 
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators, or FAMILY="group state"; takes hours
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'

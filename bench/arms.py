@@ -41,10 +41,8 @@ class Arm(Protocol):
 class Sluice:
     """As Airflow starts it: the command of spark_jobs.submit."""
 
-    name = "Sluice"
-
-    def __init__(self, home: Path, brokers: str, settings: Settings) -> None:
-        self._home = home
+    def __init__(self, home: Path, brokers: str, settings: Settings, name: str = "Sluice") -> None:
+        self._home, self.name = home, name
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / PIPELINE
         home.mkdir(parents=True)

@@ -23,6 +23,8 @@ class Bench:
         self._home, self._topic, self._settings, self._say = home, topic, settings, say
         self._sluice: Sluice
         self._baseline: Baseline
+        self._hadoop: Sluice
+        """Sluice with Hadoop's own local file system: what setting a file's mode without a process gains."""
 
     def first_load(self, repetitions: int) -> list[Measure]:
         """Everything that the topic holds, from nothing, as often as is wanted; the last one's tables and state stay."""
@@ -31,6 +33,9 @@ class Bench:
             self._sluice = Sluice(self._home / f"sluice-{number}", self._topic.brokers, self._settings)
             self._baseline = Baseline(self._home / f"baseline-{number}", self._topic.brokers, self._settings)
             pairs.append(self._both(f"load-{number}", records, first_is_sluice=number % 2 == 1))
+        hadoop = self._settings._replace(local_files="hadoop")
+        self._hadoop = Sluice(self._home / "hadoop", self._topic.brokers, hadoop, "Sluice with Hadoop's local files")
+        self._drained(self._hadoop, "load", records)
         return [
             Measure.faster(f"{records:,} records, records/s, query", 4,
                            [records / s.query_seconds for s, _ in pairs], [records / b.query_seconds for _, b in pairs]),
@@ -46,15 +51,19 @@ class Bench:
 
     def deliveries(self, count: int) -> list[Measure]:
         """One delivery after another, each drained by both arms in a process of its own."""
-        pairs = []
+        pairs, hadoop = [], []
         for number in range(1, count + 1):
             records = self._topic.publish_next()
             pairs.append(self._both(f"delivery-{number}", records, first_is_sluice=number % 2 == 1))
+            hadoop.append((pairs[-1][0], self._drained(self._hadoop, f"delivery-{number}", records)))
+        files = "the same against Sluice with Hadoop's local files"
         what = f"{count} deliveries of {records:,} records"
         return [
             Measure.less(f"{what}, seconds, query", 8, *_seconds(pairs, lambda drained: drained.query_seconds)),
             Measure.less(f"{what}, seconds, process", 2.5, *_seconds(pairs, lambda drained: drained.process.seconds)),
             Measure.less(f"{what}, processor seconds", None, *_seconds(pairs, lambda drained: drained.process.cpu_seconds)),
+            Measure.less(f"{files}, seconds, process", None, *_seconds(hadoop, lambda drained: drained.process.seconds)),
+            Measure.less(f"{files}, processor seconds", None, *_seconds(hadoop, lambda drained: drained.process.cpu_seconds)),
         ]
 
     def nothing_new(self, repetitions: int) -> list[Measure]:
@@ -70,12 +79,17 @@ class Bench:
         arms: Sequence[Arm] = (self._sluice, self._baseline) if first_is_sluice else (self._baseline, self._sluice)
         drained: dict[str, Drained] = {}
         for arm in arms:
-            drained[arm.name] = done = arm.drain(label)
-            rows = oracle.hold(arm.table, self._topic.ledger, arm.name)
-            self._say(f"{label}: {arm.name} read {records:,} records: query {done.query_seconds:.1f} s, process "
-                      f"{done.process.seconds:.1f} s, processors {done.process.cpu_seconds:.0f} s, {_gigabytes(done):.1f} GB; "
-                      f"its {rows:,} rows are DuckDB's")
-        return drained[Sluice.name], drained[Baseline.name]
+            drained[arm.name] = self._drained(arm, label, records)
+        return drained[self._sluice.name], drained[self._baseline.name]
+
+    def _drained(self, arm: Arm, label: str, records: int) -> Drained:
+        """A drain whose table is DuckDB's."""
+        done = arm.drain(label)
+        rows = oracle.hold(arm.table, self._topic.ledger, arm.name)
+        self._say(f"{label}: {arm.name} read {records:,} records: query {done.query_seconds:.1f} s, process "
+                  f"{done.process.seconds:.1f} s, processors {done.process.cpu_seconds:.0f} s, {_gigabytes(done):.1f} GB; "
+                  f"its {rows:,} rows are DuckDB's")
+        return done
 
 
 def _seconds(pairs: list[Pair], of: Callable[[Drained], float]) -> Iterator[list[float]]:

@@ -46,13 +46,14 @@ class Settings(NamedTuple):
             if not host or not port.isdigit():
                 raise SettingInvalid(f"SLUICE_KAFKA is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
                                      "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
-        if values["SLUICE_LOCAL_FILES"] not in LOCAL_FILES:
-            raise SettingInvalid(f"SLUICE_LOCAL_FILES is {values['SLUICE_LOCAL_FILES']!r}, and it can be {' or '.join(LOCAL_FILES)}.",
+        files = values["SLUICE_LOCAL_FILES"]
+        if files not in LOCAL_FILES:
+            raise SettingInvalid(f"SLUICE_LOCAL_FILES is {files!r}: it can be {' or '.join(LOCAL_FILES)}.",
                                  "Leave it out for sluice; hadoop starts a process for each mode and each link.")
         return cls(
             values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
-            values["SLUICE_LOCAL_FILES"],
+            files,
         )
 
     @classmethod

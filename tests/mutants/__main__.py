@@ -1,7 +1,7 @@
 """`make mutants`: break the product at one place after the other, in a copy, and expect a red test for each.
 
-A mutant that lives, whose tests stay green, is a promise that nothing holds. `WANTED=text` picks those whose sentence or file has
-the text.
+A mutant that lives, whose test stays green, is a promise that nothing holds. `WANTED=text` picks those whose sentence, file or
+test has the text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def tried(mutant: Mutant) -> str:
         words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins")))}
         try:
-            done = subprocess.run(words, cwd=copy, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            done = subprocess.run(
+                words, cwd=copy, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"NO END within {PATIENCE_SECONDS} s"
         if done.returncode == TESTS_FAILED and " error" not in done.stdout.splitlines()[-1]:
