@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from zlib import crc32
 
@@ -41,17 +41,7 @@ def publish(
 
 def _send(bootstrap: str, topic: str, records: Sequence[Delivered], partitions: int) -> list[tuple[int, int]]:
     """Send, and wait for the broker to confirm: the (partition, offset) of each record, in their order."""
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "acks": "all",
-            "enable.idempotence": True,
-            "compression.type": "lz4",
-            "linger.ms": 20,
-            # Errors only: a broker that has just started makes the producer wait, which is no news.
-            "log_level": 3,
-        }
-    )
+    producer = _producer(bootstrap)
     places: list[tuple[int, int]] = [(-1, -1)] * len(records)
     refusals: Counter[str] = Counter()
 
@@ -72,6 +62,22 @@ def _send(bootstrap: str, topic: str, records: Sequence[Delivered], partitions: 
         message = f"{missing} of {len(records)} records were not taken by {bootstrap} ({why}); see its log"
         raise PublishError(message)
     return places
+
+
+@cache
+def _producer(bootstrap: str) -> Producer:
+    """One for all deliveries: an idempotent producer waits half a second for its id before it sends its first record."""
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,
+            "compression.type": "lz4",
+            "linger.ms": 20,
+            # What is not taken is told by PublishError; a broker that starts, or has been stopped, is no news.
+            "log_level": 0,
+        }
+    )
 
 
 def _produce(producer: Producer, topic: str, record: Delivered, partitions: int, confirmed: Confirmed) -> None:
