@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 import psutil  # type: ignore[import-untyped, unused-ignore]
+
+POLL_SECONDS = 0.1
 
 
 def attend(words: list[str], variables: Mapping[str, str], driver: str, say: Callable[[str], None]) -> None:
@@ -14,18 +17,36 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str, say: Cal
 
     The command gets a session of its own: Ctrl-C would reach the JVM too, which ends on it amid a batch.
     """
-    submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
-    asked = False
-    while submitted.returncode is None:
-        try:
-            submitted.wait()
-        except KeyboardInterrupt:
+    with _pressed() as pressed:
+        submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
+        asked = False
+        while submitted.returncode is None:
+            with suppress(subprocess.TimeoutExpired):
+                submitted.wait(POLL_SECONDS)
+            if not pressed or submitted.returncode is not None:
+                continue
+            pressed.pop()
             if asked or not _ask(submitted.pid, driver):
                 say("ending at once; the next run resumes, as after a kill")
                 _end(submitted.pid)
             else:
                 say("stopping when the batch at work has ended; Ctrl-C again ends it at once")
             asked = True
+
+
+@contextmanager
+def _pressed() -> Iterator[list[int]]:
+    """Each Ctrl-C within the block, noted and not raised: one that came while another is answered would leave the drain alone.
+
+    Where they are ignored, as in what a shell has put in the background, they stay so.
+    """
+    found, before = list[int](), signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, _: found.append(number))
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _tree(pid: int) -> list[psutil.Process]:

@@ -1,6 +1,8 @@
 """Failpoints: named places where a test makes the process exit, raise or wait. Off, each costs a look at an empty dict.
 
 SLUICE_FAILPOINTS="table.committed=exit audit=raise" sets them; `exit` kills the process as SIGKILL would.
+SLUICE_FAILPOINTS_WAITING names a folder: a `wait` puts a file with the place's name there, and ends when the file is removed. So
+another process knows that this one is held at that place, and lets it go.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Final
 
 POINTS: Final = {
@@ -37,6 +40,7 @@ def _set(text: str) -> dict[str, str]:
 
 
 ACTIVE = _set(os.environ.get("SLUICE_FAILPOINTS", ""))
+WAITING = os.environ.get("SLUICE_FAILPOINTS_WAITING")
 
 
 def at(name: str) -> None:
@@ -46,5 +50,13 @@ def at(name: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif action == "raise":
         raise Failure(f"failpoint {name}")
-    while ACTIVE.get(name) == "wait":
+    elif action == "wait":
+        _wait(name)
+
+
+def _wait(name: str) -> None:
+    held = Path(WAITING, name) if WAITING else None
+    if held:
+        held.touch()
+    while ACTIVE.get(name) == "wait" and (held is None or held.exists()):
         time.sleep(0.05)

@@ -5,6 +5,7 @@ A batch's rows are replaced as a whole, so writing them again after a crash chan
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,25 @@ def _create(path: str, table: str) -> None:
 
 
 def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
-    return pa.Table.from_pylist(rows, SCHEMAS[table]) if isinstance(rows, list) else rows.cast(SCHEMAS[table])
+    """Raises ValueError where rows have a column that the table has not: Arrow would leave it out without a word."""
+    if not isinstance(rows, list):
+        return rows.cast(SCHEMAS[table])
+    surplus = sorted(_surplus(rows, SCHEMAS[table]))
+    if surplus:
+        message = f"ops.{table} has no column {', '.join(surplus)}: what was to be written there would be lost"
+        raise ValueError(message)
+    return pa.Table.from_pylist(rows, SCHEMAS[table])
+
+
+def _surplus(rows: list[dict[str, Any]], fields: Iterable[pa.Field]) -> set[str]:
+    """What the rows have and `fields` do not name, also within the structs of a list."""
+    known = {field.name: field.type for field in fields}
+    found = {name for row in rows for name in row.keys() - known.keys()}
+    for name, kind in known.items():
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            parts = [part for row in rows for part in row.get(name) or ()]
+            found |= {f"{name}.{part}" for part in _surplus(parts, kind.value_type)}
+    return found
 
 
 def _literal(value: str | int) -> str:

@@ -12,7 +12,10 @@ import pytest
 
 HERE = Path(__file__).parent
 ONE_LANE = ("e2e", "faults")
-TOGETHER = ("spark/test_state.py", "spark/test_doctor.py", "spark/test_safety.py", "airflow/test_dags.py")
+TOGETHER = (
+    "spark/test_state.py", "spark/test_doctor.py", "spark/test_safety.py", "airflow/test_dags.py", "unit/test_flights.py",
+    "unit/test_deliveries.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,9 +1,15 @@
-"""An Airflow of the tests' own: a home in a temporary folder, settled before anything imports airflow."""
+"""An Airflow of the tests' own: a home in a temporary folder, settled before anything imports airflow.
+
+The modules of this folder import it while they are collected, and ask its configuration while they run. Only for that long do
+the variables stand: a lane of pytest-xdist collects every folder, and runs tests of others in the same process.
+"""
 
 import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,10 +17,7 @@ import pytest
 REPO = Path(__file__).parents[2]
 HOME = tempfile.mkdtemp(prefix="sluice-airflow-")
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
-
-for _name in [name for name in os.environ if name.startswith(("AIRFLOW_", "_AIRFLOW"))]:
-    del os.environ[_name]
-os.environ |= {
+VARIABLES = {
     "AIRFLOW_HOME": HOME,
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__CORE__DAGS_FOLDER": str(REPO / "dags"),
@@ -22,9 +25,33 @@ os.environ |= {
 }
 
 
+@contextmanager
+def nothing_of_another_airflow() -> Iterator[None]:
+    """Within the block: these variables, and none that the user has set for an Airflow. After it: as it was before."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "_AIRFLOW"))]:
+            patch.delenv(name)
+        for name, value in VARIABLES.items():
+            patch.setenv(name, value)
+        yield
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Airflow's own, and not ours to mend.
     config.addinivalue_line("filterwarnings", "ignore:GitWildMatchPattern:DeprecationWarning")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Of this folder's modules alone: pytest asks a conftest about what is below it."""
+    with nothing_of_another_airflow():
+        return (yield)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def its_own_airflow() -> Iterator[None]:
+    with nothing_of_another_airflow():
+        yield
 
 
 @pytest.fixture

@@ -135,14 +135,17 @@ print(took, sum(isinstance(value, DAG) for value in found.values()), *heavy)
 
 def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_nothing_heavy() -> None:
     """CPU seconds, the best of three: what else the machine does is not the DAG file's doing."""
-    runs = [
-        subprocess.run([sys.executable, "-c", PARSE], cwd=REPO, env=_environment(), capture_output=True, text=True, check=True)
-        .stdout.splitlines()[-1].split() for _ in range(3)
-    ]
-
-    assert [run[2:] for run in runs] == [[], [], []]
-    assert {int(run[1]) for run in runs} == {len(registry.names())}
-    assert min(float(run[0]) for run in runs) < 0.5
+    took = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", PARSE], cwd=REPO, env=_environment(), capture_output=True, text=True, check=True)
+        seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
+        assert heavy == []
+        assert int(dags) == len(registry.names())
+        took.append(float(seconds))
+        if min(took) < 0.5:
+            return
+    pytest.fail(f"seconds of the processor: {took}")
 
 
 def _environment() -> dict[str, str]:

@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import DownstreamTasksSkipped
 from sluice_airflow import dag as dags
 from sluice_airflow.operators import report_path
 from sluice_airflow.publish import asset_of
-from spark_jobs import plan as planning
+from spark_jobs import kafka, plan as planning
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     CheckBroken,
@@ -33,6 +33,7 @@ from spark_jobs.plan import Plan
 
 NAME = "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PATIENCE_SECONDS = 60
 SPARK = '{"conn_type": "spark", "host": "local[2]"}'
 pytestmark = pytest.mark.usefixtures("in_task")
 
@@ -111,7 +112,10 @@ class TestPlan:
 
         assert installation.run("plan")["new_offsets"] == 5
 
-    def test_fails_with_sluices_own_error_when_no_broker_answers(self, installation: Installation) -> None:
+    def test_fails_with_sluices_own_error_when_no_broker_answers(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 0.5)
         with pytest.raises(KafkaUnreachable):
             installation.run("plan")
 
@@ -219,11 +223,14 @@ class TestDrain:
 
         task = threading.Thread(target=drain)
         task.start()
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not pids.exists() or len(pids.read_text().split()) < 3:
+            assert task.is_alive(), outcome
+            assert time.monotonic() < deadline, "spark-submit has not started its three processes"
             time.sleep(0.02)
 
         installation.dag.get_task("drain").on_kill()
-        task.join(timeout=10)
+        task.join(timeout=PATIENCE_SECONDS)
 
         assert not task.is_alive()
         assert outcome == [ReportMissing]

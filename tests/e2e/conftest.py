@@ -1,4 +1,4 @@
-"""A broker of its own for each end-to-end module: processes there use the shipped specs, and so the topic `flights`."""
+"""The lane's broker and Spark session, and the shipped topic, `flights`, anew for each module."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from local import broker
-from spark_jobs.contract.settings import REPO
+from tests.harness.broker import forget_topic, kafka
+from tests.harness.session import spark
+
+__all__ = ["kafka", "spark"]
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, monkeypatch_module: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a real broker, also in SLUICE_KAFKA."""
-    home = tmp_path_factory.mktemp("kafka")
-    address = broker.start(home, REPO / "jars" / "kafka")
-    monkeypatch_module.setenv("SLUICE_KAFKA", address)
-    yield address
-    broker.stop(home)
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
-    """Environment changes that last for a module."""
+@pytest.fixture(scope="module", autouse=True)
+def shipped_topic(kafka: str) -> Iterator[None]:
+    """SLUICE_KAFKA names the broker; what a module has made of the topic that the shipped specs read goes with the module."""
     with pytest.MonkeyPatch.context() as patch:
-        yield patch
+        patch.setenv("SLUICE_KAFKA", kafka)
+        yield
+    forget_topic(kafka, "flights")

@@ -1,59 +1,134 @@
-"""The whole way: a real Airflow runs a DAG, which drains a real Kafka through Spark into Delta and tells the world."""
+"""The whole way: a real Airflow runs DAGs, which drain a real Kafka through Spark into Delta and tell the world, or do not."""
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import deltalake
+import psutil
 import pytest
 
 from local import airflow
 from local.airflow_api import Api
+from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import read_report
+from spark_jobs.submit import application
+from tests.e2e import pipelines
 from tests.harness.scene import Scene
 
-PIPELINE = "departure_delays"
+PIPELINE, REFUSED = "departure_delays", "impossible_delays"
+PATIENCE_SECONDS = 300
+EVENTS = 2000
 
 
-@pytest.fixture
-def api(kafka: str, tmp_path: Path) -> Iterator[Api]:
-    """An Airflow whose tasks see this test's Kafka and root."""
-    home = tmp_path / "airflow"
+class Installed(NamedTuple):
+    """An Airflow whose tasks see this module's Kafka, root and pipelines."""
+
+    api: Api
+    home: Path
+    root: Path
+    scene: Scene
+
+    def tries(self, pipeline: str, run_id: str, task: str) -> int:
+        """How often a task was begun: Airflow keeps a log of each try."""
+        folder = self.home / "logs" / f"dag_id={pipeline}" / f"run_id={run_id}" / f"task_id={task}"
+        return len(list(folder.glob("attempt=*.log")))
+
+    def published(self, pipeline: str) -> list[dict[str, object]]:
+        """The extra of each asset event of a pipeline."""
+        return [event["extra"] for event in self.api.asset_events() if event["extra"]["pipeline"] == pipeline]
+
+
+@pytest.fixture(scope="module")
+def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    folder = tmp_path_factory.mktemp("airflow-run")
+    home, root = folder / "airflow", folder / "root"
+    scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
+    variables = {"SLUICE_KAFKA": kafka, "SLUICE_ROOT": str(root), "SLUICE_PIPELINES": pipelines.__name__}
     try:
-        running = airflow.start(home, {"SLUICE_KAFKA": kafka, "SLUICE_ROOT": str(tmp_path / "root")}, schedule=False)
+        running = airflow.start(home, variables, schedule=False)
         with Api(running) as client:
-            client.await_dags({PIPELINE})
-            yield client
+            client.await_dags({PIPELINE, REFUSED})
+            yield Installed(client, home, root, scene)
     finally:
         airflow.stop(home)
 
 
-def run(api: Api, run_id: str) -> dict[str, str | None]:
-    """Trigger the DAG, wait for its end, and give the tasks' states."""
-    api.trigger(PIPELINE, run_id)
-    lines: list[str] = []
-    states = api.wait(run_id, [PIPELINE], lines.append, seconds=300)
-    assert states == {PIPELINE: "success"}, "\n".join([*lines, *api.errors(PIPELINE, run_id)])
-    return api.tasks(PIPELINE, run_id)
+@pytest.fixture(scope="module")
+def first(installed: Installed) -> tuple[dict[str, int], list[str]]:
+    """The first run of both DAGs, with the driver of one of them killed at its first try. What was sent, and what was seen."""
+    api, lines = installed.api, list[str]()
+    counts = installed.scene.deliver()
+    for name in (PIPELINE, REFUSED):
+        api.trigger(name, "first")
+    kill_driver(PIPELINE, "first-try1")
+    states = api.wait("first", [PIPELINE, REFUSED], lines.append, seconds=PATIENCE_SECONDS)
+    assert states == {PIPELINE: "success", REFUSED: "failed"}, "\n".join([*lines, *api.errors(PIPELINE, "first")])
+    return counts, lines
 
 
-def test_a_dag_run_drains_judges_and_publishes_and_one_with_nothing_to_do_skips(kafka, tmp_path, api):
-    scene = Scene(kafka, tmp_path, PIPELINE, events=2000, deliveries=1, topic="flights")
-    counts = scene.deliver()
+def kill_driver(pipeline: str, run_id: str) -> None:
+    """SIGKILL to the Python of a drain, as soon as there is one."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := [process for process in psutil.process_iter() if is_driver(process, pipeline, run_id)]):
+        assert time.monotonic() < deadline, f"Airflow has not begun the drain {run_id} of {pipeline}"
+        time.sleep(0.1)
+    for process in found:
+        process.kill()
 
-    assert set(run(api, "first").values()) == {"success"}
 
-    scene.assert_exact()
-    [path] = (tmp_path / "root" / "reports" / PIPELINE).glob("first-*.json")
+def is_driver(process: psutil.Process, pipeline: str, run_id: str) -> bool:
+    with contextlib.suppress(psutil.Error):
+        words = process.cmdline()
+        return bool(words) and "python" in words[0] and {application(), pipeline, run_id} <= set(words)
+    return False
+
+
+def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, first):
+    counts, lines = first
+    assert f"{PIPELINE}: drain up_for_retry" in lines
+    assert installed.tries(PIPELINE, "first", "drain") == 2
+    assert set(installed.api.tasks(PIPELINE, "first").values()) == {"success"}
+
+    installed.scene.assert_exact()
+    [path] = (installed.root / "reports" / PIPELINE).glob("first-*.json")
+    assert path.stem == "first-try2", "the first was killed, and left none"
     report = read_report(path)
     assert report.account.read == sum(counts.values())
-    [event] = api.asset_events()
-    assert event["extra"]["table_version"] == report.table_version
-    assert event["extra"]["account"]["rows_out"] == len(scene.table())
-    assert event["extra"]["account"]["unaccounted"] == 0
+    [extra] = installed.published(PIPELINE)
+    assert extra["table_version"] == report.table_version
+    assert extra["account"]["rows_out"] == len(installed.scene.table())
+    assert extra["account"]["unaccounted"] == 0
 
-    states = run(api, "second")
 
+def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again(installed, first):
+    states = installed.api.tasks(REFUSED, "first")
+    assert states == {
+        "plan": "success", "drain": "success", "check_output": "failed", "check_state": "success", "publish": "upstream_failed",
+    }
+    assert installed.published(REFUSED) == []
+    assert {task: installed.tries(REFUSED, "first", task) for task in states} == {
+        "plan": 1, "drain": 1, "check_output": 1, "check_state": 1, "publish": 0,
+    }
+    report = read_report(installed.root / "reports" / REFUSED / "first-try1.json")
+    assert report.problem is not None
+    assert report.problem.code == CheckFailed.code
+    rows = deltalake.DeltaTable(str(installed.root / "tables" / REFUSED)).to_pyarrow_table().num_rows
+    assert rows == report.account.rows_out > 0, "they are written, for whoever looks why"
+    [told] = [line for line in installed.api.errors(REFUSED, "first") if "CHECK_FAILED" in line]
+    assert "expect_column_values_to_be_between(flights)" in told
+
+
+def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_again(installed, first):
+    api = installed.api
+    api.trigger(PIPELINE, "second")
+    assert api.wait("second", [PIPELINE], list[str]().append, seconds=PATIENCE_SECONDS) == {PIPELINE: "success"}
+
+    states = api.tasks(PIPELINE, "second")
     assert states.pop("plan") == "success"
-    assert set(states.values()) == {"skipped"}, "with nothing new, no JVM is started"
-    assert len(api.asset_events()) == 1, "and nothing is published again"
+    assert set(states.values()) == {"skipped"}
+    assert len(installed.published(PIPELINE)) == 1

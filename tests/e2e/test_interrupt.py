@@ -8,26 +8,34 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.report import read_report
+from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
+from tests.harness.session import surroundings
 
+pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PATIENCE_SECONDS = 180
 
 SLUICE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from spark_jobs.cli import app; app()"
 """As in a terminal: what a shell starts in the background, these tests for example, ignores SIGINT, and so do its children."""
 
 
-def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka, tmp_path):
-    scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1, topic="flights")
+@pytest.fixture(autouse=True)
+def pipelines(kafka):
+    with surroundings(kafka) as patch:
+        patch.setenv("SLUICE_PIPELINES", PIPELINES)
+        yield
+
+
+def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka, spark, tmp_path):
+    scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1)
     scene.deliver_all()
-
-    def drain(name: str) -> subprocess.Popen[str]:
-        words = [sys.executable, "-c", SLUICE, "drain", "departure_delays", "--report", str(tmp_path / name)]
-        return subprocess.Popen(words, env={**os.environ, **scene.settings.environment()}, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
-
-    with drain("stopped") as process:
+    words = [sys.executable, "-c", SLUICE, "drain", "departure_delays", "--report", str(tmp_path / "stopped")]
+    env = {**os.environ, **scene.settings.environment(), "SLUICE_TEST_TOPIC": scene.topic}
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not any(scene.paths.checkpoint.glob("state/*/*/*.zip")):  # the first store of batch 0 has been written
             assert process.poll() is None, "the drain ended before it could be interrupted"
@@ -42,7 +50,5 @@ def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka
     assert "Traceback" not in said
     assert read_report(tmp_path / "stopped").batches == (0,)
 
-    with drain("next") as process:
-        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0, said
+    scene.run("next")
     scene.assert_exact()

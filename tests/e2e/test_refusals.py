@@ -6,24 +6,35 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Self
 
+import psutil
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
-from spark_jobs.contract.errors import by_code
+from spark_jobs import kafka as kafka_questions
+from spark_jobs.contract.errors import KafkaUnreachable, by_code
 from spark_jobs.contract.report import read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.submit import command, environment
 
 LIMIT_SECONDS = 30
+"""Within which a broker that does not answer is given up: of waiting. How long a process takes is the machine's doing too."""
+PATIENCE_SECONDS = 120
+QUESTIONS = ("list_topics", "describe_topics", "list_offsets")
+"""Of Kafka's client; the last is asked twice."""
+CLIENTS_OWN_SECONDS = 60
+"""How long that client would wait for an answer, if it were let."""
 SLUICE = str(Path(sys.executable).parent / "sluice")
 
 
 def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line with these environment variables, within the promised time."""
+    """Run the command line with these environment variables."""
     return subprocess.run(
-        [SLUICE, *words], env={**os.environ, **variables}, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False
+        [SLUICE, *words], env={**os.environ, **variables}, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
 
 
@@ -64,15 +75,71 @@ def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
 
 def test_a_submitted_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
     settings = Settings.from_environment()._replace(kafka="127.0.0.1:1", root=str(tmp_path / "root"))
-    report = tmp_path / "report.json"
-    began = time.monotonic()
+    path = tmp_path / "report.json"
     ended = subprocess.run(
-        command(settings, "flight_events", report, "run"), env={**os.environ, **environment(settings)},
-        capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
+        command(settings, "flight_events", path, "run"), env={**os.environ, **environment(settings)},
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
     )
-    assert time.monotonic() - began < LIMIT_SECONDS
     assert ended.returncode == by_code("KAFKA_UNREACHABLE").exit_status
-    problem = read_report(report).problem
-    assert problem is not None
-    assert problem.code == "KAFKA_UNREACHABLE"
+    report = read_report(path)
+    assert report.problem is not None
+    assert report.problem.code == "KAFKA_UNREACHABLE"
+    assert (report.ended_at - report.started_at).total_seconds() < LIMIT_SECONDS
     assert "Traceback" not in ended.stdout + ended.stderr
+
+
+class StandsStill:
+    """A broker that is stopped once it has answered so many questions, and goes on after the block.
+
+    While it lives it has all the time that a busy machine needs; what it does not answer is given up after a second, if at all.
+    """
+
+    def __init__(self, address: str, patch: pytest.MonkeyPatch, after: int | None) -> None:
+        self.asked, self._after = 0, after
+        port = int(address.rpartition(":")[2])
+        [pid] = {found.pid for found in psutil.net_connections("tcp") if found.laddr and found.laddr.port == port
+                 and found.status == psutil.CONN_LISTEN}
+        self._broker = psutil.Process(pid)
+        for name in QUESTIONS:
+            patch.setattr(kafka_questions.AdminClient, name, self._counted(getattr(AdminClient, name)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._broker.resume()
+
+    def _stand_still(self) -> None:
+        """Return when it does: on a busy machine a signal takes its time, and the broker would answer once more."""
+        self._broker.suspend()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self._broker.status() != psutil.STATUS_STOPPED:
+            assert time.monotonic() < deadline, "the broker does not stand still"
+            time.sleep(0.01)
+
+    def _counted(self, question: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(*words: Any, **options: Any) -> Any:
+            still = self.asked == self._after
+            self.asked += 1
+            if still:
+                self._stand_still()
+                options = {name: value / PATIENCE_SECONDS if "timeout" in name else value for name, value in options.items()}
+            return question(*words, **options)
+        return ask
+
+
+def test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute(kafka, monkeypatch):
+    create_topic(kafka, "flights", 1)
+    with monkeypatch.context() as patch, StandsStill(kafka, patch, None) as lively:
+        kafka_questions.topic_state(kafka, "flights")
+    assert lively.asked == len(QUESTIONS) + 1
+    assert lively.asked * kafka_questions.TIMEOUT_SECONDS < LIMIT_SECONDS
+
+    monkeypatch.setattr(kafka_questions, "TIMEOUT_SECONDS", float(PATIENCE_SECONDS))
+    for answered in range(lively.asked):
+        with monkeypatch.context() as patch, StandsStill(kafka, patch, answered) as still:
+            began = time.monotonic()
+            with pytest.raises(KafkaUnreachable):
+                kafka_questions.topic_state(kafka, "flights")
+            assert time.monotonic() - began < CLIENTS_OWN_SECONDS / 2
+            assert still.asked == answered + 1, "it asks on, though it was not answered"

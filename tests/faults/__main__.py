@@ -13,6 +13,8 @@ from tempfile import mkdtemp
 from local import broker
 from spark_jobs.contract.settings import REPO
 from tests.faults.campaign import Campaign
+from tests.faults.catalogue import schedule
+from tests.harness.process import PIPELINES, none_left
 
 
 def main() -> int:
@@ -23,9 +25,14 @@ def main() -> int:
     wanted = parser.parse_args()
     folder = Path(mkdtemp(prefix="sluice-faults-"))
     say(f"seed {wanted.seed}; logs in {folder}")
+    os.environ["SLUICE_PIPELINES"] = PIPELINES
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:
-        figures = Campaign(kafka, folder, wanted.seed, wanted.kills, say).run()
+        again = f"the same again: make faults KILLS={wanted.kills} SEED={wanted.seed}"
+        with none_left():
+            campaign = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
+            campaign.measure()
+            figures = campaign.run()
     except AssertionError as wrong:
         say(str(wrong))
         return 1

@@ -1,4 +1,4 @@
-"""A campaign: drains of real pipelines that are killed by a seeded schedule, and verified in a process of its own.
+"""A campaign: drains of real pipelines that are killed one after the other, and verified in a process of its own.
 
 Every kill is followed by another drain, killed or not. After some kills the pipeline is drained undisturbed, and the verifier
 holds its tables against the ledger: nothing lost, nothing doubled, nothing unaccounted.
@@ -7,17 +7,19 @@ holds its tables against the ledger: nothing lost, nothing doubled, nothing unac
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import NamedTuple
 
 from spark_jobs.contract.settings import REPO
-from tests.faults.catalogue import landed, schedule
+from tests.faults.catalogue import Kill, Lengths, landed
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -26,6 +28,8 @@ BLOCK = 5
 """Kills of one pipeline until it is verified."""
 EVENTS = 150
 """In a delivery; there is one before every drain."""
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""spark-submit's exit status where it was killed, and where its driver was."""
 
 
 class Figures(NamedTuple):
@@ -34,6 +38,8 @@ class Figures(NamedTuple):
     kills: int
     landed: Counter[str]
     verified: int
+    late: int
+    """Late records, in the last verification."""
     recovery_seconds: list[float]
     """From a kill to the commit of the next drain's first batch, where that drain came so far."""
 
@@ -47,59 +53,74 @@ class Figures(NamedTuple):
 
 
 class Campaign:
-    """One topic, several pipelines on it, one seed."""
+    """One topic, several pipelines on it, one schedule of kills. `again` says how to have the same once more."""
 
-    def __init__(self, kafka: str, folder: Path, seed: int, kills: int, say: Callable[[str], None]) -> None:
-        self._folder, self._seed, self._say = folder, seed, say
-        self._schedule = schedule(seed, kills)
-        deliveries = kills + -(-kills // BLOCK) * 2
-        self._scenes = {name: Scene(kafka, folder, name, events=deliveries * EVENTS, deliveries=deliveries, topic="flights")
-                        for name in PIPELINES}
+    def __init__(
+        self, kafka: str, folder: Path, kills: Sequence[tuple[Kill, Random]], say: Callable[[str], None], again: str = "",
+        pipelines: Sequence[str] = PIPELINES, events: int = EVENTS, block: int = BLOCK,
+    ) -> None:
+        self._folder, self._schedule, self._say, self._again, self._block = folder, kills, say, again, block
+        deliveries = len(kills) + 1
+        first = Scene(kafka, folder, pipelines[0], events=deliveries * events, deliveries=deliveries)
+        others = [Scene(kafka, folder, name, events=0, topic=first.topic) for name in pipelines[1:]]
+        self._first, self._scenes = first, [first, *others]
+        self._lengths = Lengths()
         self._killed_at: float | None = None
-        self._figures = Figures(0, Counter(), 0, [])
+        self._figures = Figures(0, Counter(), 0, 0, [])
 
-    def run(self) -> Figures:
-        """Raises AssertionError, with the seed, at the first thing that is wrong."""
+    def measure(self) -> None:
+        """How long a drain takes here, for the kills that fall by chance: on the first delivery, undisturbed."""
+        self._first.deliver()
+        running = Running(self._first, self._folder, "measured")
+        assert running.end() == 0, running.said
+        self._lengths = Lengths(time.monotonic() - running.started_at, running.longest_batch_seconds())
+        self._say(f"a drain takes {self._lengths.run:.1f} s, its longest batch {self._lengths.batch:.1f} s")
+
+    def run(self, mend: Callable[[Scene, str], None] | None = None) -> Figures:
+        """Raises AssertionError, with what gives the same again, at the first wrong thing. `mend` drains undisturbed."""
         for number, (kill, chance) in enumerate(self._schedule):
-            scene = self._scenes[PIPELINES[number // BLOCK % len(PIPELINES)]]
-            self._deliver()
-            running = Running(scene, self._folder, f"kill-{number:03}", SLUICE_FAILPOINTS=kill.failpoints)
-            kill.act(running, chance)
-            status = running.end()
-            self._note_recovery(running)
-            self._killed_at = time.monotonic()
-            where = landed(scene, running, kill)
-            # A kill that comes too late to find anything is one all the same, if the drain ended with it.
-            survived = status == 0
-            self._figures = self._figures._replace(kills=self._figures.kills + (not survived))
-            if not survived:
-                self._figures.landed[where] += 1
-            self._say(f"{number + 1}/{len(self._schedule)} {scene.spec.name}: {kill.name}: "
-                      f"{'it had ended before' if survived else where}")
-            if number % BLOCK == BLOCK - 1 or number == len(self._schedule) - 1:
+            scene = self._scenes[number // self._block % len(self._scenes)]
+            self._first.deliver()
+            self._kill(scene, number, kill, chance)
+            if number % self._block == self._block - 1 or number == len(self._schedule) - 1:
+                (mend or self.drain)(scene, f"whole-{number:03}")
+                self._killed_at = None
                 self._verify(scene, f"whole-{number:03}")
         return self._figures
 
-    def _deliver(self) -> None:
-        next(iter(self._scenes.values())).deliver()
+    def drain(self, scene: Scene, run_id: str) -> None:
+        """Undisturbed, in a process of its own."""
+        running = Running(scene, self._folder, run_id)
+        status = running.end()
+        self._note_recovery(running)
+        assert status == 0, f"the undisturbed drain after the kills failed: {running.said[-2000:]}\n{self._again}"
+
+    def _kill(self, scene: Scene, number: int, kill: Kill, chance: Random) -> None:
+        running = Running(scene, self._folder, f"kill-{number:03}", kill.failpoints)
+        kill.act(running, chance, self._lengths)
+        status = running.end()
+        self._note_recovery(running)
+        self._killed_at = time.monotonic()
+        assert status in {0, *KILLED}, (
+            f"the drain that was to be killed ({kill.name}) failed by itself, with status {status}: "
+            f"{running.report and running.report.problem}\n{running.said[-2000:]}\n{self._again}")
+        where = landed(scene, running, kill) if status else "it had ended before"
+        if status:
+            self._figures.landed[where] += 1
+            self._figures = self._figures._replace(kills=self._figures.kills + 1)
+        self._say(f"{number + 1}/{len(self._schedule)} {scene.spec.name}: {kill.name}: {where}")
 
     def _note_recovery(self, running: Running) -> None:
         if self._killed_at is not None and running.first_batch_at is not None:
             self._figures.recovery_seconds.append(running.first_batch_at - self._killed_at)
 
     def _verify(self, scene: Scene, run_id: str) -> None:
-        running = Running(scene, self._folder, run_id)
-        status = running.end()
-        self._note_recovery(running)
-        self._killed_at = None
-        again = f"the same again: make faults KILLS={len(self._schedule)} SEED={self._seed}"
-        assert status == 0, f"the undisturbed drain after the kills failed: {running.said[-2000:]}\n{again}"
         words = [sys.executable, "-m", "tests.harness.verifier", scene.settings.root, str(scene.ledger_folder), scene.spec.name,
                  str(scene.spec.watermark_delay.total_seconds())]
         done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
         assert done.stdout, f"the verifier failed: {done.stderr}"
         verdict = json.loads(done.stdout)
-        assert not verdict["told"], f"{scene.spec.name} after {run_id}: {verdict}\n{again}"
-        self._figures = self._figures._replace(verified=self._figures.verified + 1)
+        assert not verdict["told"], f"{scene.spec.name} after {run_id}: {verdict}\n{self._again}"
+        self._figures = self._figures._replace(verified=self._figures.verified + 1, late=verdict["late"])
         self._say(f"  {scene.spec.name}: {verdict['read']} records in {verdict['batches']} batches, {verdict['rows']} rows: "
                   f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['unaccounted']} unaccounted")

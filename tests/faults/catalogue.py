@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
+
+import psutil
 
 from spark_jobs import failpoint
 from spark_jobs.cursor import read_cursor
@@ -15,43 +18,67 @@ from spark_jobs.stages.table import newest_batch
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
-BATCH_SECONDS = 2.5
-"""About as long as a batch of a campaign takes here: a kill falls somewhere within."""
-RUN_SECONDS = 14.0
+
+class Lengths(NamedTuple):
+    """How long the drain took that nothing disturbed, and its longest batch, in seconds: a kill by chance falls within."""
+
+    run: float = 0.0
+    batch: float = 0.0
 
 
 class Kill(NamedTuple):
     """`failpoints` is the drain's environment; `act` ends it. `chance` is how often, against the others."""
 
     name: str
-    act: Callable[[Running, Random], None]
+    act: Callable[[Running, Random, Lengths], None]
     failpoints: str = ""
     chance: int = 1
 
 
-def _nothing(running: Running, _chance: Random) -> None:
+def _nothing(_running: Running, _chance: Random, _lengths: Lengths) -> None:
     """Its own failpoint ends it."""
 
 
-def _in_a_batch(running: Running, chance: Random) -> None:
+def _in_a_batch(running: Running, chance: Random, lengths: Lengths) -> None:
     running.wait_for(running.has_planned, "a batch")
-    time.sleep(chance.uniform(0, BATCH_SECONDS))
+    time.sleep(chance.uniform(0, lengths.batch))
     running.kill()
 
 
-def _whenever(running: Running, chance: Random) -> None:
-    time.sleep(chance.uniform(0, RUN_SECONDS))
+def _whenever(running: Running, chance: Random, lengths: Lengths) -> None:
+    time.sleep(chance.uniform(0, lengths.run))
     running.kill()
 
 
-def _its(kind: str) -> Callable[[Running, Random], None]:
-    def act(running: Running, chance: Random) -> None:
+def _while_stores_are_written(running: Running, _chance: Random, _lengths: Lengths) -> None:
+    running.wait_for(lambda: running.has_planned() and _stores(running, running.checkpoint.planned()[-1]), "a batch's stores")
+    running.kill()
+
+
+def _its(kind: str) -> Callable[[Running, Random, Lengths], None]:
+    def act(running: Running, chance: Random, lengths: Lengths) -> None:
         running.wait_for(running.has_planned, "a batch")
-        time.sleep(chance.uniform(0, BATCH_SECONDS))
-        for process in [*running.processes(kind)]:
-            process.kill()
+        time.sleep(chance.uniform(0, lengths.batch))
+        _strike(running, kind)
 
     return act
+
+
+def _its_held(kind: str, place: str) -> Callable[[Running, Random, Lengths], None]:
+    def act(running: Running, _chance: Random, _lengths: Lengths) -> None:
+        running.hold(place)
+        _strike(running, kind)
+
+    return act
+
+
+def _strike(running: Running, kind: str) -> None:
+    """Kill this part of it; a driver whose JVM is gone ends by itself, and holds the lease until then."""
+    drivers = [*running.processes("driver")]
+    for process in [*running.processes(kind)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    running.wait_until(lambda: not any(driver.is_running() for driver in drivers), "the end of the driver")
 
 
 KILLS = (
@@ -61,6 +88,14 @@ KILLS = (
     Kill("its JVM, in a batch", _its("jvm"), chance=2),
     Kill("its driver, in a batch", _its("driver")),
 )
+"""The long form: the places are those of the failpoints, and where chance falls."""
+
+STORES = Kill("all of it, while stores are written", _while_stores_are_written)
+JVM = Kill("its JVM, before the table has the batch", _its_held("jvm", "planned"), "planned=wait")
+EXIT = Kill("failpoint audit", _nothing, "audit=exit")
+DRIVER = Kill("its driver, when the table has the batch", _its_held("driver", "table.committed"), "table.committed=wait")
+SHORT = (STORES, JVM, EXIT, DRIVER)
+"""One of each kind, each at a certain place. Workers are killed in test_machine.py: then the drain lives to tell."""
 
 
 def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:
@@ -71,15 +106,23 @@ def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:
     return [(kill, Random(chance.random())) for kill in drawn]
 
 
+def at_failpoint(name: str) -> str:
+    """What `landed` says of it."""
+    return f"at a failpoint: {failpoint.POINTS[name]}"
+
+
+IN_STORES = "in the stateful part of a batch, stores being written"
+
+
 def landed(scene: Scene, running: Running, kill: Kill) -> str:
     """Where a kill found the drain: as its failpoint says, or told by the files that it left."""
     if kill.failpoints:
-        return f"at a failpoint: {failpoint.POINTS[kill.failpoints.partition('=')[0]]}"
+        return at_failpoint(kill.failpoints.partition("=")[0])
     if "Spark is up" not in running.said:
         return "before the query started"
     planned, committed = running.checkpoint.planned(), running.checkpoint.committed()
     if planned[-1:] != committed[-1:]:
-        return _within(scene, planned[-1])
+        return _within(scene, running, planned[-1])
     if not running.has_planned():
         return "in the query, before its first batch"
     if committed[-1:] and committed[-1] > read_cursor(scene.paths.cursor).audited:
@@ -87,10 +130,13 @@ def landed(scene: Scene, running: Running, kill: Kill) -> str:
     return "reported" if running.report else "accounted for, not reported"
 
 
-def _within(scene: Scene, batch: int) -> str:
+def _within(scene: Scene, running: Running, batch: int) -> str:
     """Of a batch that is planned and not committed."""
     known = stored(scene.paths)
     if known and newest_batch(scene.paths.table, known.owner(scene.spec.name)) >= batch:
         return "table committed, checkpoint not"
-    stores = list(Path(str(scene.paths.checkpoint)).glob(f"state/*/*/{batch + 1}[_.]*"))
-    return f"in the stateful part of a batch{', stores being written' if stores else ''}"
+    return IN_STORES if _stores(running, batch) else "in the stateful part of a batch"
+
+
+def _stores(running: Running, batch: int) -> bool:
+    return any(Path(str(running.checkpoint.folder)).glob(f"state/*/*/{batch + 1}[_.]*"))

@@ -1,19 +1,32 @@
-"""Brokers of their own, as the end-to-end tests have them: for a module, or for one test."""
+"""The lane's broker and Spark session; and a broker that may be killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from local import broker
-from spark_jobs.contract.settings import REPO
-from tests.e2e.conftest import kafka, monkeypatch_module
+from tests.harness.broker import JARS, kafka
+from tests.harness.process import PIPELINES, none_left
+from tests.harness.session import spark, surroundings
 
-__all__ = ["kafka", "monkeypatch_module"]
+__all__ = ["kafka", "spark"]
 
 
-@pytest.fixture
-def own_kafka(tmp_path, monkeypatch):
-    """Address and home of a broker that a test may do anything to."""
-    home = tmp_path / "kafka"
-    address = broker.start(home, REPO / "jars" / "kafka")
-    monkeypatch.setenv("SLUICE_KAFKA", address)
-    yield address, home
+@pytest.fixture(autouse=True)
+def pipelines(kafka: str) -> Iterator[None]:
+    """Drains of this process have the specs, and so the state's identity, of those in processes of their own."""
+    with surroundings(kafka) as patch, none_left():
+        patch.setenv("SLUICE_PIPELINES", PIPELINES)
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The home of a broker that a test may do anything to, and leaves running."""
+    home = tmp_path_factory.mktemp("own-kafka")
+    broker.start(home, JARS)
+    yield home
     broker.stop(home)

@@ -2,65 +2,99 @@
 
 from __future__ import annotations
 
+import json
+import os
+import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tests.harness.process import Running
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.settings import REPO
+from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
+from tests.harness.session import surroundings
 
 AN_HOUR = 3600
+NOT_TESTED = "not tested is that a drain whose clock is off, and one whose clock goes back, lose and double nothing"
 
 
 @pytest.fixture(scope="module")
-def shim(tmp_path_factory):
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library that, preloaded, puts the wall clock of a process off: of the JVM, of the driver, of the workers."""
     if sys.platform != "linux":
-        pytest.skip("it stands on what Linux and glibc call things")
+        pytest.skip(f"it stands on what Linux and glibc call things: {NOT_TESTED}")
     library = tmp_path_factory.mktemp("clock") / "clock.so"
     source = Path(__file__).with_name("clock.c")
     try:
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source], check=True, capture_output=True, text=True)
     except FileNotFoundError:
-        pytest.skip("there is no C compiler")
+        pytest.skip(f"there is no C compiler: {NOT_TESTED}")
     return library
 
 
-@pytest.fixture
-def drained(shim, tmp_path):
-    """Drains a scene with the clock so many seconds off."""
-    def drain(scene: Scene, run_id: str, seconds: int) -> Running:
+class Elsewhere:
+    """A process with a clock of its own, and the file that says how far off."""
+
+    def __init__(self, process: subprocess.Popen[str], clock: Path, said: Path) -> None:
+        self._process, self._clock, self._said = process, clock, said
+
+    def drain(self, scene: Scene, run_id: str, seconds: int) -> None:
+        """With the clock so many seconds off."""
+        with self._clock.open("r+b", buffering=0) as file:  # in place: the process has it mapped
+            file.write(struct.pack("q", seconds))
         began = time.time() + seconds
-        running = Running(scene, tmp_path, run_id, LD_PRELOAD=str(shim), SLUICE_CLOCK_SECONDS=str(seconds))
-        assert running.end() == 0, running.said
+        wanted = {"pipeline": scene.spec.name, "topic": scene.topic, "root": scene.settings.root, "run_id": run_id}
+        self._process.stdin.write(json.dumps(wanted) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, self._said.read_text()
+        report = Report.model_validate_json(answer)
         ended = time.time() + seconds
-        clock_ms = running.checkpoint.batch(running.checkpoint.committed()[-1]).clock_ms
+        assert report.problem is None, report.problem
+        assert began <= report.started_at.timestamp() <= report.ended_at.timestamp() <= ended, "the driver has another clock"
+        checkpoint = Checkpoint(scene.paths.checkpoint)
+        clock_ms = checkpoint.batch(checkpoint.committed()[-1]).clock_ms
         assert began <= clock_ms / 1000 <= ended, "the JVM has another clock"
-        return running
-    return drain
 
 
-def test_event_time_does_not_go_by_it(own_kafka, tmp_path, drained):
+@pytest.fixture(scope="module")
+def elsewhere(shim: Path, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
+    """One process for all drains here; the clock is moved between them."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    clock, said = folder / "clock", folder / "said"
+    clock.write_bytes(struct.pack("q", 0))
+    with surroundings(kafka), said.open("w") as log:
+        env = {**os.environ, "SLUICE_PIPELINES": PIPELINES, "LD_PRELOAD": str(shim), "SLUICE_CLOCK_FILE": str(clock)}
+        words = [sys.executable, "-m", "tests.harness.drains"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
+        process = subprocess.Popen(words, cwd=REPO, env=env, text=True, **pipes)
+    with process:
+        yield Elsewhere(process, clock, said)
+
+
+def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):
     off = (AN_HOUR, -AN_HOUR, 0)
-    scene = Scene(own_kafka[0], tmp_path, "aircraft_rotations", events=3000, deliveries=len(off), topic="flights")
+    scene = Scene(kafka, tmp_path, "aircraft_rotations", events=3000, deliveries=len(off))
     for seconds in off:
         scene.deliver()
-        drained(scene, f"off-by-{seconds}", seconds)
+        elsewhere.drain(scene, f"off-by-{seconds}", seconds)
         scene.assert_exact()
 
 
-def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(own_kafka, tmp_path, drained, monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.faults.pipelines")
-    gates = import_module("tests.faults.pipelines.silent_gates.spec").SPEC
-    scene = Scene(own_kafka[0], tmp_path, gates, events=400, deliveries=2, topic="flights")
+def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(kafka, tmp_path, elsewhere):
+    gates = import_module(f"{PIPELINES}.silent_gates.spec").SPEC
+    scene = Scene(kafka, tmp_path, gates, events=400, deliveries=2)
     for round_, (heard, due) in enumerate([(0, AN_HOUR), (-AN_HOUR, 0)], 1):  # the second alarm is set to a time that was
         scene.deliver()
-        drained(scene, f"heard-{round_}", heard)
-        drained(scene, f"due-{round_}", due)
+        elsewhere.drain(scene, f"heard-{round_}", heard)
+        elsewhere.drain(scene, f"due-{round_}", due)
         fired = [operator["timers_fired"] for row in scene.ops("batches") for operator in row["operators"] or []]
         assert sum(fired) == len(scene.table()) == 3 * round_, "an alarm for each airport"
         good = sum(kind in {"good", "duplicate"} for kind in scene.ledger.column("kind").to_pylist())

@@ -13,8 +13,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-Place = tuple[int, int]
-"""Partition and offset."""
+from tests.harness import replay
+from tests.harness.replay import Place
+
 Row = dict[str, Any]
 
 
@@ -82,22 +83,11 @@ RESULTS = {"flight_events": flight_events, "departure_delays": departure_delays,
 
 
 def late_places(ledger: pa.Table, batches: list[dict[int, int]], enters: str, delay: timedelta) -> set[Place]:
-    """Which records are late, replayed from the batches' end offsets: a batch's lateness is judged by the watermark that the
-    batch before it ran under, which is the newest event of all batches before that one, less the delay.
+    """Which records are late, replayed from the batches' end offsets.
 
     `enters` is SQL: which good records reach the first stateful step and so move the watermark.
     """
-    with _duck(ledger=ledger) as db:
-        rows = db.sql(f"""SELECT "partition", "offset", event_time FROM ledger
-                          WHERE kind IN ('good', 'duplicate') AND ({enters})""").fetchall()
-    newest, watermark, judged_by, late = datetime.min.replace(tzinfo=UTC), None, None, set()
-    start: dict[int, int] = {}
-    for end in batches:
-        inside = [(p, o, t.astimezone(UTC)) for p, o, t in rows if start.get(p, 0) <= o < end[p]]
-        late |= {(p, o) for p, o, t in inside if judged_by is not None and t <= judged_by}
-        newest = max([newest, *(t for _, _, t in inside)])
-        judged_by, watermark, start = watermark, newest - delay, end
-    return late
+    return set(replay.late(ledger, batches, enters, delay))
 
 
 def comparable(rows: list[Row]) -> list[tuple[Any, ...]]:

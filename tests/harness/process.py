@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -19,21 +20,45 @@ from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 240
 POLL_SECONDS = 0.02
+PIPELINES = "tests.harness.pipelines"
+"""The shipped pipelines, each on the topic that SLUICE_TEST_TOPIC names."""
+
+
+_STARTED: list[Running] = []
+
+
+@contextmanager
+def none_left() -> Iterator[None]:
+    """No drain outlives the block, a test that failed for example; least of all one that is held."""
+    try:
+        yield
+    finally:
+        while _STARTED:
+            _STARTED.pop().kill()
 
 
 class Running:
-    """One drain, started. Everything that waits here waits for a condition, and says which when it does not come."""
+    """One drain, started. Everything that waits here waits for a condition, and says which when it does not come.
 
-    def __init__(self, scene: Scene, folder: Path, run_id: str, **variables: str) -> None:
+    `failpoints` are the drain's; one that waits holds it there until `let_go`.
+    """
+
+    def __init__(self, scene: Scene, folder: Path, run_id: str, failpoints: str = "", **variables: str) -> None:
         self._report = folder / f"{run_id}.json"
         self._log = (folder / f"{run_id}.log").open("w")
+        self._waiting = folder / f"{run_id}.waiting"
+        self._waiting.mkdir()
         self.checkpoint = Checkpoint(scene.paths.checkpoint)
         self._before = set(self.checkpoint.planned()), set(self.checkpoint.committed())
+        self.started_at = time.monotonic()
         self.first_batch_at: float | None = None
         """When the first batch that was not committed before was, in seconds of the monotonic clock."""
+        tests = {"SLUICE_PIPELINES": PIPELINES, "SLUICE_TEST_TOPIC": scene.topic,
+                 "SLUICE_FAILPOINTS": failpoints, "SLUICE_FAILPOINTS_WAITING": str(self._waiting)}
         self.process = subprocess.Popen(
             command(scene.settings, scene.spec.name, self._report, run_id), start_new_session=True,
-            env={**os.environ, **environment(scene.settings), **variables}, stdout=self._log, stderr=subprocess.STDOUT)
+            env={**os.environ, **environment(scene.settings), **tests, **variables}, stdout=self._log, stderr=subprocess.STDOUT)
+        _STARTED.append(self)
 
     def wait_for(self, moment: Callable[[], bool], what: str) -> None:
         """Until the moment has come, or the drain has ended."""
@@ -56,6 +81,25 @@ class Running:
         """Whether a batch was begun that was not there when the drain started."""
         return bool(set(self.checkpoint.planned()) - self._before[0])
 
+    def hold(self, place: str) -> None:
+        """Until its failpoint holds it there; it is alive then, and does nothing."""
+        self.wait_for((self._waiting / place).exists, f"failpoint {place}")
+        assert self.is_held(place), f"it ended before it came to {place}: {self.said[-2000:]}"
+
+    def is_held(self, place: str) -> bool:
+        """Whether it is alive, and its failpoint holds it there."""
+        return self.process.poll() is None and (self._waiting / place).exists()
+
+    def let_go(self, place: str) -> None:
+        """Let it go on from there."""
+        (self._waiting / place).unlink()
+
+    def longest_batch_seconds(self) -> float:
+        """From the plan of a batch to its commit, by the times of their files."""
+        logs = Path(str(self.checkpoint.folder))
+        mine = set(self.checkpoint.committed()) - self._before[1]
+        return max((logs / "commits" / str(b)).stat().st_mtime - (logs / "offsets" / str(b)).stat().st_mtime for b in mine)
+
     def end(self) -> int:
         """Its exit status, once it has ended."""
         self.wait_for(lambda: False, "the end of a drain")
@@ -63,7 +107,7 @@ class Running:
         return self.process.wait()
 
     def kill(self) -> None:
-        """SIGKILL to all of it at once."""
+        """SIGKILL to all of it at once, if it is alive."""
         for process in self._tree():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
@@ -91,6 +135,8 @@ class Running:
         return Path(self._log.name).read_text()
 
     def _tree(self) -> list[psutil.Process]:
+        if self.process.poll() is not None:
+            return []
         try:
             top = psutil.Process(self.process.pid)
             return [top, *top.children(recursive=True)]

@@ -18,7 +18,7 @@ import deltalake
 import pyarrow as pa
 
 from local import ledger
-from tests.harness import oracle
+from tests.harness import oracle, replay
 
 Row = dict[str, Any]
 ENTERS = {
@@ -40,6 +40,7 @@ class Verdict(NamedTuple):
     read: int
     rows: int
     batches: int
+    late: int
 
 
 class Verifier:
@@ -56,15 +57,16 @@ class Verifier:
         batches, rows = self.batches(), self.table()
         self.hold_table()
         ends = [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in batches]
-        late = oracle.late_places(self._ledger, ends, ENTERS[self._pipeline], self._delay)
+        late = replay.late(self._ledger, ends, ENTERS[self._pipeline], self._delay)
         self._hold("late records", ((row["partition"], row["offset"]) for row in self.ops("late")), late)
+        self._hold_watermark(batches, ends)
         self._hold("quarantined records", map(_kept, self.ops("quarantine")), map(_kept, self._bad()))
         if not all(row["reason"] for row in self.ops("quarantine")):
             self._told.append("a quarantined record has no reason")
         self._hold_sums(batches, len(rows))
         return Verdict(
             self._lost, self._doubled, sum(row["unaccounted"] for row in batches), tuple(self._told),
-            sum(row["read"] for row in batches), len(rows), len(batches))
+            sum(row["read"] for row in batches), len(rows), len(batches), len(late))
 
     def hold_table(self) -> None:
         """The canonical result of all that was accepted, less what was late, as far as the last watermark."""
@@ -104,6 +106,14 @@ class Verifier:
             self._told.append(f"{missing.total()} {what} are missing, for example {list(missing)[:FIRST]}")
         if extra:
             self._told.append(f"{extra.total()} {what} should not be there, for example {list(extra)[:FIRST]}")
+
+    def _hold_watermark(self, batches: list[Row], ends: list[dict[int, int]]) -> None:
+        """All that was read has moved the watermark, and the last batch ran under it: one without data, where that moved it."""
+        wanted = replay.watermark(self._ledger, ends, ENTERS[self._pipeline], self._delay)
+        found = batches[-1]["watermark"] if batches else None
+        if found != wanted:
+            self._told.append(f"the last batch ran under watermark {found}, and all that was read leads to {wanted}: "
+                              "the batch that closes what is due is missing, or ran under another")
 
     def _hold_sums(self, batches: list[Row], rows: int) -> None:
         kinds = self._ledger.column("kind").to_pylist()

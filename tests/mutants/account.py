@@ -1,5 +1,67 @@
-"""Mutants of this subject. See mutant.py."""
+"""The account, recovery and what keeps a table safe. See mutant.py."""
 
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = ()
+ACCOUNT, DRAIN = "spark_jobs/stages/account.py", "spark_jobs/drain.py"
+UNIT = "tests/unit/test_account.py"
+SAFETY, OFF = "tests/spark/test_safety.py", "tests/spark/test_account.py"
+TABLE = f"{SAFETY}::test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written"
+CRASH = "tests/spark/test_failpoints.py::"
+CRASH += "test_what_a_crash_leaves_at_a_place_is_gone_on_from_and_nothing_is_lost_doubled_or_counted_twice"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant("the account does not hold what Spark read against what was read again", ACCOUNT,
+           "        batch.covered - progress.read - (batch.covered - found.read if found else 0),\n", "", UNIT),
+    Mutant("the account does not hold the fates against what was read", ACCOUNT,
+           "        progress.read - malformed - premature - good,\n", "", UNIT),
+    Mutant("the account does not notice that a Transform made several records of one", ACCOUNT,
+           "        min(filtered, 0),  # a Transform that made several records of one\n", "", UNIT),
+    Mutant("the account does not hold Spark's late rows against those that were kept", ACCOUNT,
+           "        _late_by_spark(spec, progress, late) - late,\n", "", UNIT),
+    Mutant("the account does not hold rows, duplicates and what a Deduplicate let through against one another", ACCOUNT,
+           "        unexplained,\n", "", UNIT),
+    Mutant("the account does not hold what the table took against what the last step yielded", ACCOUNT,
+           "        _written(spec, (passed or [entered])[-1], rows_out) - rows_out,\n", "", UNIT),
+    Mutant("the account does not hold the counts of bad records against those that were kept", ACCOUNT,
+           "        differences += [malformed - found.malformed, premature - found.premature]\n", "", UNIT),
+    Mutant("the account does not hold what was filtered against a second reading", ACCOUNT,
+           "        differences += [filtered - found.filtered] if found.reread else []\n", "", UNIT),
+    Mutant("differences of the account cancel each other", ACCOUNT, "unaccounted=sum(map(abs, differences))",
+           "unaccounted=abs(sum(differences))", UNIT),
+    Mutant("an aggregation's late groups are not held against its late records at all", ACCOUNT,
+           "return found if bool(dropped) == bool(found) else dropped", "return found", UNIT),
+    Mutant("a run whose account does not balance succeeds", "spark_jobs/contract/state_checks.py",
+           '"unaccounted", 0, severity="critical",', '"unaccounted", 0, severity="warning",', OFF),
+    Mutant("the account of a batch does not come into the report", "spark_jobs/stages/audit.py",
+           "self.accounts[batch.id] = account\n",
+           "self.accounts[batch.id] = account.model_copy(update={'unaccounted': 0})\n", OFF),
+    Mutant("a run does not look whether its table was dropped, made anew or restored", DRAIN,
+           "    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)\n", "", TABLE),
+    Mutant("a run does not look whether its table has a batch that the checkpoint does not know", DRAIN,
+           "    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))\n", "", TABLE),
+    Mutant("the cursor moves past rows that a check has failed", DRAIN, "    if _verdict(results) is None:\n", "    if True:\n",
+           f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
+    Mutant("a run does not complete the account that an earlier one left", DRAIN,
+           "        audit.catch_up({}, ended=True)\n", "", f"{CRASH}[audit-3]"),
+    Mutant("a batch's row in ops.batches is added again when its account is repeated", "spark_jobs/stages/audit.py",
+           'ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))',
+           'ops.append(self.run.paths.root, "batches", [row])', f"{CRASH}[audited-2]"),
+    Mutant("a batch's commit does not carry its transaction id", "spark_jobs/stages/commit.py",
+           "transaction.commit(files.appended(mark), operation)", "transaction.commit(files, operation)",
+           f"{CRASH}[table.committed-2]"),
+    Mutant("a batch that is in the table already is left out, and its state with it", "spark_jobs/stages/sink.py",
+           'batch.write.format("noop").mode("append").save()', "pass", f"{CRASH}[table.committed-2]"),
+    Mutant("max_minutes is ignored", "spark_jobs/stages/bound.py",
+           "self._deadline is not None and time.monotonic() >= self._deadline", "False",
+           "tests/spark/test_drain.py::test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_goes_on"),
+    Mutant("doctor passes a snapshot whose SST files are lost", "spark_jobs/damage.py",
+           "            yield path, MISSING\n", "            continue\n",
+           "tests/spark/test_doctor.py::test_other_damage_to_the_same_files_is_refused_and_its_mending_told"),
+    Mutant("doctor passes a file that was changed", "spark_jobs/damage.py",
+           'return f"is not what was written, from byte {number * size} on"', 'return ""',
+           "tests/spark/test_doctor.py::test_other_damage_to_the_same_files_is_refused_and_its_mending_told"),
+    Mutant("reset keeps nothing", "spark_jobs/reset.py", "old.rename(new)", "shutil.rmtree(str(old))",
+           "tests/spark/test_reset.py::test_beginning_anew_reads_everything_into_a_new_table_and_keeps_the_old"),
+    Mutant("rewind leaves the table as it is", "spark_jobs/reset.py", "delta.restore(version)", "pass",
+           "tests/spark/test_reset.py::test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled"),
+)

@@ -1,5 +1,60 @@
-"""Mutants of this subject. See mutant.py."""
+"""Mutants that generated cases must see. See mutant.py."""
 
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = ()
+
+def _case(form: str) -> str:
+    return f"tests/spark/properties/test_batchings.py::test_the_batching_gives_the_canonical_result_less_what_was_late[{form}]"
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="A Deduplicate over whole rows forgets a row at its event time, and not the delay later",
+        file="spark_jobs/stateful/deduplicate.py",
+        old='if step.scope == "watermark" else',
+        new='if step.scope == "watermark" and keys else',
+        test=_case("deduplicate, by *, watermark, one batch"),
+    ),
+    Mutant(
+        breaks="A batch that is in the table already is not run again for its state",
+        file="spark_jobs/stages/sink.py",
+        old='            batch.write.format("noop").mode("append").save()\n',
+        new="            pass\n",
+        test=_case("deduplicate, by event_id event_time, event_time, three runs"),
+    ),
+    Mutant(
+        breaks="What Spark drops from a session in complete mode is taken for accepted",
+        file="spark_jobs/stateful/chain.py",
+        old='if spec.output_mode == "complete" and not (isinstance(step, Aggregate) and isinstance(step.window, Session)):',
+        new='if spec.output_mode == "complete":',
+        test=_case("aggregate, complete, sessions of 10 minutes by key, five batches and a crash"),
+    ),
+    Mutant(
+        breaks="Lateness in sliding windows is judged by the window before a record's first",
+        file="spark_jobs/stateful/aggregate.py",
+        old="F.lit(step + long)",
+        new="F.lit(long)",
+        test=_case("aggregate, update, 1 hour each 25 minutes by key, five batches and a crash"),
+    ),
+    Mutant(
+        breaks="No record is late for a GroupState in event time",
+        file="spark_jobs/stateful/group_state.py",
+        old='F.col(event_time) <= late_before if step.time_mode == "event" else F.lit(False)',
+        new="F.lit(False)",
+        test=_case("group state, running totals, three runs"),
+    ),
+    Mutant(
+        breaks="Records that a filter left out are accounted for as accepted",
+        file="spark_jobs/stages/fate.py",
+        old="judged.where(~good | reached)",
+        new="judged",
+        test=_case("aggregate, append, 1 hour by key, filtered, five batches and a crash"),
+    ),
+    Mutant(
+        breaks="A timer of a rotation that is due is judged a millisecond before the watermark passes it",
+        file="spark_jobs/pipelines/aircraft_rotations/logic.py",
+        old="if departure.at_ms <= watermark_ms]",
+        new="if departure.at_ms < watermark_ms]",
+        test="tests/spark/test_tws.py::test_rotations_gives_what_plain_python_gives_however_the_departures_are_batched",
+    ),
+)

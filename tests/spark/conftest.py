@@ -1,23 +1,19 @@
-"""One Spark session and one broker for all Spark tests."""
+"""The lane's Spark session and broker, for all Spark tests."""
 
 from __future__ import annotations
 
-import logging
-import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from local import broker
-from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.session import STATIC
-from spark_jobs.submit import MANY, configuration, environment
+from tests.harness.broker import kafka
 from tests.harness.scene import Scene
+from tests.harness.session import spark, surroundings
+
+__all__ = ["kafka", "spark"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,32 +23,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("default"))
 
 
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real broker."""
-    home = tmp_path_factory.mktemp("kafka")
-    address = broker.start(home, REPO / "jars" / "kafka")
-    os.environ["SLUICE_KAFKA"] = address
-    yield address
-    broker.stop(home)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def spark(kafka: str) -> Iterator[Any]:
-    """The session that every drain of these tests finds and uses (getOrCreate)."""
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    settings = Settings.from_environment()
-    os.environ.update(environment(settings))
-    builder = SparkSession.builder.master("local[2]").appName("sluice tests")
-    # As for many records: with the first compiler only, an hour of queries fills the JVM's 48 MB of code, again and again.
-    for key, value in {**configuration(settings, MANY), **STATIC}.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    # It says at exit that it closes its connections, when pytest has already closed the log.
-    logging.getLogger("py4j").setLevel(logging.WARNING)
-    yield session
-    session.stop()
+@pytest.fixture(scope="package", autouse=True)
+def as_submitted(kafka: str, spark: Any) -> Iterator[None]:
+    """The environment of a drain, for these tests alone."""
+    with surroundings(kafka):
+        yield
 
 
 @pytest.fixture

@@ -1,23 +1,18 @@
 """A pipeline for each form of a stateful operator, with what it must give: SQL for DuckDB over the ledger, no Spark, no Sluice.
 
 `records` are the good records with a column missed_until: the watermark that a late record missed, null for the others. That
-such a record still counts in windows which end later, and nowhere else, is the declared meaning of lateness.
+such a record still counts in windows which end later, and nowhere else, is the declared meaning of lateness. truth.py runs it.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from importlib import import_module
 from typing import Any, NamedTuple
-
-import duckdb
-import pyarrow as pa
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
 from spark_jobs.contract.windows import Session, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
-from tests.harness.scene import Scene
 
 SUMS = {"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"}
 SUMS_SQL = "count(*) AS flights, sum(distance_miles)::BIGINT AS miles, max(delay_minutes) AS worst"
@@ -27,15 +22,23 @@ BUDGET = State(budget_rows=1_000_000)
 
 
 class Operator(NamedTuple):
-    """A form of an operator. `sql` may use $watermark, the last one in force."""
+    """A form of an operator. `sql` may use $watermark, the one that all that was read leads to."""
 
     spec: Pipeline
     sql: str
+    enters: str = "true"
+    """SQL: which good records reach the first stateful step, and so move the watermark."""
+    until: str | None = "event_time"
+    """SQL: the moment that the watermark must not have reached, or the record is late; None where none ever is."""
 
 
 def _pipeline(name: str, *steps: Any, **changes: Any) -> Pipeline:
     usual = {"name": name, "about": name, "topic": FLIGHTS, "watermark_delay": "2 hours", "steps": steps}
     return Pipeline(**usual | changes)
+
+
+def _example(name: str, sql: str, **lateness: Any) -> Operator:
+    return Operator(import_module(f"tests.pipelines.{name}.spec").SPEC, sql, **lateness)
 
 
 ALL = (
@@ -50,6 +53,7 @@ ALL = (
     Operator(
         _pipeline("for_ever", Deduplicate(keys=("event_id",), scope="for_ever"), watermark_delay=None, state=BUDGET),
         "SELECT DISTINCT ON (event_id) * FROM records",
+        until=None,
     ),
     Operator(
         _pipeline("session_own_gap", Deduplicate(keys=("event_id",)), Aggregate(
@@ -72,6 +76,7 @@ ALL = (
         f"""SELECT time_bucket(INTERVAL 3 HOUR, event_time) AS window_start, window_start + INTERVAL 3 HOUR AS window_end,
                    origin, tail_number, {SUMS_SQL}
             FROM ({ON_TIME}) WHERE event_type = 'departure' GROUP BY window_start, origin, tail_number""",
+        enters="event_type = 'departure'", until="time_bucket(INTERVAL 3 HOUR, event_time) + INTERVAL 3 HOUR",
     ),
     Operator(
         _pipeline("complete_windows", Aggregate(window=Tumbling(size="1 day"), measures=SUMS, counts="flights"),
@@ -79,29 +84,31 @@ ALL = (
         f"""SELECT time_bucket(INTERVAL 1 DAY, event_time) AS window_start, window_start + INTERVAL 1 DAY AS window_end,
                    {SUMS_SQL}
             FROM records GROUP BY window_start""",
+        until=None,
     ),
 )
 
-EXAMPLES = {
-    "carrier_ranking": f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier",
-    "airport_delays": f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin",
-    "rush_hours": f"""WITH marked AS (
+EXAMPLES = (
+    _example("carrier_ranking", f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier", until=None),
+    _example("airport_delays", f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin", until=None),
+    _example("rush_hours", f"""WITH marked AS (
                 SELECT *, event_time > lag(event_time) OVER w + INTERVAL 15 MINUTE AS opens FROM ({EVENTS})
                 WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id)),
             numbered AS (SELECT *, count_if(coalesce(opens, false)) OVER w AS session FROM marked
                 WINDOW w AS (PARTITION BY carrier, origin ORDER BY event_time, event_id))
             SELECT min(event_time) AS window_start, max(event_time) + INTERVAL 15 MINUTE AS window_end, carrier, origin,
                    {SUMS_SQL}
-            FROM numbered GROUP BY carrier, origin, session HAVING max(event_time) + INTERVAL 15 MINUTE <= $watermark""",
-    "busy_runways": f"""SELECT window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, {SUMS_SQL}
+            FROM numbered GROUP BY carrier, origin, session HAVING max(event_time) + INTERVAL 15 MINUTE <= $watermark"""),
+    _example("busy_runways", f"""SELECT window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, {SUMS_SQL}
             FROM records, LATERAL (
                 SELECT unnest([time_bucket(INTERVAL 20 MINUTE, event_time) - k * INTERVAL 20 MINUTE FOR k IN [0, 1, 2]])
                        AS window_start)
             WHERE window_start + INTERVAL 1 HOUR > event_time AND window_start + INTERVAL 1 HOUR <= $watermark
               AND (missed_until IS NULL OR window_start + INTERVAL 1 HOUR > missed_until)
-            GROUP BY window_start, carrier""",
-    "carrier_totals": "SELECT carrier, count(*) AS events, sum(distance_miles)::BIGINT AS miles FROM records GROUP BY carrier",
-    "aircraft_tours": f"""
+            GROUP BY window_start, carrier""", until="time_bucket(INTERVAL 20 MINUTE, event_time) + INTERVAL 20 MINUTE"),
+    _example("carrier_totals", """
+        SELECT carrier, count(*) AS events, sum(distance_miles)::BIGINT AS miles FROM records GROUP BY carrier""", until=None),
+    _example("aircraft_tours", f"""
         WITH marked AS (
             SELECT *, event_time > lag(event_time) OVER w + INTERVAL 6 HOUR AS opens
             FROM ({EVENTS}) WHERE tail_number IS NOT NULL
@@ -110,45 +117,37 @@ EXAMPLES = {
             WINDOW w AS (PARTITION BY tail_number ORDER BY event_time, event_id))
         SELECT tail_number, min(event_time) AS began_at, max(event_time) AS ended_at, count(*) AS events
         FROM numbered GROUP BY tail_number, tour HAVING max(event_time) + INTERVAL 6 HOUR < $watermark""",
-    "airport_medians": f"""
+        enters="tail_number IS NOT NULL"),
+    _example("airport_medians", f"""
         SELECT origin, event_time::DATE AS day, count(*) AS events, median(delay_minutes)::DOUBLE AS median_delay_minutes
         FROM ({ON_TIME}) WHERE delay_minutes IS NOT NULL
-        GROUP BY origin, day HAVING event_time::DATE + INTERVAL 1 DAY <= $watermark""",
-    "carrier_days": f"""
+        GROUP BY origin, day HAVING event_time::DATE + INTERVAL 1 DAY <= $watermark""", enters="delay_minutes IS NOT NULL"),
+    _example("carrier_days", f"""
         SELECT carrier, strftime(event_time, '%Y-%m-%d') AS day, count(*) AS events, sum(distance_miles)::BIGINT AS miles
-        FROM ({ON_TIME}) GROUP BY carrier, day HAVING max(event_time::DATE) + INTERVAL 1 DAY <= $watermark""",
-    "first_flights": "SELECT DISTINCT tail_number FROM records WHERE tail_number IS NOT NULL",
-    "daily_flights": f"""
+        FROM ({ON_TIME}) GROUP BY carrier, day HAVING max(event_time::DATE) + INTERVAL 1 DAY <= $watermark"""),
+    _example("first_flights", "SELECT DISTINCT tail_number FROM records WHERE tail_number IS NOT NULL", until=None),
+    _example("daily_flights", f"""
         WITH hours AS (
             SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*) AS events FROM ({EVENTS})
             GROUP BY hour, origin HAVING count(*) > 1)
         SELECT time_bucket(INTERVAL 1 DAY, hour) AS window_start, window_start + INTERVAL 1 DAY AS window_end, origin,
                count(*) AS hours, sum(events)::BIGINT AS events, max(events) AS most
-        FROM hours GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, hour) + INTERVAL 1 DAY <= $watermark""",
-    "airports_served": f"SELECT event_id, unnest([origin, destination]) AS airport FROM ({EVENTS})",
-    "busy_days": f"""
+        FROM hours GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, hour) + INTERVAL 1 DAY <= $watermark"""),
+    _example("airports_served", f"SELECT event_id, unnest([origin, destination]) AS airport FROM ({EVENTS})"),
+    _example("busy_days", f"""
         SELECT time_bucket(INTERVAL 1 DAY, event_time) AS window_start, window_start + INTERVAL 1 DAY AS window_end, origin,
                count(DISTINCT tail_number) AS aircraft
         FROM ({ON_TIME}) WHERE tail_number IS NOT NULL
         GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, event_time) + INTERVAL 1 DAY <= $watermark""",
-}
+        enters="tail_number IS NOT NULL"),
+)
 """Pipelines of tests/pipelines, and what each must give."""
-ALL += tuple(Operator(import_module(f"tests.pipelines.{name}.spec").SPEC, sql) for name, sql in EXAMPLES.items())
+ALL += EXAMPLES
+BY_THE_CLOCK = _example(
+    "quiet_gates", "SELECT origin, count(*) AS events FROM records GROUP BY origin, delivery", until=None)
+"""Where each delivery is drained, and again when its airports have been quiet."""
 
 
-def expected(operator: Operator, scene: Scene, watermark: datetime | None) -> list[dict[str, Any]]:
-    """What the table must hold, given what the drains recorded as late."""
-    late = [{name: row[name] for name in ("partition", "offset", "watermark_missed")} for row in scene.ops("late")]
-    schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("watermark_missed", pa.timestamp("us", "UTC"))])
-    columns = ", ".join(FLIGHTS.columns)
-    with duckdb.connect() as db:
-        db.sql("SET TimeZone = 'UTC'")
-        db.register("ledger", scene.ledger)
-        db.register("late", pa.Table.from_pylist(late, schema))
-        db.sql(f"""CREATE TEMP TABLE records AS SELECT {columns}, watermark_missed AS missed_until
-                   FROM ledger LEFT JOIN late USING ("partition", "offset") WHERE kind IN ('good', 'duplicate')""")
-        parameters = {"watermark": watermark} if "$watermark" in operator.sql else None
-        rows: list[dict[str, Any]] = db.sql(operator.sql, params=parameters).to_arrow_table().to_pylist()
-    for row in rows:
-        row.pop("missed_until", None)
-    return rows
+def named(name: str) -> Operator:
+    """The form of that pipeline."""
+    return next(operator for operator in (*ALL, BY_THE_CLOCK) if operator.spec.name == name)

@@ -1,54 +1,74 @@
-"""A failure at each named place of a run, then a run that goes on: the table, the account and the late records are exact."""
+"""A crash at each named place of a run, then a run that goes on: the table, the account and the late records are exact."""
 
 from __future__ import annotations
-
-import logging
 
 import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.drain import drain
+from spark_jobs.cursor import read_cursor
+from tests.harness.crash import OF_A_BATCH, Images, over
+from tests.harness.scene import Scene
 
-IN_A_DRAIN = [name for name in failpoint.POINTS if name != "reported"]  # that is main.py's, and tests/e2e's
+pytestmark = pytest.mark.xdist_group("spark/test_failpoints.py")  # the images are made once
+
+BATCHES = {"the first batch": 0, "a batch with history": 2, "a batch without data": 3}
+CRASHES = [(place, batch) for place in OF_A_BATCH for batch in BATCHES.values()]
+CRASHES += [("leased", 1), ("checks", 3), ("judged", 3)]
+"""Of two deliveries: each is a batch with data and one without, which closes what the first has let the watermark pass."""
 
 
-def run(scene, name: str):
-    return drain(scene.spec, scene.settings, name, logging.getLogger("drain").info)
-
-
-def test_a_run_that_fails_at_every_place_in_turn_and_goes_on_gives_the_same_table(scene, monkeypatch):
-    made = scene("aircraft_rotations", events=3000, deliveries=3)
-    for number in range(2):
-        made.deliver()
-        for name in IN_A_DRAIN:
-            with monkeypatch.context() as active:
-                active.setitem(failpoint.ACTIVE, name, "raise")
-                failed = run(made, f"{name}-{number}")
-            assert failed.problem is not None, name
-            assert failed.problem.code == "SPARK_FAILED"
-            assert f"failpoint {name}" in failed.problem.what, failed.problem
-        assert run(made, f"whole-{number}").account.unaccounted == 0
-        made.assert_exact()
+@pytest.fixture(scope="module")
+def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
+    """Two deliveries drained, with an image at each failpoint, and a third that waits: only then can records be late."""
+    folder = tmp_path_factory.mktemp("crashes")
+    made = Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3)
+    taking = Images(made, folder)
+    with pytest.MonkeyPatch.context() as active:
+        active.setattr(failpoint, "at", taking.at)
+        for number in range(2):
+            made.deliver()
+            made.run(f"run-{number}")
+    assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, "that is main.py's, and tests/e2e's"
+    checkpoint = Checkpoint(made.paths.checkpoint)
+    covered = {batch: checkpoint.batch(batch).covered > 0 for batch in checkpoint.committed()}
+    assert covered == {0: True, 1: False, 2: True, 3: False}
     made.deliver()
-    assert run(made, "last").account.late > 0
-    made.assert_exact()
+    return made, taking
 
 
-@pytest.mark.parametrize("name", ["planned", "table.committed"])
-def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(scene, monkeypatch, name):
-    made = scene("departure_delays", events=1500, deliveries=1, max_offsets_per_batch=500)
+@pytest.mark.parametrize(("place", "batch"), CRASHES)
+def test_what_a_crash_leaves_at_a_place_is_gone_on_from_and_nothing_is_lost_doubled_or_counted_twice(images, place, batch):
+    base, taking = images
+    crashed = over(base, taking.taken[place, batch])
+    committed = Checkpoint(crashed.paths.checkpoint).committed()
+    assert (batch in committed) is (place not in {"planned", "table.committed"}), "the image is not of that place"
+    left = [left for left in committed if left > read_cursor(crashed.paths.cursor).audited]
+    assert (batch in left) is place.startswith("audit"), "the image is not of that place"
+    report = crashed.run("after the crash")
+    assert report.recovered == tuple(left)
+    assert report.account.late > 0 or batch == 0, "late is what came after a watermark, and before the first batch is none"
+    crashed.assert_exact()
+
+
+def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(scene, spark, monkeypatch):
+    made = scene("departure_delays", events=1500, deliveries=1, max_offsets_per_batch=600)
     made.deliver_all()
-    checkpoint, failed = Checkpoint(made.paths.checkpoint), set()
+    places, checkpoint, failed = ("table.committed", "planned", "audited"), Checkpoint(made.paths.checkpoint), {}
 
     def at(place: str) -> None:
         batch = max(checkpoint.planned(), default=-1)
-        if place == name and batch not in failed:
-            failed.add(batch)
+        if batch >= 0 and batch not in failed and place == places[batch % len(places)]:
+            failed[batch] = place
             raise failpoint.Failure(f"failpoint {place}")
 
     monkeypatch.setattr(failpoint, "at", at)
-    while run(made, f"after {len(failed)} failures").problem:
+    while (problem := made.drain(f"after {len(failed)} failures").problem) is not None:
+        assert problem.code == "SPARK_FAILED", problem
+        assert any(f"failpoint {place}" in problem.what for place in places), problem
         assert len(failed) < 20
+        for query in spark.streams.active:  # the process of a drain that failed ends, and its query with it
+            query.stop()
+    assert set(failed.values()) == set(places)
     assert len(failed) >= 4
     made.assert_exact()

@@ -5,21 +5,30 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.harness.scene import Scene
 from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
 
 
-def test_the_page_shows_each_example_as_it_runs_now(kafka, tmp_path, monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-    found = page.generated(lambda spec: Scene(kafka, tmp_path / spec.name, spec), FOLDER)
-    written, mark, shown = page.PAGE.read_text().partition(page.MARK)
+def shows(name: str, found: str) -> None:
     if os.environ.get("SLUICE_WRITE_PAGE"):
-        page.PAGE.write_text(f"{written.rstrip()}\n\n{page.MARK}{found}")
-        return
-    assert mark
-    assert shown == found, "`make operators` writes the page anew"
+        page.write(name, found)
+    assert page.read()[name] == found, "`make operators` writes the page anew"
+
+
+@pytest.mark.parametrize("name", page.EXAMPLES)
+def test_the_page_shows_an_example_as_it_runs_now_and_as_duckdb_has_it(kafka, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+    shows(name, page.example(lambda spec: Scene(kafka, tmp_path, spec), FOLDER, name))
+
+
+def test_the_page_shows_what_all_examples_read_and_each_of_them_once():
+    shows("", page.beginning())
+    assert [*page.read()] == ["", *page.EXAMPLES]
+    assert page.PAGE.read_text().count("\n### ") == len(page.EXAMPLES)
 
 
 def test_every_example_pipeline_is_on_the_page():

@@ -4,43 +4,54 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from spark_jobs import ops
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract import registry
 from spark_jobs.contract.checks import Check
+from spark_jobs.contract.paths import Paths
 from spark_jobs.cursor import read_cursor
-from spark_jobs.drain import drain
 from spark_jobs.lease import lease
 from spark_jobs.plan import plan
-from tests.spark.test_drain import run
+from spark_jobs.stages.table import GENERATION
+from tests.harness.crash import copied, files, over
+from tests.harness.scene import Scene
 
-SMALL = {"events": 600, "deliveries": 2}
 
-
-@pytest.fixture
-def drained(scene):
-    """A pipeline that has drained its first delivery."""
-    made = scene("flight_events", **SMALL)
+@pytest.fixture(scope="module")
+def base(kafka, tmp_path_factory) -> Scene:
+    """A pipeline that has drained its first delivery; a second one waits."""
+    made = Scene(kafka, tmp_path_factory.mktemp("base"), "flight_events", events=600, deliveries=2)
     made.deliver()
-    report = run(made, "first")
-    assert report.status == "succeeded", report.problem
+    made.run("first")
+    made.deliver()
     return made
 
 
-def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(drained):
-    before = {name: len(drained.ops(name)) for name in ("batches", "quarantine", "late")}
-    counted = {row["batch_id"]: row for row in drained.ops("batches")}
-    read_cursor(drained.paths.cursor).model_copy(update={"audited": -1, "judged": -1}).write(drained.paths.cursor)
-    assert not plan(drained.spec, drained.settings).idle
+@pytest.fixture
+def drained(base, tmp_path) -> Scene:
+    """A copy of it."""
+    return copied(base, tmp_path / "root")
 
-    report = run(drained, "after the crash")
+
+def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(drained):
+    def of_the_first(name: str) -> list[dict]:
+        return [row for row in drained.ops(name) if row["batch_id"] <= 1]
+
+    before = {name: len(of_the_first(name)) for name in ("batches", "quarantine", "late")}
+    counted = {row["batch_id"]: row for row in of_the_first("batches")}
+    read_cursor(drained.paths.cursor).model_copy(update={"audited": -1, "judged": -1}).write(drained.paths.cursor)
+
+    report = drained.run("after the crash")
 
     assert report.recovered == (0, 1)
-    assert {name: len(drained.ops(name)) for name in before} == before
-    for row in drained.ops("batches"):
+    assert {name: len(of_the_first(name)) for name in before} == before
+    for row in of_the_first("batches"):
         assert row["source"] == "reread"
         known = counted[row["batch_id"]]
         for name in ("covered", "read", "malformed", "premature", "late", "accepted", "duplicates", "rows_out", "unaccounted"):
@@ -49,25 +60,12 @@ def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_
     assert plan(drained.spec, drained.settings).idle
 
 
-def test_a_batch_that_ran_but_was_not_committed_is_run_again_without_doubling_a_row(drained):
-    drained.deliver_all()
-    assert run(drained, "second").status == "succeeded"
-    last = Checkpoint(drained.paths.checkpoint).committed()[-1]
-    (drained.paths.checkpoint / "commits" / str(last)).unlink()
-    (drained.paths.checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
-
-    report = run(drained, "third")
-
-    assert report.status == "succeeded", report.problem
-    drained.assert_exact()
-
-
-def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again(drained):
+def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning(drained):
     impossible = Check(type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]})
-    drained.deliver_all()
-    spec, drained.spec = drained.spec, drained.spec.model_copy(update={"output_checks": (impossible,)})
+    drained.change(output_checks=(impossible,))
+    judged = read_cursor(drained.paths.cursor).judged
 
-    failed = run(drained, "failed")
+    failed = drained.drain("failed")
 
     assert failed.problem is not None
     assert failed.problem.code == "CHECK_FAILED"
@@ -75,66 +73,49 @@ def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again(dra
     assert result.outcome == "failed"
     assert result.unexpected == failed.account.rows_out
     assert set(json.loads(result.sample)) <= {row["carrier"] for row in drained.table()}
+    assert read_cursor(drained.paths.cursor).judged == judged
     assert not plan(drained.spec, drained.settings).idle, "rows that were never judged good must not be forgotten"
-    drained.spec = spec
-    again = run(drained, "again")
-    assert again.status == "succeeded"
+
+    drained.change(output_checks=(impossible.model_copy(update={"severity": "warning"}),))
+    again = drained.run("warned")
     assert again.table_version_before == failed.table_version_before
-    drained.assert_exact()
-
-
-def test_a_failed_warning_passes_and_is_kept(drained):
-    odd = Check(type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}, severity="warning")
-    drained.deliver_all()
-    drained.spec = drained.spec.model_copy(update={"output_checks": (odd,)})
-    report = run(drained, "warned")
-    assert report.status == "succeeded"
-    assert [check.type for check in report.failing("warning")] == [odd.type]
+    assert [(check.type, check.unexpected) for check in again.failing("warning")] == [(impossible.type, result.unexpected)]
     kept = [row for row in drained.ops("checks") if row["run_id"] == "warned" and row["suite"] == "output"]
     assert [row["outcome"] for row in kept] == ["failed"]
+    assert plan(drained.spec, drained.settings).idle
+    drained.assert_exact()
 
 
 def test_a_check_that_cannot_be_evaluated_is_an_error_and_not_a_verdict(drained):
     broken = Check(type="expect_column_values_to_not_be_null", kwargs={"column": "no_such_column"})
-    drained.deliver_all()
-    drained.spec = drained.spec.model_copy(update={"output_checks": (broken,)})
-    report = run(drained, "broken")
+    drained.change(output_checks=(broken,))
+    report = drained.drain("broken")
     assert report.problem is not None
     assert report.problem.code == "CHECK_BROKEN"
     assert "no_such_column" in report.problem.what
 
 
 def test_a_second_drain_is_refused_and_names_the_holder(drained):
-    drained.deliver_all()
     with lease(drained.paths.lease, "the holder"):
-        report = run(drained, "the second")
+        report = drained.drain("the second")
     assert report.problem is not None
     assert report.problem.code == "LEASE_HELD"
     assert "the holder" in report.problem.what
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        (lambda spec: {"steps": (spec.steps[0].model_copy(update={"keys": ("carrier",)}),)}, "steps[0].keys"),
-    ],
-    ids=["another key"],
-)
-def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained, change, named):
-    drained.deliver_all()
-    drained.spec = drained.spec.model_copy(update=change(drained.spec))
-    report = run(drained, "changed")
+def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained):
+    drained.change(steps=(drained.spec.steps[0].model_copy(update={"keys": ("carrier",)}),))
+    report = drained.drain("changed")
     assert report.problem is not None
     assert report.problem.code == "STATE_INCOMPATIBLE"
-    assert named in report.problem.what
+    assert "steps[0].keys" in report.problem.what
     assert "sluice reset" in report.problem.remedy
 
 
 def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
-    drained.deliver_all()
-    state = drained.spec.state.model_copy(update={"shuffle_partitions": 3, "provider": "hdfs"})
-    drained.spec, said = drained.spec.model_copy(update={"state": state}), []
-    report = drain(drained.spec, drained.settings, "changed", said.append)
+    drained.change(state=drained.spec.state.model_copy(update={"shuffle_partitions": 3, "provider": "hdfs"}))
+    said: list[str] = []
+    report = drained.drain("changed", said.append)
     assert report.status == "succeeded", report.problem
     assert any("state.shuffle_partitions: the spec says 3, in force is 2" in line for line in said)
     assert any("state.provider: the spec says 'hdfs', in force is 'rocksdb'" in line for line in said)
@@ -146,7 +127,7 @@ def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
 def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):
     rows = len(drained.table())
     drained.paths.checkpoint.rename(drained.paths.checkpoint.with_name("spark-gone"))
-    report = run(drained, "without its checkpoint")
+    report = drained.drain("without its checkpoint")
     assert report.problem is not None
     assert report.problem.code == "CHECKPOINT_FOREIGN"
     assert len(drained.table()) == rows
@@ -161,8 +142,7 @@ def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that
     path = str(drained.paths.table)
     altered = change(spark.read.format("delta").load(path))
     altered.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-    drained.deliver_all()
-    report = run(drained, "altered")
+    report = drained.drain("altered")
     assert report.problem is not None
     assert report.problem.code == "TABLE_CHANGED"
     assert said in report.problem.what
@@ -170,18 +150,67 @@ def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that
 
 def test_a_new_state_version_on_the_old_table_is_refused_before_it_doubles_it(drained):
     rows = len(drained.table())
-    drained.spec = drained.spec.model_copy(update={"state": drained.spec.state.model_copy(update={"version": 2})})
-    drained.paths = type(drained.paths)(drained.settings.root, drained.spec)
-    report = run(drained, "version 2")
+    drained.change(state=drained.spec.state.model_copy(update={"version": 2}))
+    drained.paths = Paths(drained.settings.root, drained.spec)
+    report = drained.drain("version 2")
     assert report.problem is not None
     assert report.problem.code == "CHECKPOINT_FOREIGN"
     assert len(drained.table()) == rows
 
 
+def drop(made: Scene) -> None:
+    made.paths.table.rename(made.paths.root / "dropped")
+
+
+def make_anew(made: Scene) -> None:
+    """With the same columns and properties, so that nothing but Delta's id tells the one from the other."""
+    path, rows = str(made.paths.table), pa.Table.from_pylist(made.table())
+    properties = deltalake.DeltaTable(path).metadata().configuration
+    assert GENERATION in properties
+    schema = deltalake.DeltaTable(path).schema()
+    drop(made)
+    deltalake.DeltaTable.create(path, schema, configuration=properties, raise_if_key_not_exists=False)
+    deltalake.write_deltalake(path, rows, mode="append")
+
+
+def restore_to_before_the_last_audited_batch(made: Scene) -> None:
+    known = read_cursor(made.paths.cursor).table_version
+    assert known
+    deltalake.DeltaTable(str(made.paths.table)).restore(known - 1)
+
+
+def forget_the_last_batch(made: Scene) -> None:
+    """In the checkpoint and the account, as a disk may that loses what was written last; the table has it."""
+    last = read_cursor(made.paths.cursor)
+    last.model_copy(update={"audited": last.audited - 1, "judged": last.audited - 1}).write(made.paths.cursor)
+    for log in ("commits", "offsets"):
+        for name in (str(last.audited), f".{last.audited}.crc"):
+            (made.paths.checkpoint / log / name).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(("change", "code", "said"), [
+    (drop, "TABLE_REPLACED", "it was dropped"),
+    (make_anew, "TABLE_REPLACED", "that was dropped, and this one made anew"),
+    (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "was restored to version"),
+    (forget_the_last_batch, "CHECKPOINT_BROKEN", "has batch 1, and"),
+])
+def test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written(drained, change, code, said):
+    change(drained)
+    before = files(Path(drained.settings.root))
+    report = drained.drain("refused")
+    assert report.problem is not None
+    assert report.problem.code == code, report.problem
+    assert said in report.problem.what
+    assert (report.seconds, report.batches) == ({}, ()), "it came as far as Spark"
+    lease_file = str(drained.paths.lease.relative_to(drained.paths.root))  # it says who held it last
+    assert {name: file for name, file in files(Path(drained.settings.root)).items() if name != lease_file} == {
+        name: file for name, file in before.items() if name != lease_file}
+
+
 def test_one_clock_in_the_future_makes_no_other_record_late(scene):
-    made = scene("departure_delays", **SMALL)
+    made = scene("departure_delays", events=600, deliveries=1)
     made.deliver_all()
-    report = run(made)
+    report = made.run()
     assert report.account.premature > 0
     newest = max(row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"})
     assert report.watermark is not None
@@ -189,12 +218,10 @@ def test_one_clock_in_the_future_makes_no_other_record_late(scene):
     made.assert_exact()
 
 
-def test_the_ops_tables_of_two_pipelines_share_a_root(scene):
-    first, second = scene("flight_events", **SMALL), scene("departure_delays", **SMALL)
-    for made in (first, second):
-        made.deliver_all() if made is first else None
-    second.spec = second.spec.model_copy(update={"topic": first.spec.topic})
-    for made in (first, second):
-        assert run(made).status == "succeeded"
-    rows = ops.query(first.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline").to_pylist()
+def test_the_ops_tables_of_two_pipelines_share_a_root(drained):
+    other = over(drained, Path(drained.settings.root), registry.load("departure_delays"))
+    other.change(output_checks=())
+    other.run()
+    other.assert_exact()
+    rows = ops.query(other.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline").to_pylist()
     assert rows == [{"pipeline": "departure_delays", "unaccounted": 0}, {"pipeline": "flight_events", "unaccounted": 0}]

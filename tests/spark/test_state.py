@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,6 @@ from spark_jobs import session as spark_session
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.spec import State
-from spark_jobs.drain import drain
 from spark_jobs.lease import lease
 from spark_jobs.state.answer import answer
 from spark_jobs.state.inquiry import Inquiry
@@ -31,27 +30,21 @@ from tests.spark import operators as forms, processors
 
 DELAY = timedelta(hours=2)
 UNSEEN_AFTER = timedelta(hours=48)
+PATIENCE_SECONDS = 120
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def drained(scene: Scene, run_id: str = "run") -> Scene:
-    report = drain(scene.spec, scene.settings, run_id, logging.getLogger("state").info)
-    assert report.status == "succeeded", report.problem
-    return scene
 
 
 @pytest.fixture(scope="module")
 def scenes(kafka, tmp_path_factory):
-    """Pipeline -> a scene of two deliveries that was drained in many batches."""
+    """Pipeline -> a scene that was drained in many batches."""
     made = {}
 
     def of(pipeline: str) -> Scene:
         if pipeline not in made:
             folder = tmp_path_factory.mktemp(pipeline)
-            scene = Scene(kafka, folder, pipeline, events=3000, deliveries=2, max_offsets_per_batch=700)
-            for number in range(2):
-                scene.deliver()
-                drained(scene, f"run-{number}")
+            scene = Scene(kafka, folder, pipeline, events=3000, deliveries=1, max_offsets_per_batch=600)
+            scene.deliver()
+            scene.run()
             made[pipeline] = scene
         return made[pipeline]
 
@@ -218,10 +211,11 @@ def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_
 
 
 def test_a_session_is_shown_once_with_its_bounds(spark, scene):
-    form = next(each for each in forms.ALL if each.spec.name == "rush_hours")
+    form = forms.named("rush_hours")
     made = scene(form.spec, events=1500, deliveries=1)
     made.deliver_all()
-    batch = Checkpoint(drained(made).paths.checkpoint).readable()[-1]
+    made.run()
+    batch = Checkpoint(made.paths.checkpoint).readable()[-1]
     found = remembered(spark, made, 2, batch)
     assert set(found[0]) == {"window_start", "carrier", "origin", "window_end", "flights", "miles", "worst"}
     assert all(row["window_start"] < row["window_end"] and row["window_end"] > watermark(made, batch) for row in found)
@@ -233,19 +227,19 @@ def test_a_session_is_shown_once_with_its_bounds(spark, scene):
 def test_the_heaps_store_is_read_too(spark, scene):
     made = scene("flight_events", events=600, deliveries=1, state=State(provider="hdfs"))
     made.deliver_all()
-    readable = Checkpoint(drained(made).paths.checkpoint).readable()
-    assert readable[0] == 0
+    made.run()
+    assert Checkpoint(made.paths.checkpoint).readable()[0] == 0
     assert asked(made, batch=0)[1].startswith(f"{len(entered(made, 0)):,} rows")
 
 
 def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch):
-    made, usual = scene("flight_events", events=1200, deliveries=2, max_offsets_per_batch=120), spark_session.dynamic
+    made, usual = scene("flight_events", events=800, deliveries=2, max_offsets_per_batch=70), spark_session.dynamic
     made.deliver()
-    drained(made, "run-0")
+    made.run("run-0")
     monkeypatch.setattr(spark_session, "dynamic", lambda state: usual(state) | {"spark.sql.streaming.minBatchesToRetain": "4"})
-    made.spec = made.spec.model_copy(update={"max_offsets_per_batch": None})  # few batches, so that the audit is not overtaken
+    made.change(max_offsets_per_batch=None)  # few batches, so that the audit is not overtaken
     made.deliver()
-    drained(made, "run-1")
+    made.run("run-1")
     last = Checkpoint(made.paths.checkpoint).readable()[-1]
     # From where on: Spark's maintenance goes on removing after the query has ended.
     with pytest.raises(StateUnreadable, match=rf"batch 0 is purged.*batches [1-9] to {last} can be read"):
@@ -271,8 +265,10 @@ def letters(spark, tmp_path):
 def first_batch(rows, checkpoint: Path) -> str:
     """Run one batch. Not availableNow, under which processing time never lets a query end."""
     query = rows.writeStream.format("noop").outputMode("append").option("checkpointLocation", str(checkpoint)).start()
+    deadline = time.monotonic() + PATIENCE_SECONDS
     try:
         while not (checkpoint / "commits" / "0").exists():
+            assert time.monotonic() < deadline, f"no batch was committed within {PATIENCE_SECONDS} s: {query.status}"
             assert not query.awaitTermination(0.2), query.exception()
     finally:
         query.stop()
@@ -317,7 +313,7 @@ def test_the_state_of_apply_in_pandas_with_state_has_its_columns_and_its_timeout
 def test_the_command_reads_it_in_a_session_that_never_streamed(kafka, tmp_path):
     made = Scene(kafka, tmp_path, "departure_delays", events=600, deliveries=1, topic="flights")
     made.deliver_all()
-    drained(made)
+    made.run()
     before = hashes(Path(made.settings.root))
     words = [str(Path(sys.executable).parent / "sluice"), "state", "departure_delays", "--key", "origin=JFK", "--limit", "2"]
     result = subprocess.run(words, env={**os.environ, **environment(made.settings)}, capture_output=True, text=True,

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-import logging
-from importlib import import_module
 
 from confluent_kafka import Producer
 
+from spark_jobs.contract.spec import State
 from spark_jobs.cursor import read_cursor
-from spark_jobs.drain import drain
-
-
-def run(scene, name: str):
-    report = drain(scene.spec, scene.settings, name, logging.getLogger("drain").info)
-    assert report.status == "succeeded", report.problem
-    return report
+from tests.spark import operators
 
 
 def test_the_timers_that_wait_are_those_in_the_store(scene, spark, monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-    made = scene(import_module("tests.pipelines.aircraft_tours.spec").SPEC, events=1500, deliveries=2)
+    made = scene(operators.named("aircraft_tours").spec, events=1500, deliveries=2)
     for number in range(2):
         made.deliver()
-        report = run(made, f"run-{number}")
+        report = made.run(f"run-{number}")
         reader = spark.read.format("statestore").option("readRegisteredTimers", "true")
         waiting = reader.load(str(made.paths.checkpoint)).count()
         assert read_cursor(made.paths.cursor).timers_waiting == waiting > 0
@@ -34,14 +27,14 @@ def test_the_timers_that_wait_are_those_in_the_store(scene, spark, monkeypatch):
 def test_timers_that_a_list_state_hides_are_not_guessed_at(scene):
     made = scene("aircraft_rotations", events=300, deliveries=1)
     made.deliver()
-    assert run(made, "run").state.rows > 0
+    assert made.run().state.rows > 0
     assert read_cursor(made.paths.cursor).timers_waiting is None
 
 
 def test_batches_that_bring_nothing_newer_are_counted_until_one_does(scene):
     made = scene("flight_events", events=300, deliveries=2)
     made.deliver()
-    run(made, "first")
+    made.run("first")
     assert read_cursor(made.paths.cursor).still_batches == 0
     newest = max((row for row in made.ledger.to_pylist() if row["kind"] == "good"), key=lambda row: row["event_time"])
     fields = {name: newest[name] for name in made.spec.topic.columns}
@@ -50,8 +43,22 @@ def test_batches_that_bring_nothing_newer_are_counted_until_one_does(scene):
     for number in range(2):
         producer.produce(made.topic, json.dumps(fields | times), timestamp=int(newest["event_time"].timestamp() * 1000))
         assert producer.flush(30) == 0
-        report = run(made, f"still-{number}")
+        report = made.run(f"still-{number}")
         assert (report.account.accepted, read_cursor(made.paths.cursor).still_batches) == (1, number + 1)
     made.deliver()
-    run(made, "newer")
+    made.run("newer")
     assert read_cursor(made.paths.cursor).still_batches == 0
+
+
+def test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warns(scene):
+    keys = len({"EWR", "JFK", "LGA"})
+    budget = State(budget_rows=keys - 1, budget_bytes=1)
+    made = scene(operators.named("airport_delays").spec, events=300, deliveries=1, state=budget)
+    made.deliver_all()
+    report = made.drain()
+    assert report.status == "failed"
+    assert (report.problem.code, "state_rows" in report.problem.what) == ("CHECK_FAILED", True), report.problem
+    assert "Nothing is published" in report.problem.what
+    assert {check.column: check.observed for check in report.failing("critical")} == {"state_rows": str(keys)}
+    assert [check.column for check in report.failing("warning")] == ["state_bytes"]
+    assert report.account.unaccounted == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
 
@@ -13,15 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from local.publish import create_topic
 from spark_jobs.contract.errors import TopicRemade
-from spark_jobs.drain import drain
 from spark_jobs.plan import plan
-
-
-def run(scene, name: str):
-    report = drain(scene.spec, scene.settings, name, logging.getLogger("drain").info)
-    assert report.status == "succeeded", report.problem
-    assert report.account.unaccounted == 0
-    return report
 
 
 def events(scene, names: list[str]) -> list[bytes]:
@@ -44,7 +35,7 @@ def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_g
             producer.produce(made.topic, value, partition=0)
         assert producer.flush(30) == 0, "what is not sent yet would be forgotten by an abort, and prove nothing"
         producer.commit_transaction(30) if kept else producer.abort_transaction(30)
-    report = run(made, "run")
+    report = made.run("run")
     assert report.account.read == made.ledger.num_rows + 5
     assert report.account.gaps == 8, "five aborted records, and a marker at the end of each transaction"
     ids = {row["event_id"] for row in made.table()}
@@ -55,7 +46,7 @@ def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_g
 def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(scene):
     made = scene("flight_events", events=300, deliveries=2)
     made.deliver()
-    run(made, "first")
+    made.run("first")
     admin = AdminClient({"bootstrap.servers": made.kafka})
     admin.delete_topics([made.topic])[made.topic].result()
     deadline = time.monotonic() + 30
@@ -73,7 +64,7 @@ def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_t
     assert producer.flush(30) == 0
     with pytest.raises(TopicRemade, match="deleted and created anew"):
         plan(made.spec, made.settings)
-    report = drain(made.spec, made.settings, "second", logging.getLogger("drain").info)
+    report = made.drain("second")
     assert report.problem is not None
     assert report.problem.code == "TOPIC_REMADE"
 
@@ -94,9 +85,9 @@ def add_partitions(made) -> None:
 def test_partitions_that_are_added_are_read_from_their_beginning(scene):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
-    first = run(made, "first")
+    first = made.run("first")
     add_partitions(made)
-    second = run(made, "second")
+    second = made.run("second")
     assert (second.account.read, second.account.late + second.account.rows_out) == (3, 3)
     assert first.account.read == made.ledger.num_rows
 
@@ -109,9 +100,9 @@ def test_so_are_those_that_are_added_while_a_run_reads(scene):
         if "Spark is up" in line:
             add_partitions(made)
 
-    first = drain(made.spec, made.settings, "first", say)
+    first = made.drain("first", say)
     assert first.status == "succeeded", first.problem
-    second = run(made, "second")
+    second = made.run("second")
     assert first.account.unaccounted == 0
     assert first.account.read + second.account.read == made.ledger.num_rows + 3
     kept = {row["event_id"] for row in made.table()} | {json.loads(row["value"])["event_id"] for row in made.ops("late")}

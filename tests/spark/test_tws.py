@@ -1,17 +1,20 @@
-"""TwsTester, which needs no Spark, and a real query: the same processor gives the same rows."""
+"""Our Rotations against plain Python, over any batches of departures: in TwsTester, and in the long form in Spark.
+
+TwsTester alone could be wrong as Spark is not: `make test-long` holds both against the same oracle.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import event, given, settings, strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
@@ -21,57 +24,91 @@ from spark_jobs.contract.steps import GroupState
 from spark_jobs.pipelines.aircraft_rotations.logic import Rotations
 from spark_jobs.session import session
 from spark_jobs.stateful.group_state import schema
+from tests.harness import oracle
+from tests.harness.compare import assert_same
 
 START, DELAY = datetime(2013, 1, 1, tzinfo=UTC), timedelta(hours=2)
-CASES = max(1, int(os.environ.get("SLUICE_CASES", "20")) // 4)
-"""A real query has a batch for each list of departures, so a case of many costs seconds."""
+LONG = "SLUICE_CASES" in os.environ
+CASES = int(os.environ.get("SLUICE_CASES", "20"))
 STEP = next(step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState))
+USUAL = settings(max_examples=5 * CASES, deadline=None, derandomize=not LONG, database=None)
 
-minutes = st.integers(0, 6 * 24 * 60)
-departures = st.lists(st.tuples(st.sampled_from(["N1", "N2", "Nö" * 40]), minutes), min_size=0, max_size=6)
-batches = st.lists(departures, min_size=1, max_size=5)
-
-
-def on_time(found: list[list[tuple[str, int]]]) -> list[list[tuple[str, datetime]]]:
-    """Each batch without what is late in it: TwsTester goes by the newest watermark for that, Spark by the one before."""
-    newest, kept = START, []
-    for batch in found:
-        rows = [(tail, START + timedelta(minutes=minute)) for tail, minute in batch]
-        rows = [(tail, at) for tail, at in rows if at > newest - DELAY]
-        newest = max([newest, *(at for _, at in rows)])
-        kept.append(rows)
-    return kept
+TAILS = st.sampled_from(["N1", "N2", "Nö" * 40])
+MINUTES = st.one_of(
+    st.builds(lambda day, more: 1440 * day + more, st.integers(0, 5), st.sampled_from((0, 120))), st.integers(0, 144 * 60))
+"""Half of them days apart, or the delay more, so that departures meet the watermark and the end of each other's 48 hours."""
+Departures = list[dict[str, Any]]
+"""Those of one batch: the columns that the processor reads, and those that the oracle reads."""
 
 
-def row(number: int, tail: str, at: datetime) -> dict[str, Any]:
-    place = {"origin": "JFK", "destination": "LAX"}
-    return {"tail_number": tail, "event_time": at.isoformat(), "event_id": f"{number:04d}", **place}
+@st.composite
+def batches(draw: st.DrawFn) -> list[Departures]:
+    """Without what is late: TwsTester goes by the newest watermark for that, Spark by the one before."""
+    newest, made = START, []
+    for number in range(draw(st.integers(1, 5))):
+        minutes = draw(st.lists(st.tuples(TAILS, MINUTES), max_size=6))
+        rows = [_departure(f"{number}-{index}", tail, START + timedelta(minutes=minute))
+                for index, (tail, minute) in enumerate(minutes)]
+        rows = [row for row in rows if row["event_time"] > newest - DELAY]
+        newest = max([newest, *(row["event_time"] for row in rows)])
+        made.append(rows)
+    return made
 
 
-def by_tester(found: list[list[dict[str, Any]]]) -> Counter[str]:
-    """Batch by batch: rows, then the timers that the batch's watermark makes due; then those of the closing batch."""
+def _departure(event_id: str, tail: str, at: datetime) -> dict[str, Any]:
+    place = {"origin": "JFK", "destination": event_id}
+    return {"event_id": event_id, "event_type": "departure", "event_time": at, "cancelled": False, "tail_number": tail, **place}
+
+
+@settings(USUAL)
+@given(batches())
+def test_rotations_gives_what_plain_python_gives_however_the_departures_are_batched(found: list[Departures]) -> None:
+    event(f"{sum(map(len, found)) // 5 * 5} departures or more")
+    assert_same(by_tester(found), by_oracle(found), "what the processor gives in TwsTester")
+
+
+@pytest.mark.skipif(not LONG, reason="the long form: a real query has a batch for each list of departures, and takes seconds")
+@pytest.mark.usefixtures("spark")
+@settings(USUAL, max_examples=max(1, CASES // 4))
+@given(batches())
+def test_so_does_a_real_query(found: list[Departures]) -> None:
+    assert_same(by_spark(found), by_oracle(found), "what the processor gives in Spark")
+
+
+def by_oracle(found: list[Departures]) -> list[dict[str, Any]]:
+    """What is known by the last watermark."""
+    departures = [row for batch in found for row in batch]
+    if not departures:
+        return []
+    return oracle.aircraft_rotations(pa.Table.from_pylist(departures), max(row["event_time"] for row in departures) - DELAY)
+
+
+def by_tester(found: list[Departures]) -> list[dict[str, Any]]:
+    """Batch by batch: rows, then the timers that the batch's watermark makes due."""
     extract = lambda one: int(one.event_time.replace(tzinfo=UTC).timestamp() * 1000)  # noqa: E731
     tester, rows, newest = TwsTester(Rotations(), timeMode="EventTime", eventTimeExtractor=extract), [], START
     for batch in found:
-        for tail in {record["tail_number"] for record in batch}:
-            of_it = [record for record in batch if record["tail_number"] == tail]
-            times = [datetime.fromisoformat(record["event_time"]).replace(tzinfo=None) for record in of_it]
-            rows += tester.test(tail, [Row(**{**record, "event_time": at}) for record, at in zip(of_it, times, strict=True)])
-        before, newest = newest, max([newest, *(datetime.fromisoformat(record["event_time"]) for record in batch)])
+        for tail in sorted({row["tail_number"] for row in batch}):
+            rows += tester.test(tail, [_spark_row(row) for row in batch if row["tail_number"] == tail])
+        before, newest = newest, max([newest, *(row["event_time"] for row in batch)])
         if newest > before:
             rows += tester.setWatermark(int((newest - DELAY).timestamp() * 1000))
-    # TwsTester hands the key over as it is, and Spark as a tuple of columns.
-    return Counter(text({**one.asDict(), "tail_number": None}) for one in rows)
+    return [row.asDict() for row in rows]
 
 
-def by_spark(found: list[list[dict[str, Any]]]) -> Counter[str]:
+def _spark_row(row: dict[str, Any]) -> Row:
+    """As Spark hands it over: without a zone."""
+    return Row(**row | {"event_time": row["event_time"].replace(tzinfo=None)})
+
+
+def by_spark(found: list[Departures]) -> list[dict[str, Any]]:
     """A file a batch, through transformWithState."""
     spark = session("tws", State())
     with tempfile.TemporaryDirectory() as home:
         for number, batch in enumerate(found):
             path = Path(home) / "in" / f"{number}.json"
             path.parent.mkdir(exist_ok=True)
-            path.write_text("\n".join(json.dumps(record) for record in batch))
+            path.write_text("\n".join(json.dumps(row, default=datetime.isoformat) for row in batch))
             os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
         columns = "tail_number string, event_time timestamp, event_id string, origin string, destination string"
         stream = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(f"{home}/in")
@@ -81,18 +118,5 @@ def by_spark(found: list[list[dict[str, Any]]]) -> Counter[str]:
         query = rows.writeStream.foreachBatch(lambda batch, _: out.extend(batch.collect()))
         query = query.option("checkpointLocation", f"{home}/checkpoint").trigger(availableNow=True).start()
         query.awaitTermination()
-    return Counter(text({**one.asDict(), "tail_number": None}) for one in out)
-
-
-def text(values: dict[str, Any]) -> str:
-    return repr(sorted((name, str(value.replace(tzinfo=None)) if isinstance(value, datetime) else value)
-                       for name, value in values.items()))
-
-
-@pytest.mark.usefixtures("spark")
-@settings(max_examples=CASES, deadline=None, derandomize="SLUICE_CASES" not in os.environ, database=None)
-@given(batches)
-def test_twstester_and_a_real_query_give_the_same_rows(found: list[list[tuple[str, int]]]) -> None:
-    numbered = iter(range(10_000))
-    records = [[row(next(numbered), tail, at) for tail, at in batch] for batch in on_time(found)]
-    assert by_tester(records) == by_spark(records)
+    return [{name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for name, value in row.asDict().items()}
+            for row in out]

@@ -7,6 +7,9 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
+
+from spark_jobs import attended
 
 DRIVER = """
 import signal, sys, time
@@ -19,21 +22,29 @@ signal.signal(signal.SIGINT, lambda *_: Path(sys.argv[1]).write_text("interrupte
 Path(sys.argv[2]).touch()
 time.sleep(60)
 """
+PATIENCE_SECONDS = 60
 ATTENDING = """
-import os, sys
+import os, signal, sys
 from spark_jobs.attended import attend
-attend([sys.executable, *sys.argv[1:]], os.environ, sys.argv[1], lambda line: print(line, flush=True))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def say(line):
+    {meanwhile}
+    print(line, flush=True)
+attend([sys.executable, *sys.argv[1:]], os.environ, sys.argv[1], say)
 print("over", flush=True)
 """
+AGAIN = "if line.startswith('stopping'): os.kill(os.getpid(), signal.SIGINT)"
+"""Ctrl-C once more, while the first is being answered."""
 
 
-def attending(folder: Path, then: str) -> "subprocess.Popen[str]":
+def attending(folder: Path, then: str, meanwhile: str = "") -> "subprocess.Popen[str]":
     """Started, and its driver is at work."""
     driver, ready = folder / "main.py", folder / "ready"
     driver.write_text(DRIVER.format(then=then))
-    made = subprocess.Popen([sys.executable, "-c", ATTENDING, str(driver), str(folder / "said"), str(ready)],
+    attending = ATTENDING.format(meanwhile=meanwhile)
+    made = subprocess.Popen([sys.executable, "-c", attending, str(driver), str(folder / "said"), str(ready)],
                             stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_SECONDS
     while not ready.exists():
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -62,3 +73,27 @@ def test_a_second_ctrl_c_ends_a_driver_that_does_not_stop(tmp_path: Path) -> Non
         assert line(process) == "ending at once; the next run resumes, as after a kill"
         assert line(process) == "over"
     assert not driver.is_running()
+
+
+def test_so_does_one_that_comes_while_the_first_is_being_answered(tmp_path: Path) -> None:
+    with attending(tmp_path, "pass", AGAIN) as process:
+        driver = psutil.Process(process.pid).children()[0]
+        process.send_signal(signal.SIGINT)
+        assert line(process).startswith("stopping")
+        assert line(process).startswith("ending at once")
+        assert line(process) == "over"
+    assert not driver.is_running()
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was(ignored: bool) -> None:
+    at_first = signal.getsignal(signal.SIGINT)
+    before = signal.SIG_IGN if ignored else signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+    try:
+        with attended._pressed() as pressed:  # noqa: SLF001 - that nothing comes of a signal cannot be waited for
+            signal.raise_signal(signal.SIGINT)
+        assert pressed == ([] if ignored else [signal.SIGINT])
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, at_first)

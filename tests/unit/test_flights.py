@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import duckdb
 import pytest
 
+from local import flights
 from local.flights import FlightEvent, flight_events, flight_events_many
 from local.nycflights import FlightDataError
 
@@ -131,11 +132,16 @@ def test_a_range_outside_the_data_is_refused_at_once(start: date, months: int) -
         flight_events(start, months)
 
 
-def test_many_events_repeat_the_year_with_ids_of_their_own() -> None:
-    """52 weeks give 662,587 events, so 700,000 run into the second round."""
-    events = list(flight_events_many(700_000))
-    assert len({event.event_id for event in events}) == len(events) == 700_000
+def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round of four weeks has some 50,000 events, so 130,000 run into the third; what repeats is the same code."""
+    assert timedelta(weeks=52) == flights.ROUND, "so that a Monday's traffic stays on a Monday"
+    monkeypatch.setattr(flights, "ROUND", timedelta(weeks=4))
+    events = list(flight_events_many(130_000))
+    assert len({event.event_id for event in events}) == len(events) == 130_000
     assert all(one.event_time <= other.event_time for one, other in pairwise(events))
     by_id = {event.event_id: event for event in events}
-    first, copy = by_id["2013-01-01-UA-1545-EWR-000001-dep"], by_id["2013-12-31-UA-1545-EWR-000001-dep"]
-    assert copy.event_time - first.event_time == copy.scheduled_time - first.scheduled_time == timedelta(days=364)
+    first = by_id["2013-01-01-UA-1545-EWR-000001-dep"]
+    for number, day in enumerate(("2013-01-29", "2013-02-26"), 1):
+        copy = by_id[f"{day}-UA-1545-EWR-000001-dep"]
+        moved = copy.event_time - first.event_time, copy.scheduled_time - first.scheduled_time
+        assert moved == (number * timedelta(weeks=4),) * 2

@@ -13,17 +13,18 @@ import pytest
 from upath import UPath
 
 from spark_jobs import object_lease
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import LeaseHeld, LeaseLost
 from spark_jobs.lease import is_local, lease
 from spark_jobs.object_lease import ObjectLease
 
 REPO = Path(__file__).parents[2]
+PATIENCE_SECONDS = 60
 HOLD = """
 import sys
 from upath import UPath
 from spark_jobs import object_lease
 from spark_jobs.contract.errors import SluiceError
-object_lease.TTL_SECONDS, object_lease.BEAT_SECONDS = float(sys.argv[3]), 0.2
+object_lease.BEAT_SECONDS = 0.2
 lease = object_lease.ObjectLease(UPath(sys.argv[1]), sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -40,10 +41,10 @@ except SluiceError as error:
 
 
 @contextmanager
-def process(path: UPath, run_id: str, expires: float = 1.0) -> Iterator[subprocess.Popen[str]]:
+def process(path: UPath, run_id: str) -> Iterator[subprocess.Popen[str]]:
     """One that takes the lease when a line comes, confirms it with each further line, and releases it at the end of input."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(path), run_id, str(expires)], cwd=REPO, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as other:
+    command = [sys.executable, "-c", HOLD, str(path), run_id]
+    with subprocess.Popen(command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         try:
             assert said(other) == "ready"
             yield other
@@ -62,15 +63,33 @@ def said(other: subprocess.Popen[str]) -> str:
     return other.stdout.readline().strip()
 
 
+def until(moment: Callable[[], object], what: str) -> None:
+    """Wait for it. Nothing here expires but where a test says so, however slow the machine is: a life is a minute."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not moment():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UPath:
-    monkeypatch.setattr(object_lease, "TTL_SECONDS", 1.0)
+def path(tmp_path: Path) -> UPath:
     return UPath(f"file://{tmp_path}/lease")
+
+
+@pytest.fixture
+def a_life_is_a_second(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From when it is called on, and for who looks from this process."""
+    return lambda: monkeypatch.setattr(object_lease, "TTL_SECONDS", 1.0)
+
+
+def renewed(path: UPath) -> float:
+    """When the lease was last put, in seconds of the clock of the disk."""
+    return max(found.stat().st_mtime for found in Path(path.path).parent.glob("lease.0*"))
 
 
 def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(path: UPath) -> None:
     for _ in range(3):
-        with process(path, "run-a", 60) as a, process(path, "run-b", 60) as b:
+        with process(path, "run-a") as a, process(path, "run-b") as b:
             tell(a)
             tell(b)
             answers = {"run-a": said(a), "run-b": said(b)}
@@ -142,41 +161,55 @@ def test_what_is_released_is_free_at_once(path: UPath) -> None:
     assert ObjectLease(path, "").holder() is None
 
 
-def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(path: UPath) -> None:
+def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(
+    path: UPath, a_life_is_a_second: Callable[[], None]
+) -> None:
     with process(path, "run-1") as first:
         tell(first)
         assert said(first) == "held"
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
-        killed = time.monotonic()
         next_one = ObjectLease(path, "run-2")
         with pytest.raises(LeaseHeld, match="run run-1"):
             next_one.take()
-        while ObjectLease(path, "").holder():
-            assert time.monotonic() < killed + 30
-            time.sleep(0.05)
+        a_life_is_a_second()
+        until(lambda: ObjectLease(path, "").holder() is None, "it does not expire")
+        assert time.time() - renewed(path) > 1.0
         next_one.take()
         next_one.release()
 
 
-def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(path: UPath) -> None:
+def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(
+    path: UPath, a_life_is_a_second: Callable[[], None]
+) -> None:
     with process(path, "run-1") as sleeper:
         tell(sleeper)
         assert said(sleeper) == "held"
-        time.sleep(1.5)
+        taken = renewed(path)
+        until(lambda: renewed(path) > taken, "it does not renew what it holds")
         tell(sleeper)
-        assert said(sleeper) == "still held", "it renews what it holds"
+        assert said(sleeper) == "still held"
         os.kill(sleeper.pid, signal.SIGSTOP)
-        deadline = time.monotonic() + 30
-        while ObjectLease(path, "").holder():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        a_life_is_a_second()
+        until(lambda: ObjectLease(path, "").holder() is None, "one that stands still keeps it")
         other = ObjectLease(path, "run-2")
         other.take()
         os.kill(sleeper.pid, signal.SIGCONT)
         tell(sleeper)
         assert said(sleeper).startswith("LEASE_LOST: ")
         other.release()
+
+
+def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took_it(
+    path: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = ObjectLease(path, "run-1")
+    held.take()
+    held.confirm()
+    monkeypatch.setattr(object_lease, "TTL_SECONDS", 0.0)
+    with pytest.raises(LeaseLost, match="Nothing of its last batch was committed"):
+        held.confirm()
+    held.release()
 
 
 def test_a_root_that_is_no_disk_is_leased_by_an_object(path: UPath, monkeypatch: pytest.MonkeyPatch) -> None:

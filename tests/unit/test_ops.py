@@ -94,10 +94,17 @@ def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
     assert list(row.values()) == [value, None, NOON, 2**62, "é\n'"]
 
 
-def test_a_column_that_there_is_not_is_no_silent_loss(root: UPath) -> None:
-    """Arrow leaves out what the schema does not name, so the schemas must name all that the audit writes: tests/spark."""
-    ops.append(root, "batches", [batch(read=1)])
-    assert set(ops.query(root, "batches", "SELECT * FROM batches").column_names) == set(ops.SCHEMAS["batches"].names)
+@pytest.mark.parametrize(("row", "column"), [
+    (batch(read=1, rows_outt=2), "rows_outt"),
+    (batch(operators=[{"step": 1}, {"step": 2, "rows_inn": 3}]), r"operators\.rows_inn"),
+])
+@pytest.mark.parametrize("write", [ops.append, ops.replace])
+def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written(
+    root: UPath, write: Any, row: dict[str, Any], column: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"ops\.batches has no column {column}:"):
+        write(root, "batches", [batch(read=1), row])
+    assert stored(root) == []
 
 
 def test_a_commit_that_another_one_overtook_is_tried_again(root: UPath, monkeypatch: pytest.MonkeyPatch) -> None:

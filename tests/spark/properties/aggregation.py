@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from spark_jobs.contract.duration import interval
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Step, Transform
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
-from tests.spark.properties.events import MICROSECOND, Event
-from tests.spark.properties.forms import Row, at, first_of_each, pipeline
+from tests.harness.moments import MICROSECOND, at
+from tests.spark.properties.events import Event
+from tests.spark.properties.forms import Row, first_of_each, pipeline
 from tests.spark.properties.replay import Seen
 
 Window = Tumbling | Sliding | Session
@@ -31,9 +33,16 @@ class Aggregation:
     deduplicated: bool = False
     filtered: bool = False
 
+    def __str__(self) -> str:
+        return f"{_name(self.window)} by {' '.join(self.keys) or 'nothing'}{', filtered' if self.filtered else ''}"
+
+    @property
+    def deduplicate(self) -> Deduplicate | None:
+        return Deduplicate(keys=("event_id",)) if self.deduplicated else None
+
     def spec(self, delay: timedelta, state: State) -> Pipeline:
         steps: tuple[Step, ...] = (Aggregate(window=self.window, keys=self.keys, measures=MEASURES, counts="events"),)
-        steps = (Deduplicate(keys=("event_id",)), *steps) if self.deduplicated else steps
+        steps = (self.deduplicate, *steps) if self.deduplicate else steps
         steps = (Transform(where="value >= 0"), *steps) if self.filtered else steps
         watched = delay if self.window else None
         return pipeline("aggregate", steps, output_mode=self.mode, watermark_delay=watched, state=state)
@@ -132,6 +141,18 @@ def _merged(tables: Sequence[Row], group: tuple[str, ...]) -> list[Row]:
             "least": min(known["least"], default=None), "most": max(known["most"], default=None),
         })
     return found
+
+
+def _name(window: Window | None) -> str:
+    match window:
+        case None:
+            return "no window"
+        case Session():
+            return f"sessions of {interval(window.gap) if window.gap else 'gaps of their own'}"
+        case Sliding():
+            return f"{interval(window.size)} each {interval(window.slide)}"
+        case Tumbling():
+            return interval(window.size)
 
 
 def _windows(event: Event, window: Window) -> list[tuple[int, int]]:

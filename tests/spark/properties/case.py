@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from hypothesis import strategies as st
 
 from spark_jobs.contract.spec import State
-from tests.spark.properties.events import AHEAD, EPOCH, MALFORMED, MICROSECOND, Event, Record, events, good, mostly, premature
+from tests.harness.moments import EPOCH, MICROSECOND
+from tests.harness.replay import Place
+from tests.spark.properties.events import AHEAD, MALFORMED, Event, Record, events, good, mostly, premature
 
-Place = tuple[int, int]
-"""Partition and offset."""
 MOST = 60
 """Records in a case: enough for 50 batches of one or two."""
 PROVIDERS: tuple[Literal["rocksdb", "hdfs"], ...] = ("rocksdb", "rocksdb", "hdfs")
@@ -57,6 +58,24 @@ class Case(NamedTuple):
         return all(record.event.at_us > 0 for record in self.records if record.event)
 
     @property
+    def is_messy(self) -> bool:
+        """Long, with records of every kind, some of one event_id, and, where it is not in order, some that may come late."""
+        ids = [record.event.event_id for record in self.records if record.event and record.kind == "good"]
+        kinds = {record.kind for record in self.records}
+        return len(self.records) >= 20 and len(kinds) == 3 and len(set(ids)) < len(ids) and self._overtaken != self.in_order
+
+    @property
+    def _overtaken(self) -> bool:
+        """Whether a record comes after one that is newer by more than the delay: in batches of one it would be late."""
+        newest_us = 0
+        for record in self.records:
+            if record.event and record.kind == "good":
+                if record.event.at_us + self.delay // MICROSECOND < newest_us:
+                    return True
+                newest_us = max(newest_us, record.event.at_us)
+        return False
+
+    @property
     def has_many_times(self) -> bool:
         """Whether there is something in it to be cut into many batches."""
         return len({record.event.event_time for record in self.records if record.event}) > 15
@@ -79,9 +98,13 @@ def _sendings(delay: timedelta) -> st.SearchStrategy[tuple[Record, int]]:
     return st.tuples(mostly(usual, 14, early, broken), st.sampled_from((0, 0, 1, 500, 999)))
 
 
+Way = Callable[[int], st.SearchStrategy[tuple[Drain, ...]]]
+"""How so many records are cut into batches."""
+
+
 @st.composite
-def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[int, ...]) -> Case:
-    """`one_time_an_id`: records of one event_id say the same time. `ways`: into how many batches the records are cut, about."""
+def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Case:
+    """`one_time_an_id`: records of one event_id say the same time. There is a batching for each of the ways."""
     delay = draw(st.sampled_from((timedelta(minutes=10), timedelta(milliseconds=1), timedelta(hours=2), timedelta(days=400))))
     partitions = draw(st.integers(1, 2))
     in_order = draw(st.booleans())
@@ -95,7 +118,7 @@ def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[int, ...]) -> Ca
         partitions, settled = 1, [(record._replace(partition=0), held) for record, held in settled]
         settled.sort(key=lambda one: _arrival(one[0], one[1], delay))
     records = tuple(record for record, _ in settled[:MOST])
-    batchings = tuple(draw(_batchings(len(records), way)) for way in ways)
+    batchings = tuple(draw(way(len(records))) for way in ways)
     state = State(
         provider=draw(st.sampled_from(PROVIDERS)), shuffle_partitions=draw(st.sampled_from((1, 1, 2))), budget_rows=10_000)
     return Case(records, partitions, delay, state, in_order, batchings)
@@ -120,20 +143,3 @@ def _settle(sent: list[tuple[Record, int]], partitions: int, *, one_time_an_id: 
 def _arrival(record: Record, held: int, delay: timedelta) -> int:
     at = record.event.at_us if record.event else record.kafka_ms * 1000
     return at + delay // MICROSECOND * held // 1000
-
-
-@st.composite
-def _batchings(draw: st.DrawFn, records: int, ways: int) -> tuple[Drain, ...]:
-    """Runs that cut the records into about so many batches: in one run, in a run each, or in runs of several."""
-    if ways == 1:
-        return (Drain(records),)
-    most = -(-records // ways)
-    form = draw(st.sampled_from(("mixed", "one run", "mixed", "one run", "restarts") if ways <= 5 else ("mixed", "one run")))
-    if form == "one run":
-        return (Drain(records, most),)
-    crash = st.sampled_from(("none", "uncommitted", "unaccounted"))
-    if form == "restarts":
-        ends = sorted({min(records, most * n) for n in range(1, ways + 1)})
-        return tuple(Drain(end, None, draw(crash)) for end in ends)
-    cut = draw(st.integers(1, records))
-    return (Drain(cut, most, draw(crash)), Drain(records, most, draw(crash)))

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Deduplicate
-from tests.spark.properties.events import TOPIC, Event
-from tests.spark.properties.forms import Row, first_of_each, pipeline
+from tests.spark.properties.events import Event
+from tests.spark.properties.forms import Row, first_of_each, keys_of, pipeline
 from tests.spark.properties.replay import Seen
 
 
@@ -18,6 +18,13 @@ class Deduplication:
     """Deduplicate alone."""
 
     step: Deduplicate
+
+    def __str__(self) -> str:
+        return f"by {' '.join(self.step.keys)}, {self.step.scope}"
+
+    @property
+    def deduplicate(self) -> Deduplicate:
+        return self.step
 
     def spec(self, delay: timedelta, state: State) -> Pipeline:
         evicted = self.step.scope != "for_ever"
@@ -40,13 +47,10 @@ class Deduplication:
         return sum(one.missed_us is None for one in seen) - len(self._first(seen))
 
     def put_back(self, table: list[Row], _accepted: Sequence[Seen], late: Sequence[Seen], _watermark_us: int) -> list[Row]:
-        known = {tuple(row[key] for key in self._keys) for row in table}
+        keys = keys_of(self.step)
+        known = {tuple(row[key] for key in keys) for row in table}
         again = [one.event._asdict() for one in self._first([one._replace(missed_us=None) for one in late])]
-        return table + [row for row in again if tuple(row[key] for key in self._keys) not in known]
-
-    @property
-    def _keys(self) -> tuple[str, ...]:
-        return TOPIC.columns if self.step.whole_row else self.step.keys
+        return table + [row for row in again if tuple(row[key] for key in keys) not in known]
 
     def _first(self, seen: Sequence[Seen]) -> list[Seen]:
-        return first_of_each(seen, self._keys)
+        return first_of_each(seen, keys_of(self.step))

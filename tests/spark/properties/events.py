@@ -9,10 +9,9 @@ from typing import Any, Literal, NamedTuple
 from hypothesis import strategies as st
 
 from spark_jobs.contract.topic import Field, Topic
+from tests.harness.moments import MICROSECOND, at, us
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEGIN = datetime(2020, 2, 28, 23, 0, tzinfo=UTC)
-MICROSECOND, MILLISECOND = timedelta(microseconds=1), timedelta(milliseconds=1)
 AHEAD = timedelta(minutes=10)
 TOPIC = Topic(name="events", event_time="event_time", max_ahead=AHEAD, fields=(
     Field(name="event_id", type="string"), Field(name="event_time", type="timestamp"),
@@ -34,7 +33,7 @@ class Event(NamedTuple):
     @property
     def at_us(self) -> int:
         """Event time in microseconds since the epoch."""
-        return (self.event_time - EPOCH) // MICROSECOND
+        return us(self.event_time)
 
     def __repr__(self) -> str:
         return f"Event({_short(self.event_id)} at {self.event_time:%Y-%m-%d %H:%M:%S.%f}, {_short(self.key)}, {self.value})"
@@ -96,8 +95,8 @@ def _times() -> st.SearchStrategy[datetime]:
         st.integers(0, 3).map(lambda years: years * 525_600),
     )
     beside = st.sampled_from((0, 0, 0, 0, -1, 1, 999, 1000, 59_999_999))
-    usual = st.builds(lambda m, us: BEGIN + timedelta(minutes=m, microseconds=us), minutes, beside)
-    epoch = st.sampled_from((-1, 0, 1, 600_000_000)).map(lambda us: EPOCH + timedelta(microseconds=us))
+    usual = st.builds(lambda m, hair: BEGIN + timedelta(minutes=m, microseconds=hair), minutes, beside)
+    epoch = st.sampled_from((-1, 0, 1, 600_000_000)).map(at)
     return mostly(usual, 24, epoch)
 
 

@@ -1,27 +1,19 @@
-"""What must hold after every run: the account, what was kept aside, the table, the state, and the canonical result."""
+"""What must hold after every run: the account, what was kept aside, the table, and the canonical result."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
-
-from pyspark.sql import SparkSession
 
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.windows import Sliding
-from tests.spark.properties import held
-from tests.spark.properties.aggregation import Aggregation
+from tests.harness.compare import assert_same
+from tests.harness.moments import at
 from tests.spark.properties.case import Case
 from tests.spark.properties.events import Event
-from tests.spark.properties.forms import Form, at
-from tests.spark.properties.group_form import Totals
+from tests.spark.properties.forms import Form
 from tests.spark.properties.replay import Played, Seen, everything, newest_watermark_us, play
 from tests.spark.properties.scene import Row, Scene
-
-FIRST = 5
 
 
 def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
@@ -40,33 +32,15 @@ def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
     _assert_quarantine(scene, case, upto)
     late = _assert_late(scene, case, seen)
     table = scene.table()
-    same(table, form.rows(seen, watermark_us), "the table")
+    assert_same(table, form.rows(seen, watermark_us), "the table")
     _assert_put_back(form, table, seen, late, watermark_us)
     if upto == len(case.records):
         back = [*(one for one in seen if one.missed_us is None), *(one._replace(missed_us=None) for one in late)]
         canonical = form.rows(everything(case, form.enters), watermark_us)
-        same(form.rows(back, watermark_us), canonical, "all that was accepted, with what ops.late has")
+        assert_same(form.rows(back, watermark_us), canonical, "all that was accepted, with what ops.late has")
         if not late:
-            same(table, canonical, "the table where nothing was late")
+            assert_same(table, canonical, "the table where nothing was late")
     return late
-
-
-def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> None:
-    """The last step's line of the account: every event that reached it is in what it wrote or in what Spark still holds."""
-    played = play(case, scene.ends(), form.enters, form.late)
-    seen, watermark_us = [one for batch in played for one in batch.seen], played[-1].watermark_us
-    reached = sum(row["accepted"] for row in scene.ops("batches")) - form.duplicates(seen)
-    checkpoint = str(scene.paths.checkpoint)
-    if isinstance(form, Totals):
-        waiting = held.waiting(spark, checkpoint)
-        assert waiting == form.still_waiting(seen, watermark_us), "the events that Spark holds"
-        assert len(scene.table()) + waiting == reached
-    elif isinstance(form, Aggregation):
-        groups = held.counts(spark, checkpoint)
-        assert sorted(groups) == sorted(form.still_open(seen, watermark_us)), "the groups that Spark holds"
-        counted = sum(row["events"] for row in scene.table()) + (sum(groups) if form.mode == "append" else 0)
-        assert counted == sum(map(len, form.groups(seen).values()))
-        assert counted == reached or isinstance(form.window, Sliding)
 
 
 def _assert_account(spec: Pipeline, form: Form, batches: list[Row], played: list[Played]) -> None:
@@ -114,19 +88,5 @@ def _assert_put_back(form: Form, table: list[Row], seen: list[Seen], late: list[
     accepted = [one for one in seen if one.missed_us is None]
     whole = form.put_back(table, accepted, late, watermark_us)
     if late and whole is not None:
-        same(whole, form.rows([one._replace(missed_us=None) for one in seen], watermark_us), "the table with what was late")
-
-
-def same(found: Iterable[Row], wanted: Iterable[Row], what: str) -> None:
-    """Equal as bags of rows; says the first few that differ."""
-    has, should = Counter(map(_cells, found)), Counter(map(_cells, wanted))
-    assert not has - should, f"{what} has rows that should not be there: {_few(has - should)}"
-    assert not should - has, f"{what} lacks rows: {_few(should - has)}"
-
-
-def _cells(row: Row) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(row.items()))
-
-
-def _few(rows: Counter[Any]) -> str:
-    return "; ".join(repr(dict(row))[:400] for row in list(rows.elements())[:FIRST])
+        wanted = form.rows([one._replace(missed_us=None) for one in seen], watermark_us)
+        assert_same(whole, wanted, "the table with what was late")

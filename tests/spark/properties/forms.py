@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Protocol
 
 from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Step
-from tests.spark.properties.events import EPOCH, MICROSECOND, TOPIC, Event
+from spark_jobs.contract.steps import Deduplicate, Step
+from tests.spark.properties.events import TOPIC, Event
 from tests.spark.properties.replay import Seen
 
 Row = dict[str, Any]
@@ -18,6 +18,11 @@ class Form(Protocol):
     """A pipeline and its meaning."""
 
     def spec(self, delay: timedelta, state: State) -> Pipeline: ...
+
+    @property
+    def deduplicate(self) -> Deduplicate | None:
+        """Its first step, where that is one."""
+        ...
 
     @property
     def one_time_an_id(self) -> bool:
@@ -45,6 +50,11 @@ class Form(Protocol):
         ...
 
 
+def keys_of(step: Deduplicate) -> tuple[str, ...]:
+    """The columns in which two records of one event are equal."""
+    return TOPIC.columns if step.whole_row else step.keys
+
+
 def first_of_each(seen: Iterable[Seen], keys: tuple[str, ...]) -> list[Seen]:
     """The first accepted record of each key. Records of one id lie in one partition, so their offsets tell their order."""
     first: dict[tuple[object, ...], Seen] = {}
@@ -52,11 +62,6 @@ def first_of_each(seen: Iterable[Seen], keys: tuple[str, ...]) -> list[Seen]:
         if one.missed_us is None:
             first.setdefault(tuple(getattr(one.event, key) for key in keys), one)
     return list(first.values())
-
-
-def at(us: int) -> datetime:
-    """The moment so many microseconds after the epoch."""
-    return EPOCH + us * MICROSECOND
 
 
 def pipeline(name: str, steps: tuple[Step, ...], **given: Any) -> Pipeline:

@@ -28,10 +28,17 @@ class Totals:
 
     deduplicated: bool = False
 
+    def __str__(self) -> str:
+        return f"running totals{' of event_ids' if self.deduplicated else ''}"
+
+    @property
+    def deduplicate(self) -> Deduplicate | None:
+        return Deduplicate(keys=("event_id",)) if self.deduplicated else None
+
     def spec(self, delay: timedelta, state: State) -> Pipeline:
         # A pipeline's logic.py is looked for in its folder. These tests have none, and no pipeline of theirs should be there.
         sys.modules["spark_jobs.pipelines.running_totals.logic"] = running_totals
-        steps: tuple[Step, ...] = (Deduplicate(keys=("event_id",)), STEP) if self.deduplicated else (STEP,)
+        steps: tuple[Step, ...] = (self.deduplicate, STEP) if self.deduplicate else (STEP,)
         # Spark runs it on RocksDB only.
         return pipeline("running_totals", steps, watermark_delay=delay, state=state.model_copy(update={"provider": "rocksdb"}))
 

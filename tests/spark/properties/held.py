@@ -1,24 +1,90 @@
-"""What Spark still holds of a pipeline's last step, read from its state store."""
+"""What Spark still holds of a pipeline, read from its state store: what must be there, and no more."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from datetime import UTC
+from typing import Any
 
-SAVES = {"stateStoreSave", "sessionWindowStateStoreSaveExec"}
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.contract.windows import Sliding
+from tests.harness.compare import assert_same
+from tests.harness.moments import MICROSECOND
+from tests.spark.properties.aggregation import Aggregation
+from tests.spark.properties.case import Case
+from tests.spark.properties.forms import Form, first_of_each, keys_of
+from tests.spark.properties.group_form import Totals
+from tests.spark.properties.replay import Seen, play
+from tests.spark.properties.scene import Row, Scene
+
+REMEMBER = ("dedupe", "dedupeWithinWatermark")
+SAVE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 
 
-def counts(spark: SparkSession, checkpoint: str) -> list[int]:
-    """Each open group's count(*): the first of the measures, and so the first buffer."""
-    stores = spark.read.format("state-metadata").load(checkpoint).collect()
-    kept = next(store.operatorId for store in stores if store.operatorName in SAVES)
-    groups = spark.read.format("statestore").option("operatorId", kept).load(checkpoint)
-    buffer = groups.select("value.*").columns.index("count")
-    return [row.value[buffer] for row in groups.select("value").collect()]
+def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> None:
+    """Every event that reached the last step is in what it wrote or in what Spark holds, and so is what a Deduplicate knows."""
+    played = play(case, scene.ends(), form.enters, form.late)
+    seen, watermark_us = [one for batch in played for one in batch.seen], played[-1].watermark_us
+    reached = sum(batch.counts["accepted"] for batch in played) - form.duplicates(seen)
+    held = Held(spark, str(scene.paths.checkpoint))
+    if form.deduplicate:
+        known = _remembered(seen, form.deduplicate, case.delay // MICROSECOND, watermark_us)
+        assert_same(held.keys(), known, "what a Deduplicate remembers")
+    if isinstance(form, Totals):
+        waiting = held.waiting()
+        assert waiting == form.still_waiting(seen, watermark_us), "the events that Spark holds"
+        assert len(scene.table()) + waiting == reached
+    elif isinstance(form, Aggregation):
+        groups = held.counts()
+        assert_same(groups, form.still_open(seen, watermark_us), "the sizes of the groups that Spark holds")
+        counted = sum(row["events"] for row in scene.table()) + (sum(groups) if form.mode == "append" else 0)
+        assert counted == sum(map(len, form.groups(seen).values()))
+        assert counted == reached or isinstance(form.window, Sliding)
 
 
-def waiting(spark: SparkSession, checkpoint: str) -> int:
-    """How many events wait in the list of that name, of all keys together."""
-    stores = spark.read.format("state-metadata").load(checkpoint).collect()
-    kept = next(store.operatorId for store in stores if "transformWithState" in store.operatorName)
-    store = spark.read.format("statestore").option("operatorId", kept).option("stateVarName", "waiting")
-    return store.load(checkpoint).count()
+def _remembered(seen: list[Seen], step: Deduplicate, delay_us: int, watermark_us: int) -> list[Row]:
+    """The keys that may come again: Spark forgets one when the watermark has passed its time, or that and the delay."""
+    keys, rows = keys_of(step), []
+    for _, event, _ in first_of_each(seen, keys):
+        until_us = {"watermark": event.at_us + delay_us, "event_time": event.at_us, "for_ever": None}[step.scope]
+        if until_us is None or until_us > watermark_us:
+            row = {key: getattr(event, key) for key in keys}
+            rows.append(row | ({"until_us": until_us} if step.scope == "watermark" else {}))
+    return rows
+
+
+class Held:
+    """The stores of a checkpoint, as its last batch left them."""
+
+    def __init__(self, spark: SparkSession, checkpoint: str) -> None:
+        self._spark, self._checkpoint = spark, checkpoint
+        stores = spark.read.format("state-metadata").load(checkpoint).collect()
+        self._numbers = {store.operatorName: store.operatorId for store in stores}
+
+    def keys(self) -> list[Row]:
+        """A Deduplicate's keys; within a watermark also until_us, the watermark in microseconds that ends its memory."""
+        rows = [row.asDict(recursive=True) for row in self._store(*REMEMBER).select("key", "value").collect()]
+        return [_key(row) for row in rows]
+
+    def counts(self) -> list[int]:
+        """Each open group's count(*): the first of the measures, and so the first buffer."""
+        groups = self._store(*SAVE)
+        buffer = groups.select("value.*").columns.index("count")
+        return [row.value[buffer] for row in groups.select("value").collect()]
+
+    def waiting(self) -> int:
+        """How many events wait in the list of that name, of all keys together."""
+        return self._store("transformWithState", stateVarName="waiting").count()
+
+    def _store(self, *names: str, **options: str) -> DataFrame:
+        number = next(number for operator, number in self._numbers.items() if operator.startswith(names))
+        return self._spark.read.format("statestore").option("operatorId", number).options(**options).load(self._checkpoint)
+
+
+def _key(row: dict[str, Any]) -> Row:
+    key: Row = dict(row["key"])
+    if "event_time" in key:
+        key["event_time"] = key["event_time"].replace(tzinfo=UTC)
+    until_us = (row["value"] or {}).get("expiresAtMicros")
+    return key | ({} if until_us is None else {"until_us": until_us})

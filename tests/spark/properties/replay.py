@@ -1,13 +1,16 @@
-"""What must become of each record, replayed from the batches' end offsets alone: plain Python, neither Spark nor Sluice."""
+"""What must become of each record of a case, replayed from the batches' end offsets alone: neither Spark nor Sluice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tests.spark.properties.case import Case, Place
-from tests.spark.properties.events import MILLISECOND, Event
+from tests.harness.replay import Place, Watermarks, batch_of, newest_us, watermarks
+from tests.spark.properties.case import Case
+from tests.spark.properties.events import Event, Record
 
+Enters = Callable[[Event], bool]
+"""Whether the steps before the first stateful one let an event through."""
 Late = Callable[[Event, int], bool]
 """Whether an event is late for the first stateful step, given the watermark that it is held against, in microseconds."""
 
@@ -28,38 +31,35 @@ class Played(NamedTuple):
     watermark_us: int
 
 
-def play(case: Case, ends: list[dict[int, int]], enters: Callable[[Event], bool], late: Late) -> list[Played]:
-    """A batch runs under the watermark of all that came before it, and judges by the one that the batch before it ran under.
-
-    Before there is a watermark Spark's is the epoch, and what is not after that is late.
-    """
+def play(case: Case, ends: list[dict[int, int]], enters: Enters, late: Late) -> list[Played]:
+    """Batch by batch."""
     placed = list(zip(case.places, case.records, strict=True))
-    played, start, following, judged_by = [], dict.fromkeys(range(case.partitions), 0), 0, 0
-    for end in ends:
-        watermark = following
-        inside = [(place, record) for place, record in placed if start[place[0]] <= place[1] < end[place[0]]]
-        counts = {kind: sum(record.kind == kind for _, record in inside) for kind in ("malformed", "premature")}
-        good = [(place, record.event) for place, record in inside if record.kind == "good" and record.event]
-        entered = [(place, event) for place, event in good if enters(event)]
-        seen = tuple(Seen(place, event, judged_by if late(event, judged_by) else None) for place, event in entered)
-        behind = sum(one.missed_us is not None for one in seen)
-        counts |= {"read": len(inside), "gaps": 0, "filtered": len(good) - len(entered), "late": behind,
-                   "accepted": len(entered) - behind}
-        played.append(Played(counts, seen, watermark))
-        # Spark's watermark goes by whole milliseconds, and never back.
-        newest = max((event.at_us // 1000 for _, event in entered), default=0)
-        following = max(following, (newest - case.delay // MILLISECOND) * 1000)
-        judged_by, start = watermark, end
-    return played
+    marks = watermarks(ends, {place: event.at_us for place, event in _good(placed) if enters(event)}, case.delay)
+    return [_batch([one for one in placed if batch_of(ends, one[0]) == number], mark, enters, late)
+            for number, mark in enumerate(marks)]
 
 
-def everything(case: Case, enters: Callable[[Event], bool]) -> list[Seen]:
+def _batch(inside: list[tuple[Place, Record]], marks: Watermarks, enters: Enters, late: Late) -> Played:
+    good = list(_good(inside))
+    entered = [(place, event) for place, event in good if enters(event)]
+    missed = marks.judged_by_us
+    seen = tuple(Seen(place, event, missed if late(event, missed) else None) for place, event in entered)
+    behind = sum(one.missed_us is not None for one in seen)
+    counts = {kind: sum(record.kind == kind for _, record in inside) for kind in ("malformed", "premature")}
+    counts |= {"read": len(inside), "gaps": 0, "filtered": len(good) - len(entered), "late": behind,
+               "accepted": len(entered) - behind}
+    return Played(counts, seen, marks.ran_under_us)
+
+
+def everything(case: Case, enters: Enters) -> list[Seen]:
     """All good records, as if none had been late."""
-    pairs = zip(case.places, case.records, strict=True)
-    return [Seen(place, r.event, None) for place, r in pairs if r.kind == "good" and r.event and enters(r.event)]
+    return [Seen(place, event, None) for place, event in _good(zip(case.places, case.records, strict=True)) if enters(event)]
 
 
-def newest_watermark_us(case: Case, enters: Callable[[Event], bool], upto: dict[int, int]) -> int:
+def newest_watermark_us(case: Case, enters: Enters, upto: dict[int, int]) -> int:
     """What the watermark must have come to when all of these offsets have been read."""
-    times = [one.event.at_us // 1000 for one in everything(case, enters) if one.place[1] < upto[one.place[0]]]
-    return max(0, *((ms - case.delay // MILLISECOND) * 1000 for ms in times), 0)
+    return newest_us((one.event.at_us for one in everything(case, enters) if one.place[1] < upto[one.place[0]]), case.delay)
+
+
+def _good(placed: Iterable[tuple[Place, Record]]) -> Iterable[tuple[Place, Event]]:
+    return ((place, record.event) for place, record in placed if record.kind == "good" and record.event)

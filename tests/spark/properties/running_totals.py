@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tests.spark.properties.events import EPOCH, MICROSECOND
+from tests.harness.moments import at, us
 
 
 def order(at_us: int, event_id: str, value: int | None) -> tuple[object, ...]:
@@ -31,7 +31,7 @@ class RunningTotals(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002 - Spark's
         """Let the events wait."""
         for row in rows:
-            at_us = (row.event_time.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+            at_us = us(row.event_time.replace(tzinfo=UTC))
             self._waiting.appendValue((at_us, row.event_id, row.value))
             self._handle.registerTimer(-(-at_us // 1000))
         return iter(())
@@ -45,8 +45,7 @@ class RunningTotals(StatefulProcessor):
         number, total = self._so_far.get() or (0, 0)
         for at_us, event_id, value in due:
             number, total = number + 1, total + (value or 0)
-            when: datetime = EPOCH + at_us * MICROSECOND
-            yield Row(key=key[0], event_id=event_id, at=when, number=number, total=total)
+            yield Row(key=key[0], event_id=event_id, at=at(at_us), number=number, total=total)
         if due:
             self._so_far.update((number, total))
             self._waiting.put(waiting[len(due) :]) if len(due) < len(waiting) else self._waiting.clear()

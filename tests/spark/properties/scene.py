@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import uuid
 from collections.abc import Sequence
 from functools import cache
@@ -26,6 +27,7 @@ from tests.spark.properties.case import Crash
 from tests.spark.properties.events import Record
 
 Row = dict[str, Any]
+PATIENCE_SECONDS = 60
 
 
 @cache
@@ -46,9 +48,13 @@ class Scene:
         self._producer = _producer(kafka)
         self._cursor: bytes | None = None
         create_topic(kafka, topic.name, partitions)
-        # The producer, too, must know of them all: it refuses a record for a partition that it does not know yet.
-        while len(self._producer.list_topics(topic.name, timeout=10).topics[topic.name].partitions) < partitions:
-            pass
+        self._wait_for(partitions)
+
+    def _wait_for(self, partitions: int) -> None:
+        """Until the producer, too, knows of them all: it refuses a record for a partition that it does not know yet."""
+        name, deadline = self.spec.topic.name, time.monotonic() + PATIENCE_SECONDS
+        while len(self._producer.list_topics(name, timeout=10).topics[name].partitions) < partitions:
+            assert time.monotonic() < deadline, f"{name} has fewer than {partitions} partitions"
 
     def send(self, records: Sequence[Record]) -> None:
         """In their order, each to its own partition, with its own Kafka timestamp."""

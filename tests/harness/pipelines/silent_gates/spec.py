@@ -1,12 +1,13 @@
 """Airports that heard nothing for half an hour of the clock: for the test that puts the clock an hour off."""
 
 from spark_jobs.contract.spec import Pipeline
+from tests.harness.pipelines import on_the_tests_topic
 from tests.pipelines.quiet_gates.spec import SPEC as QUIET
 
 (STEP,) = QUIET.steps
-SPEC = Pipeline(
+SPEC = on_the_tests_topic(Pipeline(
     name="silent_gates",
     about="Airports from which nothing came for half an hour.",
     topic=QUIET.topic,
     steps=(STEP.model_copy(update={"processor": "Silent"}),),
-)
+))

@@ -1,0 +1,1 @@
+"""Pipelines of the end-to-end tests, for SLUICE_PIPELINES."""

@@ -1,0 +1,143 @@
+"""Each command of `sluice` as a process of its own, over a root that one real `sluice drain` has filled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import REPO
+from tests.e2e import pipelines
+from tests.harness.scene import Scene
+
+SLUICE = str(Path(sys.executable).parent / "sluice")
+PIPELINE = "flight_events"
+PATIENCE_SECONDS = 240
+WIDE = "400"
+"""Columns of the terminal, so that no cell of a table is cut off."""
+
+
+class Drained(NamedTuple):
+    """What lies there, and what the two commands said by which it came."""
+
+    scene: Scene
+    sent: dict[str, int]
+    planned: str
+    said: str
+
+    @property
+    def report(self) -> Report:
+        """Of the drain, where it said that it is."""
+        return read_report(Path(self.said.splitlines()[-1].removeprefix("report: ")))
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One more command about the same root."""
+        return sluice(self.scene, *words)
+
+    def files(self) -> dict[Path, tuple[int, int]]:
+        """All that lies under the root, with size and time."""
+        found = (path for path in Path(self.scene.settings.root).rglob("*") if path.is_file())
+        return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
+
+
+def sluice(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **scene.settings.environment(), "SLUICE_PIPELINES": pipelines.__name__,
+           "PYTHONPATH": str(REPO), "COLUMNS": WIDE}
+    return subprocess.run([SLUICE, *words], env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def drained(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Drained:
+    scene = Scene(kafka, tmp_path_factory.mktemp("commands"), PIPELINE, events=2000, deliveries=1, topic="flights")
+    sent = scene.deliver()
+    planned = answer(sluice(scene, "plan", PIPELINE))
+    return Drained(scene, sent, planned, answer(sluice(scene, "drain", PIPELINE, "--run-id", "by-hand")))
+
+
+def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained):
+    total = sum(drained.sent.values())
+    assert f"\n{total} new offsets to read\n" in drained.planned
+    assert f"{PIPELINE} succeeded: read {total:,}, " in drained.said
+    assert "unaccounted 0; " in drained.said
+    assert (drained.report.run_id, drained.report.account.read) == ("by-hand", total)
+    drained.scene.assert_exact()
+
+    after = answer(drained.command("plan", PIPELINE))
+    assert after.splitlines()[-1] == "nothing to do: every offset is drained and accounted for"
+    ends = drained.report.offsets_end
+    assert all(f"partition {partition}: next {end}, end {end}, 0 new" in after for partition, end in ends.items())
+
+
+def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(drained):
+    before = drained.files()
+    assert "nothing to do" in answer(drained.command("drain", PIPELINE))
+    assert drained.files() == before
+
+
+@pytest.mark.parametrize("table", ["runs", "batches", "operators", "late", "quarantine", "checks"])
+def test_show_shows_as_many_rows_as_there_are(drained, table):
+    account, batches = drained.report.account, len(drained.report.batches)
+    wanted = {"runs": 1, "batches": batches, "operators": batches, "late": account.late,
+              "quarantine": account.malformed + account.premature, "checks": len(drained.report.checks)}[table]
+    shown = answer(drained.command("show", table, "--pipeline", PIPELINE, "--limit", "10000"))
+    assert shown.startswith(f"{table}, newest first, of {PIPELINE}")
+    assert sum(PIPELINE in line and "│" in line for line in shown.splitlines()) == wanted
+    assert wanted > 0 or table == "late"
+
+
+def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
+    told = answer(drained.command("explain", PIPELINE))
+    assert "StreamingDeduplicateWithinWatermark" in told
+    assert "step 1, deduplicate: " in told
+
+
+def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
+    before = drained.files()
+    assert answer(drained.command("doctor", PIPELINE, "--execute")).splitlines()[-1].startswith("nothing to mend: ")
+    assert drained.files() == before
+
+
+def test_reset_without_execute_says_what_it_would_move_and_moves_nothing(drained):
+    before = drained.files()
+    told = answer(drained.command("reset", PIPELINE))
+    assert all(f"move {path} to {path}.kept-" in told for path in (drained.scene.paths.version, drained.scene.paths.table))
+    assert told.splitlines()[-1] == "nothing is done yet: add --execute"
+    assert drained.files() == before
+
+
+def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
+    done = drained.command("rewind", PIPELINE, "--to-batch", "99")
+    assert done.returncode == StateUnreadable.exit_status
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"STATE_UNREADABLE the state after batch 99 of {PIPELINE} is not there whole")
+    assert f"there is that of batches 0 to {max(drained.report.batches)}." in line
+
+
+def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
+    """The last of this module: it takes away what the others look at."""
+    checkpoint, before = Checkpoint(drained.scene.paths.checkpoint), drained.files()
+    report, end = drained.report, checkpoint.batch(0).end
+    assert len(report.batches) > 2
+
+    shown = answer(drained.command("rewind", PIPELINE, "--to-batch", "0"))
+    assert f"forget batches {list(report.batches[1:])} in checkpoint and account" in shown
+    assert shown.splitlines()[-1] == "nothing is done yet: add --execute"
+    assert drained.files() == before
+
+    assert answer(drained.command("rewind", PIPELINE, "--to-batch", "0", "--execute")).splitlines()[-1] == "done"
+    assert checkpoint.committed() == [0]
+    assert [row["batch_id"] for row in drained.scene.ops("batches")] == [0]
+    waiting = sum(report.offsets_end.values()) - sum(end.values())
+    assert f"\n{waiting} new offsets to read\n" in answer(drained.command("plan", PIPELINE))

@@ -1,1 +1,0 @@
-"""A pipeline that only a fault needs."""

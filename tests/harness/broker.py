@@ -1,0 +1,85 @@
+"""The broker that a lane's tests share, with a topic for each, and what becomes of a broker's port while it is down."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from local import broker
+from spark_jobs.contract.settings import REPO
+
+JARS = REPO / "jars" / "kafka"
+ADDRESS = pytest.StashKey[str]()
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a real broker: one a process, however many conftests import this fixture."""
+    stash = request.config.stash
+    if ADDRESS not in stash:
+        home = tmp_path_factory.mktemp("kafka")
+        stash[ADDRESS] = broker.start(home, JARS)
+        request.config.add_cleanup(lambda: broker.stop(home))
+    return stash[ADDRESS]
+
+
+def forget_topic(address: str, topic: str) -> None:
+    """Delete it, if it is there, and return when it is gone."""
+    admin = AdminClient({"bootstrap.servers": address})
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    if topic in admin.list_topics(timeout=PATIENCE_SECONDS).topics:
+        admin.delete_topics([topic])[topic].result()
+    while topic in admin.list_topics(timeout=PATIENCE_SECONDS).topics:
+        assert time.monotonic() < deadline, f"topic {topic} is still there"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def refusing(address: str) -> Iterator[socket.socket]:
+    """Hold the port of a broker that is down: nobody else can take it, and `knocks` counts who comes."""
+    with socket.socket() as listener:
+        if not _bound(listener, address):
+            skip_taken(address)
+        listener.listen()
+        yield listener
+
+
+def knocks(listener: socket.socket, times: int) -> None:
+    """Return when clients have connected that often; each is turned away."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    for number in range(times):
+        listener.settimeout(max(0.01, deadline - time.monotonic()))
+        try:
+            listener.accept()[0].close()
+        except TimeoutError:
+            raise AssertionError(f"clients came {number} times and not {times} within {PATIENCE_SECONDS} s") from None
+
+
+def start_again(home: Path, address: str) -> None:
+    """Start a broker that was there before, at the address where its clients look for it."""
+    if broker.start(home, JARS) != address:
+        skip_taken(address)
+
+
+def skip_taken(address: str) -> None:
+    """Another program was given the port: no fault of the broker's. A port that is free is one that it should have kept."""
+    with socket.socket() as probe:
+        assert not _bound(probe, address), f"{address} is free, and the broker has gone elsewhere"
+    pytest.skip(f"{address} was taken while the broker was down: not tested is that it is found there again")
+
+
+def _bound(listener: socket.socket, address: str) -> bool:
+    host, port = address.split(":")
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, int(port)))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Crash images: copies of a root, one at each failpoint that a drain passes, and scenes over copies.
+
+A copy is what a kill at that place leaves there. It is made again until nothing was written while it was made, so that it shows
+one moment. For the same reason it cannot show everything that a kill can:
+- a file that another thread (the audit, RocksDB's maintenance) had half written at that moment;
+- the lease held by a process that lives on, or workers and a JVM that outlive their driver;
+- RocksDB's own files on the local disk and Spark's memory: the session that recovers an image is the one that made it;
+- what the operating system had not written yet when the power went.
+Real kills are in tests/e2e and tests/faults. Kafka is not copied: an image is recovered with whatever was published since.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import threading
+import time
+from pathlib import Path
+
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.cursor import read_cursor
+from tests.harness.scene import Scene
+
+PATIENCE_SECONDS = 60
+OF_A_BATCH = ("planned", "table.committed", "audit", "audited")
+"""The failpoints that each batch passes. The others are passed once a run."""
+Moment = tuple[str, int]
+"""A failpoint, and the batch that passed it: for one that is passed once a run, the newest that is planned; -1 before any."""
+
+
+class Images:
+    """In the place of failpoint.at: copies the scene's root at each place, and goes on."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        self._scene, self._folder = scene, folder
+        self._copying = threading.Lock()  # the query's thread and the audit's each pass failpoints of their own
+        self.taken: dict[Moment, Path] = {}
+
+    def at(self, place: str) -> None:
+        """Copy the root, as it is here."""
+        with self._copying:
+            audited = read_cursor(self._scene.paths.cursor).audited
+            newest = max(Checkpoint(self._scene.paths.checkpoint).planned(), default=-1)
+            moment = (place, audited + 1 if place.startswith("audit") else newest)
+            self.taken[moment] = self._folder / f"{moment[0]}-{moment[1]}"
+            _copy_at_rest(Path(self._scene.settings.root), self.taken[moment])
+
+
+def over(scene: Scene, root: Path, spec: Pipeline | None = None) -> Scene:
+    """The same topic and ledger over another root, as another pipeline if one is given."""
+    made = copy.copy(scene)
+    made.spec = (spec or scene.spec).model_copy(update={"topic": scene.spec.topic})
+    made.settings = scene.settings._replace(root=str(root))
+    made.paths = Paths(made.settings.root, made.spec)
+    return made
+
+
+def copied(scene: Scene, root: Path) -> Scene:
+    """The scene over a copy of its root."""
+    shutil.copytree(scene.settings.root, root)
+    return over(scene, root)
+
+
+def files(root: Path) -> dict[str, tuple[int, int]]:
+    """Every file of a tree: its size in bytes, and when it was written, in nanoseconds."""
+    found = ((path, path.stat()) for path in sorted(root.rglob("*")) if path.is_file())
+    return {str(path.relative_to(root)): (stat.st_size, stat.st_mtime_ns) for path, stat in found}
+
+
+def _copy_at_rest(root: Path, image: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not _copied_whole(root, image):
+        assert time.monotonic() < deadline, f"{root} did not come to rest within {PATIENCE_SECONDS} s"
+        shutil.rmtree(image, ignore_errors=True)
+
+
+def _copied_whole(root: Path, image: Path) -> bool:
+    """Whether nothing was written meanwhile."""
+    try:
+        before = files(root)
+        shutil.copytree(root, image)
+        return files(root) == before
+    except (FileNotFoundError, shutil.Error):  # a file was renamed meanwhile
+        return False

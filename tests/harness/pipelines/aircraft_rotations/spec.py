@@ -1,0 +1,6 @@
+"""The shipped aircraft_rotations, on a test's topic."""
+
+from spark_jobs.pipelines.aircraft_rotations.spec import SPEC as SHIPPED
+from tests.harness.pipelines import on_the_tests_topic
+
+SPEC = on_the_tests_topic(SHIPPED)

@@ -1,0 +1,53 @@
+"""The Spark session that a lane's tests share: every drain in this process finds and uses it (getOrCreate)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.settings import Settings
+from spark_jobs.session import STATIC
+from spark_jobs.submit import MANY, configuration, environment
+
+SESSION = pytest.StashKey[SparkSession]()
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, kafka: str) -> Any:
+    """One a process, however many conftests import this fixture."""
+    stash = request.config.stash
+    if SESSION not in stash:
+        with surroundings(kafka):
+            stash[SESSION] = start(Settings.from_environment())
+        request.config.add_cleanup(stash[SESSION].stop)
+    return stash[SESSION]
+
+
+@contextmanager
+def surroundings(kafka: str) -> Iterator[pytest.MonkeyPatch]:
+    """Within the block, the environment and the time zone of a process that spark-submit starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLUICE_KAFKA", kafka)
+        for name, value in environment(Settings.from_environment()).items():
+            patch.setenv(name, value)
+        time.tzset()
+        yield patch
+    time.tzset()
+
+
+def start(settings: Settings, **more: str) -> SparkSession:
+    """Start Spark's JVM, with the environment that this process has now."""
+    builder = SparkSession.builder.master("local[2]").appName("sluice tests")
+    # As for many records: with the first compiler only, an hour of queries fills the JVM's 48 MB of code, again and again.
+    for key, value in {**configuration(settings, MANY), **STATIC, **more}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    # It says at exit that it closes its connections, when pytest has already closed the log.
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    return session

@@ -1,0 +1,94 @@
+"""An account that does not balance: one source of a real drain is changed on its way to the audit, and the run fails by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spark_jobs.cursor import read_cursor
+from spark_jobs.plan import plan
+from spark_jobs.stages import history, progress
+from tests.harness.crash import copied
+from tests.harness.scene import Scene
+
+pytestmark = pytest.mark.xdist_group("spark/test_account.py")  # they share a base
+Event = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def base(kafka, tmp_path_factory) -> Scene:
+    """A pipeline that has drained its first delivery; a second one waits."""
+    made = Scene(kafka, tmp_path_factory.mktemp("base"), "flight_events", events=600, deliveries=2)
+    made.deliver()
+    made.run("first")
+    made.deliver()
+    return made
+
+
+@pytest.fixture
+def scene(base, tmp_path) -> Scene:
+    """A copy of it."""
+    return copied(base, tmp_path / "root")
+
+
+def delta_says_one_row_more(active: pytest.MonkeyPatch, batch: int) -> None:
+    commits = history.commits
+
+    def more(path: Any, owner: str) -> Any:
+        for found, entry in commits(path, owner):
+            if found == batch:
+                rows = int(entry["operationMetrics"]["numOutputRows"])
+                entry["operationMetrics"]["numOutputRows"] = str(rows + 1)
+            yield found, entry
+
+    active.setattr(history, "commits", more)
+
+
+def spark_says(change: Callable[[Event], None]) -> Callable[[pytest.MonkeyPatch, int], None]:
+    """Of that batch's progress."""
+    def corrupt(active: pytest.MonkeyPatch, batch: int) -> None:
+        read = progress._read  # noqa: SLF001 - where Spark's own words come in
+
+        def changed(event: Event) -> progress.Progress:
+            if event["batchId"] == batch:
+                change(event)
+            return read(event)
+
+        active.setattr(progress, "_read", changed)
+    return corrupt
+
+
+def one_duplicate_less(event: Event) -> None:
+    event["stateOperators"][0]["customMetrics"]["numDroppedDuplicateRows"] -= 1
+
+
+def one_malformed_record_more(event: Event) -> None:
+    event["observedMetrics"]["fate"]["malformed"] += 1
+
+
+def two_records_more(event: Event) -> None:
+    event["numInputRows"] += 2
+
+
+@pytest.mark.parametrize(("corrupt", "unaccounted"), [
+    (delta_says_one_row_more, 1),
+    (spark_says(one_duplicate_less), 1),
+    (spark_says(one_malformed_record_more), 2),
+    (spark_says(two_records_more), 4),
+], ids=["Delta's history", "a metric of the state", "an observed count", "the rows of the source"])
+def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(scene, monkeypatch, corrupt, unaccounted):
+    batch, judged = 2, read_cursor(scene.paths.cursor).judged
+    corrupt(monkeypatch, batch)
+
+    report = scene.drain("off")
+
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert "1 critical check(s) failed: expect_column_values_to_be_between on unaccounted" in report.problem.what
+    assert report.account.unaccounted == unaccounted
+    assert {row["batch_id"]: row["unaccounted"] for row in scene.ops("batches")} == {0: 0, 1: 0, batch: unaccounted, 3: 0}
+    assert [row["unaccounted"] for row in scene.ops("runs") if row["run_id"] == "off"] == [unaccounted]
+    assert read_cursor(scene.paths.cursor).judged == judged
+    assert not plan(scene.spec, scene.settings).idle, "rows that were never judged good must not be forgotten"

@@ -1,0 +1,146 @@
+"""The account of a batch: a source that is off by one is noticed, with its size; what the account cannot notice is listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.report import Account
+from spark_jobs.contract.steps import Transform
+from spark_jobs.stages.account import Found, balance
+from spark_jobs.stages.progress import Progress
+from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
+
+WHERE = Transform(where="amount > 0")
+CHAINS = {
+    "deduplicate": (WHERE, deduplicate()),
+    "deduplicate, aggregate": (WHERE, deduplicate(), aggregate()),
+    "aggregate": (WHERE, aggregate()),
+    "group state": (WHERE, group_state()),
+}
+AGREED = {
+    "covered": 110, "read": 100, "malformed": 3, "premature": 2, "good": 95, "entered": 90, "dropped": 4, "duplicates": 6,
+    "passed": 80, "yielded": 80, "written": 80,
+    "found read": 100, "found malformed": 3, "found premature": 2, "found late": 4, "found entered": 86,
+}
+"""What the sources of a batch say where all is well. `passed` left the step before the last, `yielded` the last."""
+READ_AGAIN, KEPT_ALONE, PROGRESS_LOST = "read again", "kept alone", "progress lost"
+"""How the audit knows the bad and late records: Kafka read again; those that were kept while the batch ran; nothing else."""
+
+
+def account(chain: str, how: str, mode: str = "append", **wrong: int) -> Account:
+    """The account where each count of `wrong` is off by so much; a name's space is an underscore."""
+    off = {name.replace("_", " "): by for name, by in wrong.items()}
+    assert off.keys() <= AGREED.keys()
+    n = {name: count + off.get(name, 0) for name, count in AGREED.items()}
+    spec = pipeline(steps=CHAINS[chain], output_mode=mode)
+    gaps = 10 if how == KEPT_ALONE else 0  # a batch with gaps is read again
+    batch = Batch(7, {0: 1000}, {0: 1000 + n["covered"] - gaps}, 0, 0)
+    bad = {name: n[f"found {name}"] for name in ("malformed", "premature", "late")}
+    found = Found(read=n["found read"], entered=n["found entered"], **bad)
+    if how == PROGRESS_LOST:
+        return balance(spec, batch, None, found, n["written"])
+    return balance(spec, batch, _progress(n, len(CHAINS[chain])),
+                   Found(read=n["read"], reread=False, **bad) if how == KEPT_ALONE else found, n["written"])
+
+
+def _progress(n: dict[str, int], steps: int) -> Progress:
+    left = {1: n["yielded"]} if steps == 2 else {1: n["passed"], 2: n["yielded"]}
+    first: dict[str, Any] = {
+        "numRowsDroppedByWatermark": n["dropped"], "customMetrics": {"numDroppedDuplicateRows": n["duplicates"]}}
+    observed = {
+        "fate": {name: n[name] for name in ("malformed", "premature", "good")}, "entered": {"rows": n["entered"]},
+        **{f"after_{index}": {"rows": rows} for index, rows in left.items()},
+    }
+    return Progress(7, 1.0, n["read"], observed, (first, {"numRowsDroppedByWatermark": 0})[: steps - 1])
+
+
+@pytest.mark.parametrize("how", [READ_AGAIN, KEPT_ALONE])
+@pytest.mark.parametrize("chain", CHAINS)
+def test_sources_that_agree_leave_nothing_unaccounted(chain, how):
+    gaps = 10 if how == READ_AGAIN else 0
+    assert account(chain, how) == Account(
+        covered=100 + gaps, gaps=gaps, read=100, malformed=3, premature=2, filtered=5, late=4, accepted=86,
+        duplicates=6 if "deduplicate" in chain else 0, rows_out=80, unaccounted=0)
+
+
+# Source, how often it is held against another where Kafka was read again, and where it was not.
+DEDUPLICATE = [
+    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 2, 1), ("dropped", 1, 1),
+    ("duplicates", 1, 1), ("yielded", 2, 2), ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1),
+    ("found premature", 2, 1), ("found late", 3, 2), ("found entered", 1, None),
+]
+THEN_AGGREGATE = [
+    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 2, 1), ("dropped", 1, 1),
+    ("duplicates", 1, 1), ("passed", 1, 1), ("yielded", 1, 1), ("written", 1, 1), ("found read", 2, None),
+    ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 3, 2), ("found entered", 1, None),
+]
+AGGREGATE = [
+    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 1, None), ("yielded", 1, 1),
+    ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 1, None),
+    ("found entered", 1, None),
+]
+GROUP_STATE = [
+    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 1, None), ("dropped", 1, 1),
+    ("yielded", 1, 1), ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1), ("found premature", 2, 1),
+    ("found late", 2, 1), ("found entered", 1, None),
+]
+IMBALANCES = [
+    (chain, how, source, times)
+    for chain, table in zip(("deduplicate", "deduplicate, aggregate", "aggregate", "group state"),
+                            (DEDUPLICATE, THEN_AGGREGATE, AGGREGATE, GROUP_STATE), strict=True)
+    for source, again, alone in table for how, times in ((READ_AGAIN, again), (KEPT_ALONE, alone)) if times is not None
+]
+
+
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize(("chain", "how", "source", "times"), IMBALANCES)
+def test_a_source_that_is_off_by_one_is_noticed_by_each_that_it_is_held_against(chain, how, source, times, by):
+    assert account(chain, how, **{source.replace(" ", "_"): by}).unaccounted == times
+
+
+UNSEEN = [
+    *((chain, how, "covered", "a gap is what neither reading finds: an aborted record, or one that both have missed")
+      for chain in CHAINS for how in (READ_AGAIN, KEPT_ALONE)),
+    *((chain, KEPT_ALONE, "entered", "what a condition left out is held against a second reading only, and rows against state "
+       "in a Deduplicate only") for chain in ("aggregate", "group state")),
+    *(("aggregate", how, "dropped", "an Aggregate's late rows are counted by Spark as groups: only whether there were any")
+      for how in (READ_AGAIN, KEPT_ALONE)),
+    ("aggregate", KEPT_ALONE, "found late", "for the same reason"),
+    *((chain, PROGRESS_LOST, source, "one source is left of each number: Kafka, read once, and Delta's history")
+      for chain in CHAINS for source in ("covered", "written", "found read", "found malformed", "found late", "found entered")),
+]
+
+
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize(("chain", "how", "source", "why"), UNSEEN)
+def test_what_the_account_cannot_notice(chain, how, source, why, by):
+    assert account(chain, how, **{source.replace(" ", "_"): by}).unaccounted == 0, f"it can now: no more that {why}"
+
+
+def test_an_aggregate_that_drops_groups_though_no_record_is_late_is_noticed_and_so_is_the_reverse():
+    assert account("aggregate", KEPT_ALONE, found_late=-4).unaccounted == 4
+    assert account("aggregate", KEPT_ALONE, dropped=-4).unaccounted == 4
+
+
+def test_a_condition_that_made_several_records_of_one_is_noticed_without_a_second_reading():
+    assert account("aggregate", KEPT_ALONE, entered=5).unaccounted == 0
+    assert account("aggregate", KEPT_ALONE, entered=7).unaccounted == 2
+
+
+def test_errors_that_cancel_each_other_in_a_sum_are_both_noticed():
+    assert account("deduplicate", KEPT_ALONE, dropped=1, written=1).unaccounted == 2
+    assert account("deduplicate", KEPT_ALONE, malformed=1, premature=-1).unaccounted == 2
+
+
+def test_of_the_rows_that_a_group_state_yields_for_one_key_update_mode_writes_the_last_and_the_others_are_not_missed():
+    assert account("group state", KEPT_ALONE, "update", written=-70).unaccounted == 0
+    assert account("group state", KEPT_ALONE, "update", written=1).unaccounted == 1, "more than were yielded"
+    assert account("group state", KEPT_ALONE, "update", written=-80).unaccounted == 80, "none of them"
+
+
+def test_a_batch_that_is_read_again_only_is_told_from_its_reading():
+    assert account("deduplicate", PROGRESS_LOST) == Account(
+        covered=110, gaps=10, read=100, malformed=3, premature=2, filtered=5, late=4, accepted=86, duplicates=6, rows_out=80)

@@ -1,0 +1,85 @@
+"""The class-data archive: the one that is there stays until a new one is whole, and nothing half-made is left."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local import archive
+from spark_jobs import submit
+from spark_jobs.contract.settings import REPO, Settings
+
+WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1/'); echo new >"$made" """
+
+
+class Build:
+    """A folder with jars and an archive, and drains by a spark-submit that does what a test says, without a broker."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.settings = Settings("/root", "127.0.0.1:1", folder / "jars", "local[1]", "1g")
+        self.archive = submit.archive(self.settings)
+        self.archive.parent.mkdir()
+        (self.archive.parent / "delta-spark_0.jar").touch()
+        self.archive.write_text("old")
+        self._bin, self._patch = folder / "bin", monkeypatch
+        monkeypatch.setattr(archive.broker, "start", lambda *_: "127.0.0.1:1")
+        monkeypatch.setattr(archive.broker, "stop", lambda *_: None)
+
+    def spark_does(self, *lines: str) -> None:
+        self._bin.mkdir()
+        script = self._bin / "spark-submit"
+        script.write_text("\n".join(("#!/bin/sh", *lines)))
+        script.chmod(0o755)
+        self._patch.setattr(sys, "executable", str(self._bin / "python"))
+
+    def assert_only_the_old_one_is_there(self) -> None:
+        assert self.archive.read_text() == "old"
+        assert [path.name for path in self.archive.parent.glob("classes*")] == [self.archive.name]
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    return Build(tmp_path, monkeypatch)
+
+
+def test_a_whole_one_takes_the_place_of_the_old_one(build: Build) -> None:
+    build.spark_does(WRITES, f"grep -q old {build.archive} && exit 0")
+    assert archive.make(build.settings) == build.archive
+    assert build.archive.read_text() == "new\n"
+    assert [path.name for path in build.archive.parent.glob("classes*")] == [build.archive.name]
+
+
+def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build: Build) -> None:
+    build.spark_does(WRITES, "echo what went wrong; exit 3")
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        archive.make(build.settings)
+    assert (failed.value.returncode, failed.value.output) == (3, b"what went wrong\n")
+    build.assert_only_the_old_one_is_there()
+
+
+def test_drains_that_end_well_and_write_none_leave_the_old_one_and_say_so(build: Build) -> None:
+    build.spark_does("exit 0")
+    with pytest.raises(OSError, match="the JVM wrote no"):
+        archive.make(build.settings)
+    build.assert_only_the_old_one_is_there()
+
+
+def test_a_jvm_that_does_not_start_leaves_the_old_one(build: Build) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        archive.make(build.settings._replace(driver_memory="1k"))
+    assert failed.value.returncode != 0
+    build.assert_only_the_old_one_is_there()
+
+
+@pytest.mark.parametrize("module", ["local.archive", "local.files_jar"])
+def test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_missing(tmp_path: Path, module: str) -> None:
+    jars = tmp_path / "nowhere" / "jars"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")} | {"SLUICE_JARS": str(jars)}
+    done = subprocess.run(
+        [sys.executable, "-m", module], cwd=REPO, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert str(jars) in done.stderr.splitlines()[0]
+    assert "SLUICE_KAFKA" not in done.stderr
+    assert "Traceback" not in done.stderr
