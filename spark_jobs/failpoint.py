@@ -1,8 +1,8 @@
 """Failpoints: named places where a test makes the process exit, raise or wait. Off, each costs a look at an empty dict.
 
 SLUICE_FAILPOINTS="table.committed=exit audit=raise" sets them; `exit` kills the process as SIGKILL would.
-SLUICE_FAILPOINTS_WAITING names a folder: a `wait` puts a file with the place's name there, and ends when the file is removed. So
-another process knows that this one is held at that place, and lets it go.
+SLUICE_FAILPOINTS_WAITING names a folder: a `wait` puts a file with the place's name there, and ends when the file is removed.
+So another process knows that this one is held at that place, and lets it go.
 """
 
 from __future__ import annotations

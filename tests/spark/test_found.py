@@ -6,9 +6,10 @@ from datetime import timedelta
 
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.windows import Session
-from tests.spark.properties.aggregation import OWN_GAP, Aggregation
+from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.events import BEGIN, Event, good
 from tests.spark.properties.scene import Scene
+from tests.spark.properties.windows import OWN_GAP
 
 HOUR, STATE = timedelta(hours=1), State(shuffle_partitions=1, budget_rows=1000)
 

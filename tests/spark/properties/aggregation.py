@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from spark_jobs.contract.duration import interval
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Step, Transform
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
-from tests.harness.moments import MICROSECOND, at
+from spark_jobs.contract.windows import Session
+from tests.harness.moments import at
 from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, pipeline
 from tests.spark.properties.replay import Seen
+from tests.spark.properties.windows import Window, around, gap_us, name
 
-Window = Tumbling | Sliding | Session
 MEASURES = {"events": "count(*)", "valued": "count(value)", "total": "sum(value)", "least": "min(value)", "most": "max(value)"}
-OWN_GAP = "CASE WHEN value > 0 THEN '30 minutes' ELSE '10 minutes' END"
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Aggregation:
     filtered: bool = False
 
     def __str__(self) -> str:
-        return f"{_name(self.window)} by {' '.join(self.keys) or 'nothing'}{', filtered' if self.filtered else ''}"
+        return f"{name(self.window)} by {' '.join(self.keys) or 'nothing'}{', filtered' if self.filtered else ''}"
 
     @property
     def deduplicate(self) -> Deduplicate | None:
@@ -58,10 +56,10 @@ class Aggregation:
         if self.deduplicated:
             return event.at_us <= judged_by_us
         if isinstance(self.window, Session):
-            return event.at_us + _gap_us(event, self.window) <= judged_by_us
+            return event.at_us + gap_us(event, self.window) <= judged_by_us
         if self.window is None or self.mode == "complete":
             return False
-        return min(end for _, end in _windows(event, self.window)) <= judged_by_us
+        return min(end for _, end in around(event, self.window)) <= judged_by_us
 
     def rows(self, seen: Sequence[Seen], watermark_us: int) -> list[Row]:
         groups = self.groups(seen)
@@ -102,7 +100,7 @@ class Aggregation:
             groups[()] = []  # what SQL makes of no rows at all
         for _, event, missed_us in counted:
             key = tuple(getattr(event, name) for name in self.keys)
-            for bounds in _windows(event, self.window) if self.window else [()]:
+            for bounds in around(event, self.window) if self.window else [()]:
                 if missed_us is None or bounds[1] > missed_us:
                     groups[*bounds, *key].append(event.value)
         return groups
@@ -116,7 +114,7 @@ class Aggregation:
             if event.at_us > end:
                 groups[start, end, *key] = values
                 start, values = event.at_us, []
-            open_since[key] = start, max(end, event.at_us + _gap_us(event, self.window)), [*values, event.value]
+            open_since[key] = start, max(end, event.at_us + gap_us(event, self.window)), [*values, event.value]
         return groups | {(start, end, *key): values for key, (start, end, values) in open_since.items()}
 
     def _row(self, key: tuple[Any, ...], values: list[int | None]) -> Row:
@@ -141,30 +139,3 @@ def _merged(tables: Sequence[Row], group: tuple[str, ...]) -> list[Row]:
             "least": min(known["least"], default=None), "most": max(known["most"], default=None),
         })
     return found
-
-
-def _name(window: Window | None) -> str:
-    match window:
-        case None:
-            return "no window"
-        case Session():
-            return f"sessions of {interval(window.gap) if window.gap else 'gaps of their own'}"
-        case Sliding():
-            return f"{interval(window.size)} each {interval(window.slide)}"
-        case Tumbling():
-            return interval(window.size)
-
-
-def _windows(event: Event, window: Window) -> list[tuple[int, int]]:
-    """Start and end of the windows that hold the event, aligned to the epoch, in microseconds."""
-    assert not isinstance(window, Session)
-    size = window.size // MICROSECOND
-    slide = window.slide // MICROSECOND if isinstance(window, Sliding) else size
-    last = event.at_us // slide * slide
-    return [(start, start + size) for start in range(last, event.at_us - size, -slide)]
-
-
-def _gap_us(event: Event, window: Any) -> int:
-    own = timedelta(minutes=30 if event.value is not None and event.value > 0 else 10)
-    gap: timedelta = window.gap or own
-    return gap // MICROSECOND

@@ -6,10 +6,11 @@ from datetime import timedelta
 
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
-from tests.spark.properties.aggregation import OWN_GAP, Aggregation
+from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.deduplication import Deduplication
 from tests.spark.properties.forms import Form
 from tests.spark.properties.group_form import Totals
+from tests.spark.properties.windows import OWN_GAP
 
 HOUR = Tumbling(size=timedelta(hours=1))
 WINDOWS = (HOUR, Tumbling(size=timedelta(milliseconds=1)), Tumbling(size=timedelta(days=7)),
