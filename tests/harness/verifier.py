@@ -57,7 +57,7 @@ class Verifier:
         batches, rows = self.batches(), self.table()
         self.hold_table()
         ends = [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in batches]
-        late = replay.late(self._ledger, ends, ENTERS[self._pipeline], self._delay)
+        late = set(replay.late(self._ledger, ends, ENTERS[self._pipeline], self._delay))
         self._hold("late records", ((row["partition"], row["offset"]) for row in self.ops("late")), late)
         self._hold_watermark(batches, ends)
         self._hold("quarantined records", map(_kept, self.ops("quarantine")), map(_kept, self._bad()))

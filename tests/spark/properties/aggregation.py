@@ -106,6 +106,7 @@ class Aggregation:
         return groups
 
     def _sessions(self, counted: list[Seen]) -> dict[tuple[Any, ...], list[int | None]]:
+        assert isinstance(self.window, Session)
         groups: dict[tuple[Any, ...], list[int | None]] = {}
         open_since: dict[tuple[Any, ...], tuple[int, int, list[int | None]]] = {}
         for event in sorted((one.event for one in counted), key=lambda event: event.at_us):
