@@ -26,7 +26,7 @@ test: $(READY) ## run every test: unit, Spark, Airflow, end to end; lint and typ
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
 tests: $(READY)
-	@$(BIN)/python -m pytest $(PARALLEL) --durations=20
+	@$(BIN)/python -u -m pytest $(PARALLEL) --durations=20
 
 test-fast: $(READY) ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit

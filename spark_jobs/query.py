@@ -68,9 +68,11 @@ class Query:
         rows = self._rows()
         query = sink.start(rows, self._run, self._bound, self._timers)
         follower = Follower(query)
-        while not query.awaitTermination(POLL_SECONDS) and not self._bound.over:  # type: ignore[arg-type]  # it takes fractions
-            self._keep_up(follower, ended=False)
-        query.stop()
+        try:
+            while not query.awaitTermination(POLL_SECONDS) and not self._bound.over:  # type: ignore[arg-type]  # takes fractions
+                self._keep_up(follower, ended=False)
+        finally:
+            query.stop()  # also where the audit failed: the lease is given back next, and no query may write without it
         closing.unplan(self._run.checkpoint)
         self._keep_up(follower, ended=True)
 

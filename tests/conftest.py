@@ -18,6 +18,7 @@ TOGETHER = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of this name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Name each test's group, and put what takes longest first: the lanes then end together."""
     for item in items:

@@ -56,7 +56,10 @@ def tried(mutant: Mutant) -> str:
             return f"NOT MADE, its text stands {text.count(mutant.old)} times"
         path.write_text(text.replace(mutant.old, mutant.new))
         words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins")))}
+        env = {
+            **os.environ, "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins"))),
+            "SLUICE_SHRINK_SECONDS": "0",  # that it fails is enough
+        }
         try:
             done = subprocess.run(
                 words, cwd=copy, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)

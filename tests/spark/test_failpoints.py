@@ -67,8 +67,7 @@ def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(scen
         assert problem.code == "SPARK_FAILED", problem
         assert any(f"failpoint {place}" in problem.what for place in places), problem
         assert len(failed) < 20
-        for query in spark.streams.active:  # the process of a drain that failed ends, and its query with it
-            query.stop()
+        assert not spark.streams.active, "a query that writes on after its run has given back the lease"
     assert set(failed.values()) == set(places)
     assert len(failed) >= 4
     made.assert_exact()

@@ -27,7 +27,7 @@ TRIED = [
     pytest.param(form, way, id=f"{family}, {form}, {way.__name__.replace('_', ' ')}")
     for (family, form), way in zip(FORMS, itertools.cycle(WAYS), strict=False)
 ]
-SHRINK_SECONDS = float(os.environ.get("SLUICE_SHRINK_SECONDS", "0"))
+SHRINK_SECONDS = float(os.environ.get("SLUICE_SHRINK_SECONDS", "60"))
 """How long hypothesis may look for a smaller case of a failure."""
 FEW = 3
 
