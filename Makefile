@@ -8,7 +8,7 @@ CASES ?= 200
 KILLS ?= 200
 SEED := $(shell date +%s)
 BIN := .venv/bin
-PARALLEL := -n $(LANES) --dist loadgroup --no-loadscope-reorder
+PARALLEL := -n $(LANES) --no-loadscope-reorder
 READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/files/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
