@@ -32,7 +32,7 @@ test-fast: $(READY) ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit
 
 unit: $(READY)
-	@$(BIN)/python -m pytest -q tests/unit
+	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit
 
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
 	@SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 $(BIN)/python -m pytest $(PARALLEL) --durations=20 --hypothesis-seed=$(SEED)

@@ -110,12 +110,17 @@ class StandsStill:
         self._broker.resume()
 
     def _stand_still(self) -> None:
-        """Return when it does: on a busy machine a signal takes its time, and the broker would answer once more."""
+        """Return when all of its threads do: on a busy machine a signal takes its time, and one of them would answer."""
         self._broker.suspend()
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while self._broker.status() != psutil.STATUS_STOPPED:
+        while any(process.status() != psutil.STATUS_STOPPED for process in self._each()):
             assert time.monotonic() < deadline, "the broker does not stand still"
             time.sleep(0.01)
+
+    def _each(self) -> list[psutil.Process]:
+        """The broker; on Linux each of its threads, which stop one by one."""
+        threads = self._broker.threads() if sys.platform == "linux" else []
+        return [psutil.Process(thread.id) for thread in threads] or [self._broker]
 
     def _counted(self, question: Callable[..., Any]) -> Callable[..., Any]:
         def ask(*words: Any, **options: Any) -> Any:

@@ -4,6 +4,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.util.EnumSet;
 import java.util.Set;
@@ -66,9 +67,10 @@ public class RawFileSystem extends RawLocalFileSystem {
     if (!Files.exists(file)) { // a link that leads nowhere is there all the same
       return new FileStatus(0, false, 0, 0, 0, 0, FsPermission.getDefault(), "", "", target, path);
     }
-    FileStatus of = getFileStatus(path);
+    FileStatus of = getFileStatus(path); // without mode and owner, for which Hadoop would start `ls`
+    PosixFileAttributes has = Files.readAttributes(file, PosixFileAttributes.class);
     return new FileStatus(of.getLen(), false, of.getReplication(), of.getBlockSize(), of.getModificationTime(),
-        of.getAccessTime(), of.getPermission(), of.getOwner(), of.getGroup(), target, path);
+        of.getAccessTime(), permission(has.permissions()), has.owner().getName(), has.group().getName(), target, path);
   }
 
   private java.nio.file.Path nio(Path path) {
@@ -83,5 +85,13 @@ public class RawFileSystem extends RawLocalFileSystem {
       }
     }
     return found;
+  }
+
+  private static FsPermission permission(Set<PosixFilePermission> permissions) {
+    int mode = 0;
+    for (int bit = 0; bit < FROM_THE_LOWEST_BIT.length; bit++) {
+      mode |= permissions.contains(FROM_THE_LOWEST_BIT[bit]) ? 1 << bit : 0;
+    }
+    return new FsPermission((short) mode);
   }
 }
