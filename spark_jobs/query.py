@@ -60,7 +60,7 @@ class Query:
     def _due(self) -> closing.Closing | None:
         run = self._run
         silent = run.spec.close_after is not None
-        newest = newest_record(run.settings.kafka, run.spec.topic.name, self._target) if silent else None
+        newest = newest_record(run.settings, run.spec.topic.name, self._target) if silent else None
         clock = closing.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._bound.ticked, self._closed)
         return closing.due(run.spec, run.checkpoint, clock)
 
@@ -77,7 +77,7 @@ class Query:
     def _rows(self) -> DataFrame:
         run, audit = self._run, self._audit
         audit.keeping = keeping = self._keeping()
-        judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec, keeping)
+        judged = fate.judged(source.follow(run.spark, run.spec, run.settings), run.spec, keeping)
         entered = fate.entered(kept.observe_bad(judged, run.spec), run.spec)
         entered = kept.observe_late(entered, run.spec, keeping)
         rows = from_state_on(entered, run.spec, run.paths.root, self._timers)

@@ -2,11 +2,13 @@
 
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
 from spark_jobs import kafka
 from spark_jobs.contract.errors import KafkaUnreachable
+from spark_jobs.contract.settings import Settings
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
     monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 0.5)
     asked = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=rf"no broker answered at 127\.0\.0\.1:{closed_port}"):
-        kafka.topic_state(f"127.0.0.1:{closed_port}", "flights")
+        kafka.topic_state(Settings("/root", f"127.0.0.1:{closed_port}", Path("/jars"), "local[2]", "1g"), "flights")
     assert time.monotonic() - asked < 5
     assert "".join(capfd.readouterr()) == "", "the client's own log would stand before the one line"
 
