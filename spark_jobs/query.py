@@ -11,6 +11,7 @@ from types import FrameType
 from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint import Offsets
+from spark_jobs.contract.reader_options import tasks
 from spark_jobs.kafka import newest_record
 from spark_jobs.run import Run
 from spark_jobs.stages import closing, fate, kept, sink, source, table
@@ -92,7 +93,8 @@ class Query:
     def _keeping(self) -> Keeping:
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
-        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, len(self._target))
+        readers = tasks(self._run.spec.reader_options, len(self._target))
+        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

@@ -46,7 +46,7 @@ def may_not(right: str, topic: str, settings: Settings) -> tuple[str, str]:
     return (
         f"the brokers at {settings.kafka} do not allow {_whom(config)} to {right} topic {topic!r}, or there is no such topic."
         if right == "DESCRIBE" else f"the brokers at {settings.kafka} do not allow {_whom(config)} to {right} topic {topic!r}.",
-        f"Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --operation DESCRIBE --topic {topic}",
+        f"Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic {topic}",
     )
 
 

@@ -48,8 +48,11 @@ class Declared:
         if ("ssl.key.pem" in values) != ("ssl.certificate.pem" in values):
             missing = "ssl.certificate.pem" if "ssl.key.pem" in values else "ssl.key.pem"
             self._refuse(missing, ABSENT, "a key and its certificate go together", f"Give it: {BY_NAME[missing].about}")
-        if "ssl.key.pem" in values and (fault := pem.key_fault(values["ssl.key.pem"], values.get("ssl.key.password"))):
-            self._refuse(self._from["ssl.key.pem"], HIDDEN, *fault)
+        if "ssl.key.pem" in values:
+            try:
+                values["ssl.key.pem"] = pem.opened(values["ssl.key.pem"], values.pop("ssl.key.password", None))
+            except pem.KeyFault as fault:
+                self._refuse(self._from["ssl.key.pem"], HIDDEN, *fault.args)
         return values
 
     def _take(self, name: str, value: str) -> None:

@@ -7,8 +7,14 @@ import stat
 from pathlib import Path
 
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
-KEYS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
-"""What PKCS#8 calls itself: Java reads no other."""
+NO_KEY = "it holds no private key that can be read"
+PASSWORD_LESS = "it is not encrypted, and ssl.key.password is given"
+PASSWORD_MISSING = "it is encrypted, and ssl.key.password is not given"
+PASSWORD_WRONG = "ssl.key.password does not open it, or it is no private key"
+
+
+class KeyFault(ValueError):
+    """Why a key cannot be used, and what would help."""
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
@@ -26,18 +32,23 @@ def key(text: str) -> str:
     return next((f"{block}\n" for kind, block in blocks(text) if kind.endswith("PRIVATE KEY")), "")
 
 
-def key_fault(text: str, password: str | None) -> tuple[str, str] | None:
-    """Why a key cannot be used by both clients, and what would help; None where it can."""
-    kind = next((kind for kind, _ in blocks(text) if kind.endswith("PRIVATE KEY")), None)
-    if kind is None:
-        return "it holds no private key", "Give one in PEM, PKCS#8"
-    if kind not in KEYS:
-        return f"it is of the kind {kind}, and Java reads PKCS#8 alone", "Convert it: openssl pkcs8 -topk8 -in KEY -out NEW"
-    if kind == KEYS[1] and not password:
-        return "it is encrypted, and ssl.key.password is not given", "Give it"
-    if kind == KEYS[0] and password:
-        return "it is not encrypted, and ssl.key.password is given", "Leave that out"
-    return None
+def opened(text: str, password: str | None) -> str:
+    """The first private key of the text as PKCS#8 without a password. Raises KeyFault.
+
+    Java's Kafka client reads no other kind, and of those with a password not the ones that OpenSSL makes (PBES2): its
+    DefaultSslEngineFactory asks Java 17 for a SecretKeyFactory that is not there.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - what parses a DAG has no key
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - as above
+
+    try:
+        found = serialization.load_pem_private_key(key(text).encode(), password.encode() if password else None)
+    except TypeError:
+        raise KeyFault(*((PASSWORD_LESS, "Leave that out") if password else (PASSWORD_MISSING, "Give it"))) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise KeyFault(*((PASSWORD_WRONG, "Correct one of the two") if password else (NO_KEY, "Give one in PEM"))) from None
+    encoding, form, bare = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return found.private_bytes(encoding, form, bare).decode()
 
 
 def exposure(path: Path) -> str:

@@ -32,6 +32,7 @@ def _options(settings: Settings, spec: Pipeline) -> dict[str, str]:
         # What a batch reads is there already. A fetch that waits for more, 500 ms by default, holds up the next question on its
         # connection, and with it the end of every partition.
         "kafka.fetch.max.wait.ms": "10",
+        **spec.reader_options,
     }
 
 

@@ -29,8 +29,6 @@ from tests.harness.certificates import HERE, Authority
 from tests.harness.token_server import AUDIENCE, Issuer, serving
 
 JAAS = "org.apache.kafka.common.security"
-READERS = ("plain", "scram", "mutual", "oauth")
-"""The users, each known by the way of its name."""
 
 
 class Broker(NamedTuple):
@@ -59,15 +57,6 @@ class Broker(NamedTuple):
         """One right more."""
         self._client().create_acls([acl := _acl(user, operation, topic)])[acl].result()
 
-    def forbid(self, user: str, operation: AclOperation, topic: str) -> None:
-        """One right less."""
-        from confluent_kafka.admin import AclBindingFilter  # noqa: PLC0415
-
-        given = _acl(user, operation, topic)
-        wanted = AclBindingFilter(given.restype, given.name, given.resource_pattern_type, given.principal, given.host,
-                                  given.operation, given.permission_type)
-        self._client().delete_acls([wanted])[wanted].result()
-
     def _client(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.admin})
 
@@ -92,7 +81,7 @@ def running(home: Path, plain: dict[str, str], issuer: Issuer) -> Iterator[Broke
         admin = broker.start(home / "kafka", REPO / "jars" / "kafka", secured)
     finally:
         del os.environ["JDK_JAVA_OPTIONS"]
-    with serving(issuer) as url:
+    with serving(issuer, stores["tls"]) as url:
         yield Broker(admin, {name.lower(): port for name, (_, port) in listeners.items()}, files, url)
     broker.stop(home / "kafka")
 

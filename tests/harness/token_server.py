@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import unquote_plus
 
 from cryptography.hazmat.primitives import hashes
@@ -46,8 +48,8 @@ class Issuer:
 
 
 @contextmanager
-def serving(issuer: Issuer) -> Iterator[str]:
-    """The endpoint's URL, while it answers."""
+def serving(issuer: Issuer, store: Path) -> Iterator[str]:
+    """The endpoint's URL, while it answers. `store` has its key and its certificate."""
 
     class Endpoint(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -65,8 +67,11 @@ def serving(issuer: Issuer) -> Iterator[str]:
             """It says nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(store)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/token"
+        yield f"https://127.0.0.1:{server.server_port}/token"
         server.shutdown()
 
 

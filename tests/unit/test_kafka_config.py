@@ -5,12 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from hypothesis import given, strategies as st
 
 from spark_jobs.contract import jaas, properties_file
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
 from spark_jobs.contract.kafka_names import BY_NAME, FIXED, REFUSED, TABLE, Property
+from spark_jobs.contract.settings import REPO
 from tests.harness.certificates import Authority
 
 AUTHORITY = Authority("unit")
@@ -99,11 +107,11 @@ def test_pem_files_are_read_so_that_executors_need_none(tmp_path: Path, names: t
         "ssl.keystore.type": "PEM", "ssl.keystore.key": PAIR.key, "ssl.keystore.certificate.chain": PAIR.certificate}
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: str(row.name))
+@pytest.mark.parametrize("row", [row for row in TABLE if row.name != "ssl.key.password"], ids=lambda row: str(row.name))
 def test_every_row_reaches_both_clients(row: Property) -> None:
     values = {
         "https.ca.pem": AUTHORITY.certificate, "ssl.ca.pem": AUTHORITY.certificate,
-        "ssl.certificate.pem": HIDDEN_PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key, "ssl.key.password": "opens it",
+        "ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": PAIR.key,
         "sasl.oauthbearer.extensions": "a=b",
         "sasl.oauthbearer.scope": "read", "client.id": "c", "client.rack": "r", "client.dns.lookup": "use_all_dns_ips",
         "bootstrap.servers": "a:1", **TOKENS, "sasl.username": "u", "sasl.password": "canary"}
@@ -116,6 +124,18 @@ def test_every_row_reaches_both_clients(row: Property) -> None:
     entry = jaas.parsed(config.java()["sasl.jaas.config"])
     assert entry is not None
     assert not row.jaas or row.jaas == "extension_" or entry.options[row.jaas] == values[name]
+
+
+@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+@pytest.mark.parametrize("password", ["", "opens it"])
+def test_a_key_of_any_form_is_handed_on_in_the_one_that_java_reads(form: PrivateFormat, password: str) -> None:
+    key = load_pem_private_key(PAIR.key.encode(), None)
+    hidden = BestAvailableEncryption(password.encode()) if password else NoEncryption()
+    given = {"security.protocol": "SSL", "ssl.certificate.pem": PAIR.certificate,
+             "ssl.key.pem": key.private_bytes(Encoding.PEM, form, hidden).decode()}
+    config = of(given | ({"ssl.key.password": password} if password else {}))
+    assert config.librdkafka()["ssl.key.pem"] == config.java()["ssl.keystore.key"] == PAIR.key
+    assert "ssl.key.password" not in config.librdkafka()
 
 
 class TestRefusals:
@@ -160,8 +180,8 @@ class TestRefusals:
         ({"ssl.key.pem": PAIR.key}, "ssl.certificate.pem is not given: a key and its certificate go together"),
         ({"ssl.certificate.pem": PAIR.certificate}, "ssl.key.pem is not given"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"}, "it holds no private key"),
-        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": PAIR.key.replace("PRIVATE", "RSA PRIVATE")},
-         "openssl pkcs8 -topk8"),
+        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key, "ssl.key.password": "canary"},
+         "ssl.key.password does not open it"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key}, "ssl.key.password is not given"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": PAIR.key, "ssl.key.password": "canary"}, "not encrypted"),
     ])
@@ -266,3 +286,8 @@ def test_whatever_an_option_is_jaas_says_it_in_one_line(value: str) -> None:
 @given(st.dictionaries(TEXTS.filter(bool), TEXTS))
 def test_whatever_a_value_is_a_properties_file_says_it(properties: dict[str, str]) -> None:
     assert {line.name: line.value for line in properties_file.parsed(properties_file.written(properties))} == properties
+
+
+@pytest.mark.parametrize("name", [*BY_NAME, *FIXED, *REFUSED])
+def test_the_page_has_every_property(name: str) -> None:
+    assert f"`{name}`" in (REPO / "docs" / "kafka.md").read_text()
