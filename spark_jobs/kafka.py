@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,12 +13,13 @@ from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultIn
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
 from spark_jobs.contract.settings import Settings
-from spark_jobs.refusal import may_not, refusal
+from spark_jobs.refusal import is_refusal, may_not, refusal
 
 TIMEOUT_SECONDS = 7.0
 """For each of four questions, so that the last one, too, is given up within 30 seconds."""
-PATIENCE_SECONDS = 0.5
-"""Between two looks at what the client says of its connections: it would go on trying where it was refused."""
+TRIES = (0.07, 0.13, 0.8)
+"""Shares of the first question's time. After each it is looked whether a broker refused: the client would go on trying. The
+last is long, for a broker that takes seconds to answer."""
 
 
 class TopicState(NamedTuple):
@@ -75,20 +75,19 @@ def _asking(settings: Settings, topic: str) -> Iterator[AdminClient]:
                                "Create it, or correct the topic's name in the spec.") from None
         if refused := refusal([told, *said], topic, settings):
             raise refused from None
-        last = said[-1].str() if said else told.str()
+        last = next((one.str() for one in reversed(said) if one.name() != "_ALL_BROKERS_DOWN"), told.str())
         raise KafkaUnreachable(f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s ({last}).",
                                "Check that Kafka runs and that SLUICE_KAFKA is right.") from None
 
 
 def _connect(client: AdminClient, said: list[KafkaError]) -> None:
     """Until a broker has answered, or the time is over, or one has refused. Raises KafkaException."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while True:
+    for share in TRIES:
         try:
-            client.list_topics(timeout=min(PATIENCE_SECONDS, TIMEOUT_SECONDS))
+            client.list_topics(timeout=share * TIMEOUT_SECONDS)
         except KafkaException:
             client.poll(0)
-            if time.monotonic() > deadline or any(error.name() in ("_AUTHENTICATION", "_SSL") for error in said):
+            if share == TRIES[-1] or any(map(is_refusal, said)):
                 raise
         else:
             return

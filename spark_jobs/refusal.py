@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Iterable
 
 from confluent_kafka import KafkaError
 
-from spark_jobs.contract.errors import KafkaRefused
+from spark_jobs.contract.errors import KafkaConfigInvalid, KafkaRefused, SluiceError
 from spark_jobs.contract.kafka_config import KafkaConfig
 from spark_jobs.contract.settings import Settings
 
 LOOK_SECONDS = 3.0
 """For a look at one broker's certificate."""
+ALERT = "SSL alert number"
+"""In what librdkafka says of a TLS server that hung up with a reason (RFC 8446, 6.2): only then is it about the client."""
+ENDPOINT_DOWN = re.compile(r"OAUTHBEARER token: .*(?i:connect|resolve|timed out|timeout|HTTP/?\S* 5\d\d)")
+"""In what librdkafka says where nobody was there to give a token: trying again can help."""
 ISSUERS = ("unable to get local issuer certificate", "self-signed certificate", "self signed certificate",
            "unable to get issuer certificate")
 """How OpenSSL says that nobody known vouches for a certificate (X509_verify_cert_error_string)."""
 
 
-def refusal(said: Iterable[KafkaError], topic: str, settings: Settings) -> KafkaRefused | None:
+def is_refusal(error: KafkaError) -> bool:
+    """Whether it means that trying again would not help."""
+    match error.name():
+        case "_AUTHENTICATION":
+            return not ENDPOINT_DOWN.search(error.str())
+        case "_TRANSPORT":
+            return ALERT in error.str()
+        case name:
+            return name in ("_SSL", "_INVALID_ARG") or name.endswith("AUTHORIZATION_FAILED")
+
+
+def refusal(said: Iterable[KafkaError], topic: str, settings: Settings) -> SluiceError | None:
     """The error that these mean, of librdkafka or the broker; None where they are no refusal."""
-    config = settings.kafka_config
-    for error in said:
-        match error.name():
-            case "TOPIC_AUTHORIZATION_FAILED":
-                return KafkaRefused(*may_not("DESCRIBE", topic, settings))
-            case "GROUP_AUTHORIZATION_FAILED" | "CLUSTER_AUTHORIZATION_FAILED" | "_AUTHORIZATION_FAILED":
-                return KafkaRefused(f"the brokers at {settings.kafka} do not allow {_whom(config)} this ({error.str()}).",
-                                    "Grant the rights that docs/kafka.md lists.")
-            case "_AUTHENTICATION":
-                return KafkaRefused(*_not_let_in(error, settings))
-            case "_SSL":
-                return KafkaRefused(*_not_trusted(error, settings))
-            case "_INVALID_ARG":
-                return KafkaRefused(f"Kafka's client does not take what {_declared(config)} says: {error.str()}.",
-                                    "Correct the property that it names.")
-    return None
+    error = next(filter(is_refusal, said), None)
+    if error is None:
+        return None
+    match error.name():
+        case "TOPIC_AUTHORIZATION_FAILED":
+            words = may_not("DESCRIBE", topic, settings)
+        case "_AUTHENTICATION":
+            words = _not_let_in(error, settings)
+        case "_TRANSPORT":
+            words = _certificate_wanted(error, settings)
+        case "_SSL":
+            words = _not_trusted(error, settings)
+        case "_INVALID_ARG":
+            return KafkaConfigInvalid(f"Kafka's client does not take what {_declared(settings.kafka_config)} says: "
+                                      f"{error.str()}.", "Correct the property that it names.")
+        case _:
+            words = (f"the brokers at {settings.kafka} do not allow {_whom(settings.kafka_config)} this ({error.str()}).",
+                     "Grant the rights that docs/kafka.md lists.")
+    return KafkaRefused(*words)
 
 
 def may_not(right: str, topic: str, settings: Settings) -> tuple[str, str]:
@@ -68,7 +87,17 @@ def _not_let_in(error: KafkaError, settings: Settings) -> tuple[str, str]:
     what = "sasl.oauthbearer.*" if config.mechanism == "OAUTHBEARER" else "sasl.username and sasl.password"
     return (f"the brokers at {settings.kafka} did not let {_whom(config)} in by {config.mechanism or config.protocol} "
             f"({error.str()}).",
-            f"Correct {what} in {_declared(config)}; sasl.mechanism must be one that the user has.")
+            f"Correct {what} in {_declared(config)}, or sasl.mechanism, or security.protocol.")
+
+
+def _certificate_wanted(error: KafkaError, settings: Settings) -> tuple[str, str]:
+    config = settings.kafka_config
+    names = "ssl.certificate.location and ssl.key.location"
+    if "ssl.certificate.pem" in config.librdkafka():
+        return (f"the brokers at {settings.kafka} did not accept the client's certificate ({error.str()}).",
+                f"Correct {names} in {_declared(config)}.")
+    return (f"the brokers at {settings.kafka} want a certificate of the client, and none is declared ({error.str()}).",
+            f"Give {names} in {_declared(config)}.")
 
 
 def _not_trusted(error: KafkaError, settings: Settings) -> tuple[str, str]:

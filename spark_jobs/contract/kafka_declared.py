@@ -42,6 +42,10 @@ class Declared:
         for name in NEEDED.get(mechanism or "", ()):
             if name not in values:
                 self._refuse(name, ABSENT, f"{mechanism} cannot do without it", f"Give it: {BY_NAME[name].about}")
+        idle = (USER, PASSWORD) if mechanism == "OAUTHBEARER" else (OAUTH, "https.")
+        for name in [name for name in values if name.startswith(idle)]:
+            self._refuse(self._from[name], HIDDEN, f"it is without effect with {mechanism or values.get('security.protocol')}",
+                         "Leave it out")
         if mechanism == "OAUTHBEARER":
             values[f"{OAUTH}method"] = "oidc"
             self._refuse_url()

@@ -51,10 +51,11 @@ class Settings(NamedTuple):
             kafka_config = KafkaConfig.read(path) if (path := os.environ.get("SLUICE_KAFKA_CONFIG")) else NOTHING
         values = {name: kafka_config.brokers if name == "SLUICE_KAFKA" and kafka_config.brokers else _value(name)
                   for name in VARIABLES}
+        named = "bootstrap.servers" if kafka_config.brokers else "SLUICE_KAFKA"
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isdigit():
-                raise SettingInvalid(f"SLUICE_KAFKA is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
+                raise SettingInvalid(f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
                                      "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
         files = values["SLUICE_LOCAL_FILES"]
         if files not in LOCAL_FILES:

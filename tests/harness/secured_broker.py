@@ -28,6 +28,8 @@ from spark_jobs.contract.settings import REPO
 from tests.harness.certificates import HERE, Authority
 from tests.harness.token_server import AUDIENCE, Issuer, serving
 
+PROTOCOLS = {"tls": "SSL", "mutual": "SSL", "expired": "SSL", "elsewhere": "SSL", "sasl": "SASL_SSL"}
+TRIES = 4
 JAAS = "org.apache.kafka.common.security"
 
 
@@ -50,15 +52,17 @@ class Broker(NamedTuple):
         """A user, made or with a new password, of SCRAM-SHA-256 and SCRAM-SHA-512."""
         made = [UserScramCredentialUpsertion(name, ScramCredentialInfo(mechanism, 4096), password.encode())
                 for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)]
+        client = self._client()  # which must outlive the answer
         for one in made:
-            AdminClient({"bootstrap.servers": self.admin}).alter_user_scram_credentials([one])[name].result()
+            client.alter_user_scram_credentials([one])[name].result()
 
     def allow(self, user: str, operation: AclOperation, topic: str) -> None:
         """One right more."""
-        self._client().create_acls([acl := _acl(user, operation, topic)])[acl].result()
+        client = self._client()
+        client.create_acls([acl := _acl(user, operation, topic)])[acl].result()
 
     def _client(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.admin})
+        return AdminClient({"bootstrap.servers": self.admin, "log_level": 0})
 
 
 def _acl(user: str, operation: AclOperation, topic: str) -> AclBinding:
@@ -73,17 +77,28 @@ def running(home: Path, plain: dict[str, str], issuer: Issuer) -> Iterator[Broke
     files.mkdir(parents=True)
     stores = _certificates(files)
     (files / "keys.json").write_text(issuer.keys())
-    listeners = {name.upper(): (protocol, free_port(0)) for name, protocol in {
-        "tls": "SSL", "mutual": "SSL", "expired": "SSL", "elsewhere": "SSL", "sasl": "SASL_SSL"}.items()}
-    secured = Secured(listeners, _properties(files, stores, plain))
     os.environ["JDK_JAVA_OPTIONS"] = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=file://{files}/keys.json"
     try:
-        admin = broker.start(home / "kafka", REPO / "jars" / "kafka", secured)
+        admin, ports = _started(home / "kafka", _properties(files, stores, plain))
+        with serving(issuer, stores["tls"]) as url:
+            yield Broker(admin, ports, files, url)
     finally:
         del os.environ["JDK_JAVA_OPTIONS"]
-    with serving(issuer, stores["tls"]) as url:
-        yield Broker(admin, {name.lower(): port for name, (_, port) in listeners.items()}, files, url)
-    broker.stop(home / "kafka")
+        broker.stop(home / "kafka")
+
+
+def _started(home: Path, properties: str) -> tuple[str, dict[str, int]]:
+    """The plain listener's address, and the others' ports. So many ports: somebody may take one before the broker does."""
+    for left in reversed(range(TRIES)):
+        listeners = {name.upper(): (protocol, free_port(0)) for name, protocol in PROTOCOLS.items()}
+        try:
+            admin = broker.start(home, REPO / "jars" / "kafka", Secured(listeners, properties))
+        except broker.BrokerError as error:
+            if not left or "already in use" not in str(error):
+                raise
+        else:
+            return admin, {name.lower(): port for name, (_, port) in listeners.items()}
+    raise AssertionError
 
 
 def _certificates(files: Path) -> dict[str, Path]:
