@@ -6,22 +6,13 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
-from urllib.parse import urlsplit
 
 from spark_jobs.contract import jaas, pem
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka_names import BY_NAME, FIXED, HANDLER, JAAS, KEYSTORE, REFUSED, TABLE
+from spark_jobs.contract.kafka_together import HIDDEN, NEEDED, OAUTH, Together
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-USER, PASSWORD = "sasl.username", "sasl.password"
-OAUTH = "sasl.oauthbearer."
-NEEDED = {
-    **dict.fromkeys(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), (USER, PASSWORD)),
-    "OAUTHBEARER": (f"{OAUTH}client.id", f"{OAUTH}client.secret", f"{OAUTH}token.endpoint.url"),
-}
-"""Mechanism -> what it cannot do without."""
-ABSENT, HIDDEN = "not given", "(not shown)"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Declared:
@@ -36,28 +27,7 @@ class Declared:
 
     def values(self) -> dict[str, str]:
         """By librdkafka's names. Raises KafkaConfigInvalid where they do not fit together."""
-        values = self._values
-        self._settle_protocol()
-        mechanism = values.get("sasl.mechanism")
-        for name in NEEDED.get(mechanism or "", ()):
-            if name not in values:
-                self._refuse(name, ABSENT, f"{mechanism} cannot do without it", f"Give it: {BY_NAME[name].about}")
-        idle = (USER, PASSWORD) if mechanism == "OAUTHBEARER" else (OAUTH, "https.")
-        for name in [name for name in values if name.startswith(idle)]:
-            self._refuse(self._from[name], HIDDEN, f"it is without effect with {mechanism or values.get('security.protocol')}",
-                         "Leave it out")
-        if mechanism == "OAUTHBEARER":
-            values[f"{OAUTH}method"] = "oidc"
-            self._refuse_url()
-        if ("ssl.key.pem" in values) != ("ssl.certificate.pem" in values):
-            missing = "ssl.certificate.pem" if "ssl.key.pem" in values else "ssl.key.pem"
-            self._refuse(missing, ABSENT, "a key and its certificate go together", f"Give it: {BY_NAME[missing].about}")
-        if "ssl.key.pem" in values:
-            try:
-                values["ssl.key.pem"] = pem.opened(values["ssl.key.pem"], values.pop("ssl.key.password", None))
-            except pem.KeyFault as fault:
-                self._refuse(self._from["ssl.key.pem"], HIDDEN, *fault.args)
-        return values
+        return Together(self._values, self._from, self._refuse).settled()
 
     def _take(self, name: str, value: str) -> None:
         if name in FIXED:
@@ -125,25 +95,6 @@ class Declared:
         if exposed:
             self._refuse(name, repr(path), f"it holds a private key, and {exposed}", f"chmod 600 {path}")
         return text
-
-    def _settle_protocol(self) -> None:
-        values = self._values
-        protocol = values.get("security.protocol", "PLAINTEXT")
-        for prefix, word in (("sasl.", "SASL"), ("ssl.", "SSL")):
-            given = next((self._from[name] for name in values if name.startswith(prefix)), None)
-            if given and word not in protocol.split("_"):
-                self._refuse("security.protocol", values.get("security.protocol", ABSENT), f"{given} would be without effect",
-                             f"Give {'SASL_SSL' if word == 'SASL' else 'SSL or SASL_SSL'}, or leave {given} out")
-        if "SASL" in protocol and "sasl.mechanism" not in values:
-            self._refuse("sasl.mechanism", ABSENT, f"{protocol} cannot do without it", f"Use {' or '.join(NEEDED)}")
-
-    def _refuse_url(self) -> None:
-        name = f"{OAUTH}token.endpoint.url"
-        url = urlsplit(given := self._values[name])
-        if url.username or url.password or not given.isascii() or any(letter in given for letter in " \"'\\,"):
-            self._refuse(name, HIDDEN, "it holds a user, or what no URL holds", "Write https://host/path")
-        if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
-            self._refuse(name, repr(given), "the client's secret would be sent unencrypted", "Use an https:// URL")
 
     def _refuse_unknown(self, name: str) -> NoReturn:
         known = sorted({*BY_NAME, *FIXED, JAAS, KEYSTORE} - {HANDLER})

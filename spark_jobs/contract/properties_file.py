@@ -1,7 +1,8 @@
 """The format of a properties file, as java.util.Properties reads it, but for what that would lose in silence.
 
 One `name=value` a line; `:` or white space may stand for the `=`. A backslash at the end of a line goes on with the next one.
-\\\\ \\n \\t \\r \\f \\uXXXX and an escaped separator are escapes; another backslash, which Java drops, is refused. UTF-8.
+\\\\ \\n \\t \\r \\f \\uXXXX and an escaped separator are escapes; another backslash, which Java drops, is refused, and so is a
+line without a separator: it is rather a part of a value than a name to be shown. UTF-8.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.)|$)", re.DOTALL)
-_PAIR = re.compile(r"(?P<name>(?:[^\\=:\s]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(?P<value>.*)", re.DOTALL)
+_PAIR = re.compile(r"(?P<name>(?:[^\\=:\s]|\\.)*)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)(?P<value>.*)", re.DOTALL)
 CODE = 4
 """Hexadecimal digits after \\u."""
 _LITERAL = "\\=:#! '\""

@@ -74,7 +74,7 @@ class Settings(NamedTuple):
         return cls.from_environment()
 
     def environment(self) -> dict[str, str]:
-        """The same facts as variables, for a process that this one starts."""
+        """The same facts as variables, for a process that this one starts: of kafka_config, which is the last, its file."""
         return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path), strict=True))
 
 

@@ -22,18 +22,28 @@ from spark_jobs.stages import source
 def main(folder: Path) -> None:
     spark = SparkSession.builder.appName("secured").getOrCreate()
     found: dict[str, Any] = {file.stem: read(spark, file) for file in sorted(folder.glob("*.properties"))}
+    found["plan"] = plan(spark, folder / "scram 512.properties")
     texts = json.loads((folder / "texts.json").read_text())
     found["texts"] = [through_java(spark._jvm, text) for text in texts]  # noqa: SLF001 - the JVM is the point
     (folder / "found.json").write_text(json.dumps(found))
 
 
+def declared(file: Path) -> Settings:
+    config = KafkaConfig.read(str(file))
+    return Settings.from_environment()._replace(kafka=config.brokers, kafka_config=config)
+
+
+def plan(spark: SparkSession, file: Path) -> str:
+    """All plans of the stream, as Spark would tell them with an error."""
+    records = source.follow(spark, registry.load("flight_events"), declared(file))
+    return str(records._jdf.queryExecution().toString())  # noqa: SLF001 - explain() returns nothing
+
+
 def read(spark: SparkSession, file: Path) -> int | str:
     """How many records the topic has; or the error in Sluice's words."""
-    spec, config = registry.load("flight_events"), KafkaConfig.read(str(file))
-    settings = Settings.from_environment()._replace(kafka=config.brokers, kafka_config=config)
-    options = source._options(settings, spec)  # noqa: SLF001 - as a drain's, for a batch
+    spec = registry.load("flight_events")
+    options = source._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
     try:
-        # A plan is shown as a drain's failure would show it, and goes to the event log.
         records = spark.read.format("kafka").options(**options).option("subscribe", spec.topic.name).load()
         return records.count()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is asked for

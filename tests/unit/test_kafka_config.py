@@ -182,6 +182,7 @@ class TestRefusals:
         ({"sasl.jaas.config": jaas.rendered("PLAIN", {"password": "canary2"})}, "sasl.password says another"),
         ({"ssl.ca.location": "/nowhere.crt"}, "ssl.ca.location is '/nowhere.crt': it cannot be read (No such file"),
         ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it holds no certificate in PEM"),
+        ({"ssl.key.password": "canary"}, "ssl.key.password is (not shown): there is no ssl.key.location"),
         ({"ssl.key.pem": PAIR.key}, "ssl.certificate.pem is not given: a key and its certificate go together"),
         ({"ssl.certificate.pem": PAIR.certificate}, "ssl.key.pem is not given"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"}, "it holds no private key"),
@@ -198,7 +199,8 @@ class TestRefusals:
         assert text.startswith("KAFKA_CONFIG_INVALID: a test: ")
 
     @pytest.mark.parametrize("url", [
-        "http://idp.example/token", "ftp://127.0.0.1/x", "https://u:canary@idp.example/", "https://a b"])
+        "http://idp.example/token", "ftp://127.0.0.1/x", "https://u:canary@idp.example/", "https://a b", "https://[", "https:///x",
+        "https://idp.example/ -Dcanary", "https://idp.example/\"canary"])
     def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(self, url: str) -> None:
         assert "sasl.oauthbearer.token.endpoint.url is" in refused({**TOKENS, "sasl.oauthbearer.token.endpoint.url": url})
 
@@ -245,6 +247,7 @@ class TestFile:
             self.read(tmp_path, text)
 
     @pytest.mark.parametrize(("text", "says"), [
+        ("sasl.username=reader\ncanary\n", "line 2 is no name=value"),
         ("sasl.password=can\\ary", "line 1 has a backslash"), ("a=b\\u12", "line 1 has a backslash"),
         ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password says another"),
     ])
