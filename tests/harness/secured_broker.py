@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from confluent_kafka.admin import (
     AclBinding,
@@ -24,6 +25,7 @@ from confluent_kafka.admin import (
 from local import broker
 from local.ports import free_port
 from local.properties import Secured
+from spark_jobs.contract.kafka_config import ALLOWED_URLS
 from spark_jobs.contract.settings import REPO
 from tests.harness.certificates import HERE, Authority
 from tests.harness.token_server import AUDIENCE, Issuer, serving
@@ -77,13 +79,12 @@ def running(home: Path, plain: dict[str, str], issuer: Issuer) -> Iterator[Broke
     files.mkdir(parents=True)
     stores = _certificates(files)
     (files / "keys.json").write_text(issuer.keys())
-    os.environ["JDK_JAVA_OPTIONS"] = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=file://{files}/keys.json"
     try:
-        admin, ports = _started(home / "kafka", _properties(files, stores, plain))
+        with patch.dict(os.environ, JDK_JAVA_OPTIONS=f"-D{ALLOWED_URLS}=file://{files}/keys.json"):
+            admin, ports = _started(home / "kafka", _properties(files, stores, plain))
         with serving(issuer, stores["tls"]) as url:
             yield Broker(admin, ports, files, url)
     finally:
-        del os.environ["JDK_JAVA_OPTIONS"]
         broker.stop(home / "kafka")
 
 
