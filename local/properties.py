@@ -1,18 +1,33 @@
 """The configuration of the local broker: Kafka's server.properties and its log4j2.properties."""
 
+from typing import NamedTuple
+
 # Longer than any event time is away: the flights are of 2013, and their copies reach years ahead.
 FOREVER = 2**63 - 1
 
 
-def server_properties(port: int, controller_port: int) -> str:
+class Secured(NamedTuple):
+    """Listeners beside the plain one of loopback, through which a test sets its broker up."""
+
+    listeners: dict[str, tuple[str, int]]
+    """Name -> security protocol and port."""
+    properties: str
+    """Lines of server.properties: certificates, mechanisms, an authorizer."""
+
+
+def server_properties(port: int, controller_port: int, secured: Secured | None = None) -> str:
     """One node that is broker and controller, for one machine; its data is in `data` of its working folder."""
+    listeners = secured.listeners if secured else {}
+    beside = [f"{name}://127.0.0.1:{at}" for name, (_, at) in listeners.items()]
+    advertised = ",".join([f"PLAINTEXT://127.0.0.1:{port}", *beside])
+    protocols = ",".join(["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *(f"{n}:{p}" for n, (p, _) in listeners.items())])
     return f"""\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners={advertised},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners={advertised}
+listener.security.protocol.map={protocols}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 log.dirs=data
@@ -36,7 +51,7 @@ log.roll.ms={FOREVER}
 log.message.timestamp.type=CreateTime
 log.message.timestamp.before.max.ms={FOREVER}
 log.message.timestamp.after.max.ms={FOREVER}
-"""
+{secured.properties if secured else ""}"""
 
 
 # Read only where a binding from slf4j to log4j is among the jars; kafka_2.13 itself brings none.

@@ -56,7 +56,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
     paths.ensure_writable()
     with lease(paths.lease, run_id) as held:
         failpoint.at("leased")
-        topic = topic_state(settings.kafka, spec.topic.name)
+        topic = topic_state(settings, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
         drop_orphans(Checkpoint(paths.checkpoint))
         spec = in_force(spec, identity.fingerprint)

@@ -7,6 +7,7 @@ import re
 from spark_jobs.checkpoint import broken
 from spark_jobs.contract.errors import (
     DiskFull,
+    KafkaRefused,
     KafkaUnreachable,
     ProcessorFailed,
     SluiceError,
@@ -47,6 +48,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     (r"Python worker exited unexpectedly|pyspark\.daemon", SparkFailed,
      "one of Spark's Python workers died: killed, or out of memory",
      "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),
+    (r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: (?P<said>[^\n]{1,200})", KafkaRefused,
+     "Kafka turned Spark's connector away", "Correct the declaration, or grant the rights that docs/kafka.md lists."),
     (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable, "Kafka stopped answering amid a batch",
      "Check the brokers, then run again: it resumes."),
 )
@@ -105,8 +108,9 @@ def _in_the_logic(text: str, pipeline: str) -> SluiceError | None:
 def _around(text: str) -> SluiceError | None:
     """What happened to the machine: the last cause that Spark names has its own words for it."""
     for pattern, error, what, remedy in MACHINE:
-        if re.search(pattern, text):
-            return error(f"{what}.", remedy)
+        if found := re.search(pattern, text):
+            said = found.groupdict().get("said")
+            return error(f"{what}: {said.rstrip('.')}." if said else f"{what}.", remedy)
     return None
 
 

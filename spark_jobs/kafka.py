@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from spark_jobs.checkpoint import Offsets
-from spark_jobs.contract.errors import KafkaUnreachable, TopicMissing
+from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
+from spark_jobs.contract.settings import Settings
+from spark_jobs.refusal import is_refusal, may_not, refusal
 
 TIMEOUT_SECONDS = 7.0
 """For each of four questions, so that the last one, too, is given up within 30 seconds."""
+TRIES = (0.07, 0.13, 0.8)
+"""Shares of the first question's time. After each it is looked whether a broker refused: the client would go on trying. The
+last is long, for a broker that takes seconds to answer."""
 
 
 class TopicState(NamedTuple):
@@ -28,10 +33,15 @@ class TopicState(NamedTuple):
     """The next offset that a read_committed consumer will not see yet."""
 
 
-def topic_state(brokers: str, topic: str) -> TopicState:
-    """Raises KafkaUnreachable or TopicMissing, within TIMEOUT_SECONDS for each question."""
-    with _asking(brokers, topic) as client:
-        described = client.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT_SECONDS)[topic].result()
+def topic_state(settings: Settings, topic: str) -> TopicState:
+    """Raises KafkaUnreachable, KafkaRefused or TopicMissing, within TIMEOUT_SECONDS for each question."""
+    with _asking(settings, topic) as client:
+        described = client.describe_topics(
+            TopicCollection([topic]), include_authorized_operations=True, request_timeout=TIMEOUT_SECONDS)[topic].result()
+        # A broker that does not tell gives none. To describe it is enough for the questions here, and not for Spark.
+        allowed = described.authorized_operations or []
+        if allowed and AclOperation.READ not in allowed:
+            raise KafkaRefused(*may_not("READ", topic, settings))
         partitions = [partition.id for partition in described.partitions]
         first, following = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
         earliest, latest = (_offsets(client, topic, partitions, spec) for spec in (first, following))
@@ -40,27 +50,47 @@ def topic_state(brokers: str, topic: str) -> TopicState:
         )
 
 
-def newest_record(brokers: str, topic: str, partitions: Iterable[int]) -> datetime | None:
+def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
     """The largest Kafka timestamp of the topic's records; None where it has none. Raises as topic_state does."""
-    with _asking(brokers, topic) as client:
+    with _asking(settings, topic) as client:
         found = _offsets(client, topic, partitions, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
         newest = max(answer.timestamp for answer in found.values())
         return datetime.fromtimestamp(newest / 1000, UTC) if newest > 0 else None
 
 
 @contextmanager
-def _asking(brokers: str, topic: str) -> Iterator[AdminClient]:
+def _asking(settings: Settings, topic: str) -> Iterator[AdminClient]:
     """A client whose failures are Sluice's errors."""
-    client = AdminClient({"bootstrap.servers": brokers, "log_level": 0, "socket.timeout.ms": 5000}, logger=None)
+    said: list[KafkaError] = []
     try:
-        client.list_topics(timeout=TIMEOUT_SECONDS)
+        own: dict[str, Any] = {
+            "bootstrap.servers": settings.kafka, "log_level": 0, "socket.timeout.ms": 5000, "error_cb": said.append}
+        client = AdminClient(settings.kafka_config.librdkafka() | own, logger=None)
+        _connect(client, said)
         yield client
     except KafkaException as error:
-        if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
-            raise TopicMissing(f"the brokers at {brokers} have no topic {topic!r}.",
+        told: KafkaError = error.args[0]
+        if told.name() == "UNKNOWN_TOPIC_OR_PART":
+            raise TopicMissing(f"the brokers at {settings.kafka} have no topic {topic!r}.",
                                "Create it, or correct the topic's name in the spec.") from None
-        raise KafkaUnreachable(f"no broker answered at {brokers} within {TIMEOUT_SECONDS:.0f} s ({error.args[0].str()}).",
+        if refused := refusal([told, *said], topic, settings):
+            raise refused from None
+        last = next((one.str() for one in reversed(said) if one.name() != "_ALL_BROKERS_DOWN"), told.str())
+        raise KafkaUnreachable(f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s ({last}).",
                                "Check that Kafka runs and that SLUICE_KAFKA is right.") from None
+
+
+def _connect(client: AdminClient, said: list[KafkaError]) -> None:
+    """Until a broker has answered, or the time is over, or one has refused. Raises KafkaException."""
+    for share in TRIES:
+        try:
+            client.list_topics(timeout=share * TIMEOUT_SECONDS)
+        except KafkaException:
+            client.poll(0)
+            if share == TRIES[-1] or any(map(is_refusal, said)):
+                raise
+        else:
+            return
 
 
 def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, ListOffsetsResultInfo]:

@@ -42,7 +42,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     held = holder(paths.lease)
     if held:
         raise LeaseHeld(f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it.")
-    topic = topic_state(settings.kafka, spec.topic.name)
+    topic = topic_state(settings, spec.topic.name)
     said = warned(spec, paths)
     identity, gone = settle(spec, paths, topic), lost(paths, topic)
     said += (f"without what Kafka's retention removed unread: {in_words(gone)}",) if gone else ()
@@ -71,7 +71,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
 def _due(spec: Pipeline, settings: Settings, paths: Paths, topic: TopicState) -> tuple[str, ...]:
     """Why a run without new offsets has something to do: what is due leaves the state."""
     checkpoint = Checkpoint(paths.checkpoint)
-    newest = newest_record(settings.kafka, spec.topic.name, topic.latest) if spec.close_after else None
+    newest = newest_record(settings, spec.topic.name, topic.latest) if spec.close_after else None
     found = closing.due(spec, checkpoint, closing.Clock(datetime.now(UTC), newest, read_cursor(paths.cursor).state.rows))
     return (f"a batch without data: {found.reason}",) if found else ()
 

@@ -11,6 +11,7 @@ from types import FrameType
 from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint import Offsets
+from spark_jobs.contract.reader_options import tasks
 from spark_jobs.kafka import newest_record
 from spark_jobs.run import Run
 from spark_jobs.stages import closing, fate, kept, sink, source, table
@@ -60,7 +61,7 @@ class Query:
     def _due(self) -> closing.Closing | None:
         run = self._run
         silent = run.spec.close_after is not None
-        newest = newest_record(run.settings.kafka, run.spec.topic.name, self._target) if silent else None
+        newest = newest_record(run.settings, run.spec.topic.name, self._target) if silent else None
         clock = closing.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._bound.ticked, self._closed)
         return closing.due(run.spec, run.checkpoint, clock)
 
@@ -79,7 +80,7 @@ class Query:
     def _rows(self) -> DataFrame:
         run, audit = self._run, self._audit
         audit.keeping = keeping = self._keeping()
-        judged = fate.judged(source.follow(run.spark, run.spec, run.settings.kafka), run.spec, keeping)
+        judged = fate.judged(source.follow(run.spark, run.spec, run.settings), run.spec, keeping)
         entered = fate.entered(kept.observe_bad(judged, run.spec), run.spec)
         entered = kept.observe_late(entered, run.spec, keeping)
         rows = from_state_on(entered, run.spec, run.paths.root, self._timers)
@@ -94,7 +95,8 @@ class Query:
     def _keeping(self) -> Keeping:
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
-        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, len(self._target))
+        readers = tasks(self._run.spec.reader_options, len(self._target))
+        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

@@ -32,6 +32,8 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # Delta reads its own log with 50 tasks by default; these tables' logs are small.
         "spark.databricks.delta.snapshotPartitions": "1",
+        # No plan of this Spark shows the reader's options, among them passwords and keys. One that did would not show these.
+        "spark.sql.redaction.options.regex": r"(?i)url|kafka\.(sasl|ssl)\.",
         # The audit reads each one while the query runs (AT_ONCE). They hold records that are to be kept (BUDGET).
         "spark.sql.streaming.numRecentProgressUpdates": "100",
         "spark.sql.streaming.minBatchesToRetain": "100",

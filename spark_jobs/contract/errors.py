@@ -60,6 +60,12 @@ class JarsMissing(SluiceError):
     code, exit_status = "JARS_MISSING", 14
 
 
+class KafkaConfigInvalid(SluiceError):
+    """The declaration of how Kafka is reached has a property that is unknown, wrong, or does not go with another."""
+
+    code, exit_status = "KAFKA_CONFIG_INVALID", 15
+
+
 class KafkaUnreachable(SluiceError):
     """No broker answered within the time limit."""
 
@@ -82,6 +88,12 @@ class RecordsGone(SluiceError):
     """Retention removed records that this checkpoint has not read."""
 
     code, exit_status = "RECORDS_GONE", 23
+
+
+class KafkaRefused(SluiceError):
+    """The brokers, or their certificates, were not what was declared; or they turned this client or its wish away."""
+
+    code, exit_status = "KAFKA_REFUSED", 24
 
 
 class LeaseHeld(SluiceError):

@@ -1,4 +1,5 @@
-"""The facts of an installation, each read from one environment variable, in one place. No secret is among them."""
+"""The facts of an installation, each read from one environment variable, in one place. A secret is in one alone: kafka_config,
+which shows none, and which another process is given by the path of its file."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spark_jobs.contract.errors import SettingInvalid
+from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
 
 REPO = Path(__file__).parent.parent.parent
 
@@ -20,6 +22,7 @@ VARIABLES = {
     "SLUICE_LOCAL_FILES": (
         "who sets the modes of files on a local disk and looks for links: sluice (java.nio, no process is started) or hadoop",
         "sluice"),
+    "SLUICE_KAFKA_CONFIG": ("the properties file that says how Kafka is reached and who asks: docs/kafka.md", ""),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
 
@@ -36,15 +39,23 @@ class Settings(NamedTuple):
     driver_memory: str
     pipelines: str = "spark_jobs.pipelines"
     local_files: str = "sluice"
+    kafka_config: KafkaConfig = NOTHING
 
     @classmethod
-    def from_environment(cls) -> Settings:
-        """Raises SettingInvalid, naming the variable, where one is missing or malformed."""
-        values = {name: _value(name) for name in VARIABLES}
+    def from_environment(cls, kafka_config: KafkaConfig | None = None) -> Settings:
+        """With `kafka_config` instead of the file of SLUICE_KAFKA_CONFIG, where that is given. Brokers that it names win.
+
+        Raises SettingInvalid, naming the variable, where one is missing or malformed; or KafkaConfigInvalid.
+        """
+        if kafka_config is None:
+            kafka_config = KafkaConfig.read(path) if (path := os.environ.get("SLUICE_KAFKA_CONFIG")) else NOTHING
+        values = {name: kafka_config.brokers if name == "SLUICE_KAFKA" and kafka_config.brokers else _value(name)
+                  for name in VARIABLES}
+        named = "bootstrap.servers" if kafka_config.brokers else "SLUICE_KAFKA"
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isdigit():
-                raise SettingInvalid(f"SLUICE_KAFKA is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
+                raise SettingInvalid(f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
                                      "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
         files = values["SLUICE_LOCAL_FILES"]
         if files not in LOCAL_FILES:
@@ -53,7 +64,7 @@ class Settings(NamedTuple):
         return cls(
             values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
-            files,
+            files, kafka_config,
         )
 
     @classmethod
@@ -63,14 +74,14 @@ class Settings(NamedTuple):
         return cls.from_environment()
 
     def environment(self) -> dict[str, str]:
-        """The same facts as variables, for a process that this one starts."""
-        return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:]), strict=True))
+        """The same facts as variables, for a process that this one starts: of kafka_config, which is the last, its file."""
+        return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path), strict=True))
 
 
 def _value(name: str) -> str:
     about, default = VARIABLES[name]
     value = os.environ.get(name) or default
-    if not value:
+    if value is None or not (value or default == ""):
         raise SettingInvalid(f"{name} is not set: it says {about}.",
                              "`make up` starts a local Kafka and prints the line to set it.")
     return value

@@ -13,6 +13,7 @@ from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.reader_options import ReaderOptions
 from spark_jobs.contract.steps import Deduplicate, GroupState, Step
 from spark_jobs.contract.topic import Name, Topic
 
@@ -76,6 +77,9 @@ class Pipeline(Model):
     on_lost_records: Literal["refuse", "skip"] = Described(
         default="refuse",
         description="what to do about records that retention removed unread: refuse to run, or go on and record how many",
+    )
+    reader_options: ReaderOptions = Described(
+        default_factory=dict, description="options of Spark's Kafka reader, of those in contract/reader_options.py"
     )
     max_batches: int | None = Described(default=None, ge=1, description="end a run after so many batches; the rest waits")
     max_minutes: float | None = Described(

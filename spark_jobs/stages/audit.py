@@ -127,7 +127,7 @@ class Audit:
     def _read_part(self, part: Batch) -> tuple[Found, list[kept.Row]]:
         spec = self.run.spec
         all_of_it, counted = Observation(), Observation()
-        records = source.exactly(self.run.spark, spec, self.run.settings.kafka, part)
+        records = source.exactly(self.run.spark, spec, self.run.settings, part)
         judged = fate.judged(records.observe(all_of_it, F.count(F.lit(1)).alias("read")), spec)
         resolved = fate.resolved(judged, lambda: fate.judged(records, spec), spec, part.late_before_ms)
         resolved = resolved.observe(counted, *fate.resolved_counts(spec))

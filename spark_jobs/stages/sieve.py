@@ -27,9 +27,9 @@ class Keeping(NamedTuple):
     task_bytes: int
 
     @classmethod
-    def of(cls, late_before_ms: int, partitions: int) -> Self:
-        """For a query over so many partitions: each is a task."""
-        return cls(late_before_ms, BUDGET // max(1, partitions))
+    def of(cls, late_before_ms: int, tasks: int) -> Self:
+        """For a query that so many tasks read."""
+        return cls(late_before_ms, BUDGET // max(1, tasks))
 
 
 class Sieve:

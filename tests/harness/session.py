@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.settings import Settings
 from spark_jobs.session import STATIC
-from spark_jobs.submit import MANY, configuration, environment
+from spark_jobs.submit import configuration, environment
 
 SESSION = pytest.StashKey[SparkSession]()
 
@@ -44,8 +44,11 @@ def surroundings(kafka: str) -> Iterator[pytest.MonkeyPatch]:
 def start(settings: Settings, **more: str) -> SparkSession:
     """Start Spark's JVM, with the environment that this process has now."""
     builder = SparkSession.builder.master("local[2]").appName("sluice tests")
-    # As for many records: with the first compiler only, an hour of queries fills the JVM's 48 MB of code, again and again.
-    for key, value in {**configuration(settings, MANY), **STATIC, **more}.items():
+    options = configuration(settings)
+    # As a small drain: the second compiler took a third of a session's processor time. But hundreds of queries fill the 48 MB
+    # that the JVM has for the first one's code, and are then compiled again and again.
+    options["spark.driver.extraJavaOptions"] += " -XX:ReservedCodeCacheSize=256m"
+    for key, value in {**options, **STATIC, **more}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     # It says at exit that it closes its connections, when pytest has already closed the log.

@@ -3,11 +3,13 @@
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from spark_jobs import kafka
 from spark_jobs.contract.errors import KafkaUnreachable
+from spark_jobs.contract.settings import Settings
 
 CLIENTS_OWN_SECONDS = 60
 """How long Kafka's client would ask, if it were let."""
@@ -35,6 +37,6 @@ def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
     monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 0.5)
     asked = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=f"no broker answered at {broker}"):
-        kafka.topic_state(broker, "flights")
+        kafka.topic_state(Settings("/root", broker, Path("/jars"), "local[2]", "1g"), "flights")
     assert 0.5 <= time.monotonic() - asked < CLIENTS_OWN_SECONDS / 2
     assert "".join(capfd.readouterr()) == "", "the client's own log would stand before the one line"

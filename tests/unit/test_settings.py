@@ -51,6 +51,19 @@ def test_brokers_that_are_host_and_port_are_accepted(monkeypatch: pytest.MonkeyP
     assert Settings.from_environment().kafka == kafka
 
 
+def test_the_declaration_of_kafka_is_read_and_its_brokers_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=a:1\nclient.id=sluice\n")
+    monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(file))
+    for other in ("", "b:2"):
+        monkeypatch.setenv("SLUICE_KAFKA", other)
+        settings = Settings.from_environment()
+        assert (settings.kafka, settings.kafka_config.librdkafka()) == ("a:1", {"client.id": "sluice"})
+        assert settings.environment().items() >= {"SLUICE_KAFKA_CONFIG": str(file), "SLUICE_KAFKA": "a:1"}.items()
+    file.write_text("bootstrap.servers=a\n")
+    with pytest.raises(SettingInvalid, match=r"bootstrap\.servers is 'a': 'a' is not host:port"):
+        Settings.from_environment()
+
+
 def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings("/root", "a:1", Path("/jars"), "local[1]", "1g")
     for name, value in settings.environment().items():

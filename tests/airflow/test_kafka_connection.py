@@ -1,0 +1,129 @@
+"""Airflow's connection to Kafka: read without its provider, used in the task's process, and handed to Spark by a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sluice_airflow import kafka
+from spark_jobs.contract.errors import KafkaConfigInvalid
+from spark_jobs.contract.kafka_config import KafkaConfig
+
+EXTRA = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "reader",
+         "sasl.password": "canary", "enable.ssl.certificate.verification": True}
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """The connection is there, and the temporary folder is the test's."""
+    monkeypatch.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": EXTRA}))
+    monkeypatch.delenv("SLUICE_KAFKA", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return monkeypatch
+
+
+def test_it_says_all_that_a_properties_file_would(connected: pytest.MonkeyPatch) -> None:
+    settings = kafka.task_settings()
+    assert settings.kafka == "a:1"
+    assert settings.kafka_config.librdkafka()["sasl.password"] == "canary"
+    assert (settings.kafka_config.path, settings.environment()["SLUICE_KAFKA_CONFIG"]) == ("", "")
+
+
+def test_brokers_that_it_does_not_name_are_the_installations(connected: pytest.MonkeyPatch) -> None:
+    connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "kafka", "extra": {"client.id": "sluice"}}')
+    connected.setenv("SLUICE_KAFKA", "b:2")
+    assert kafka.task_settings().kafka == "b:2"
+
+
+def test_without_it_the_installations_declaration_is_in_force(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
+    (tmp_path / "kafka.properties").write_text("bootstrap.servers=c:3\n")
+    connected.setenv("SLUICE_KAFKA_CONFIG", str(tmp_path / "kafka.properties"))
+    assert kafka.task_settings().kafka == "c:3"
+    with kafka.handed_over(kafka.task_settings()) as settings:
+        assert settings.environment()["SLUICE_KAFKA_CONFIG"] == str(tmp_path / "kafka.properties")
+
+
+@pytest.mark.parametrize(("connection", "says"), [
+    ({"conn_type": "http"}, "has type 'http'"), ({"conn_type": "kafka", "host": "a"}, "has a host"),
+    ({"conn_type": "kafka", "password": "canary"}, "has a password"),
+    ({"conn_type": "kafka", "extra": {"sasl.pasword": "canary"}}, "Did you mean sasl.password?"),
+])
+def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, connection: object, says: str) -> None:
+    connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps(connection))
+    with pytest.raises(KafkaConfigInvalid) as raised:
+        kafka.task_settings()
+    assert says in str(raised.value)
+    assert "connection 'sluice_kafka'" in str(raised.value)
+    assert "canary" not in str(raised.value)
+
+
+def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) -> None:
+    masked: list[str] = []
+    connected.setattr(kafka, "mask_secret", masked.append)
+    kafka.task_settings()
+    assert masked == ["canary"]
+
+
+def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_task(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with kafka.handed_over(kafka.task_settings()) as settings:
+        file = Path(settings.environment()["SLUICE_KAFKA_CONFIG"])
+        assert KafkaConfig.read(str(file)) == settings.kafka_config
+        assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is_not(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left = tmp_path / f"{kafka.PREFIX}left"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / "kafka.properties").write_text("sasl.password=canary")
+    an_hour_ago = time.time() - 3600
+    os.utime(left, (an_hour_ago, an_hour_ago))
+    with kafka.handed_over(kafka.task_settings()) as first:
+        used = Path(first.kafka_config.path)
+        assert not left.exists()
+        os.utime(used.parent, (an_hour_ago, an_hour_ago))
+        with kafka.handed_over(kafka.task_settings()):
+            assert used.exists()
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_without_the_file(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from sluice_airflow.operators import DrainOperator  # noqa: PLC0415 - the home comes first
+    from spark_jobs.contract.errors import ReportMissing  # noqa: PLC0415
+
+    submit, jars = tmp_path / "bin" / "spark-submit", tmp_path / "jars"
+    for folder in (submit.parent, jars):
+        folder.mkdir()
+    (jars / "delta-spark_0.jar").touch()
+    told = f'echo "$@" >{tmp_path}/words', f"env >{tmp_path}/env", f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read'
+    submit.write_text("\n".join(("#!/bin/sh", *told)))
+    submit.chmod(0o700)
+    connected.setattr("sys.executable", str(submit.parent / "python"))
+    connected.setenv("SLUICE_JARS", str(jars))
+    connected.setenv("SLUICE_ROOT", str(tmp_path / "root"))
+    connected.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
+    connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
+    connected.setattr(kafka, "declared", lambda: KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x"))
+    operator = DrainOperator(task_id="drain", pipeline="flight_events")
+    ti = SimpleNamespace(try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None, xcom_push=lambda **_: None)
+
+    with pytest.raises(ReportMissing):
+        operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
+    operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+
+    assert "sasl.password=canary" in (tmp_path / "read").read_text()
+    assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()
+    assert list(tmp_path.glob(f"{kafka.PREFIX}*")) == []

@@ -1,0 +1,65 @@
+"""Submitted to Spark: reads a topic as each of several declarations says, in one JVM, and writes down what came of it.
+
+`secured_reader.py FOLDER`: for each FOLDER/*.properties a topic is read; FOLDER/texts.json has texts that Java is to read back.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract import jaas, properties_file, registry
+from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.settings import Settings
+from spark_jobs.failure import understood
+from spark_jobs.stages import source
+
+
+def main(folder: Path) -> None:
+    spark = SparkSession.builder.appName("secured").getOrCreate()
+    found: dict[str, Any] = {file.stem: read(spark, file) for file in sorted(folder.glob("*.properties"))}
+    found["plan"] = plan(spark, folder / "scram 512.properties")
+    texts = json.loads((folder / "texts.json").read_text())
+    found["texts"] = [through_java(spark._jvm, text) for text in texts]  # noqa: SLF001 - the JVM is the point
+    (folder / "found.json").write_text(json.dumps(found))
+
+
+def declared(file: Path) -> Settings:
+    config = KafkaConfig.read(str(file))
+    return Settings.from_environment()._replace(kafka=config.brokers, kafka_config=config)
+
+
+def plan(spark: SparkSession, file: Path) -> str:
+    """All plans of the stream, as Spark would tell them with an error."""
+    records = source.follow(spark, registry.load("flight_events"), declared(file))
+    return str(records._jdf.queryExecution().toString())  # noqa: SLF001 - explain() returns nothing
+
+
+def read(spark: SparkSession, file: Path) -> int | str:
+    """How many records the topic has; or the error in Sluice's words."""
+    spec = registry.load("flight_events")
+    options = source._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
+    try:
+        records = spark.read.format("kafka").options(**options).option("subscribe", spec.topic.name).load()
+        return records.count()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is asked for
+        return str(understood(error, spec.name))
+
+
+def through_java(jvm: Any, text: str) -> list[str]:
+    """The text as Kafka's login module and java.util.Properties give it back."""
+    configs = jvm.java.util.HashMap()
+    rendered = jaas.rendered("PLAIN", {"username": "u", "password": text})
+    configs.put("sasl.jaas.config", jvm.org.apache.kafka.common.config.types.Password(rendered))
+    context = jvm.org.apache.kafka.common.security.JaasContext.loadClientContext(configs)
+    properties = jvm.java.util.Properties()
+    properties.load(jvm.java.io.StringReader(properties_file.written({"password": text})))
+    return [context.configurationEntries().get(0).getOptions().get("password"), properties.getProperty("password")]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

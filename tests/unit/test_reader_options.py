@@ -1,0 +1,80 @@
+"""Options of the reader: those that a spec may set, and why not the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.reader_options import ALLOWED, REFUSED, tasks
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.stages import source
+
+PAGE = Path(__file__).parents[2] / "docs" / "kafka.md"
+SPEC = registry.load("flight_events")
+
+
+def with_options(**options: str) -> Pipeline:
+    fields = {name: getattr(SPEC, name) for name in Pipeline.model_fields}
+    return Pipeline(**{**fields, "reader_options": options})
+
+
+def refused(**options: str) -> str:
+    with pytest.raises(SpecInvalid) as raised:
+        with_options(**options)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_one_that_is_allowed_reaches_the_reader_and_leaves_the_state_as_it_is(name: str) -> None:
+    spec = with_options(**{name: "77"})
+    settings = Settings("/root", "a:1", Path("/jars"), "local[2]", "1g")
+    assert source._options(settings, spec)[name] == "77"  # noqa: SLF001 - what Spark is told is the point
+    assert fingerprint(spec, "4.2.0") == fingerprint(SPEC, "4.2.0")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_one_that_is_refused_says_why(name: str) -> None:
+    assert f"reader_options is {{{name!r}: 'x'}}: {REFUSED[name]}. Leave it out." in refused(**{name: "x"})
+
+
+@pytest.mark.parametrize("name", [
+    "kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.security.protocol", "kafka.client.id"])
+def test_who_asks_is_not_a_specs_business_and_its_value_is_not_shown(name: str) -> None:
+    text = refused(**{name: "canary"})
+    assert f"reader_options is [{name!r}]" in text
+    assert "SLUICE_KAFKA_CONFIG" in text
+    assert "canary" not in text
+
+
+@pytest.mark.parametrize(("name", "says"), [
+    ("minpartitions", "Did you mean minPartitions."), ("kafka.max.pol.records", "Did you mean kafka.max.poll.records."),
+    ("x", "Use one of minPartitions"),
+])
+def test_an_unknown_one_is_refused_by_name(name: str, says: str) -> None:
+    assert says in refused(**{name: "1"})
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "٣"])
+def test_a_value_is_a_whole_number_greater_than_nothing(value: str) -> None:
+    assert f"{{'minPartitions': {value!r}}}: it is not a whole number" in refused(minPartitions=value)
+
+
+def test_what_a_task_may_keep_is_less_where_more_tasks_read() -> None:
+    assert [tasks(options, 4) for options in ({}, {"minPartitions": "2"}, {"minPartitions": "16"})] == [4, 4, 16]
+
+
+def test_spark_is_told_the_declaration_and_the_brokers_of_the_settings() -> None:
+    config = KafkaConfig.of({"bootstrap.servers": "a:1", "client.id": "sluice"}, "a test")
+    options = source._options(Settings("/root", "b:2", Path("/jars"), "x", "1g", kafka_config=config), SPEC)  # noqa: SLF001
+    assert (options["kafka.bootstrap.servers"], options["kafka.client.id"]) == ("b:2", "sluice")
+
+
+@pytest.mark.parametrize("name", [*ALLOWED, *REFUSED])
+def test_the_page_has_every_one(name: str) -> None:
+    assert f"`{name}`" in PAGE.read_text()
