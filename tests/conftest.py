@@ -1,7 +1,7 @@
 """How the tests are laid over two lanes (pytest-xdist), each with a Spark session and a broker of its own where it needs them.
 
-A test goes to whichever lane is free. Those of one file stay together where they share what takes long to make, and those that
-start, kill or time processes stay in one lane, so that they have no other of their kind beside them.
+A test goes to whichever lane is free. Those of one file stay together where they share what takes long to make, and so do those
+of a folder that start, kill and time processes: they have no other of their kind beside them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
 LONGEST_FIRST = ("e2e", "faults", "spark", "airflow", "unit")
-ONE_LANE = ("e2e", "faults")
+A_LANE_EACH = ("e2e", "faults")
 TOGETHER = (
     "spark/test_state.py", "spark/test_doctor.py", "spark/test_failpoints.py", "spark/test_safety.py", "airflow/test_dags.py",
     "unit/test_flights.py", "unit/test_deliveries.py", "unit/test_files_jar.py",
@@ -26,9 +26,8 @@ class Lanes(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0].removeprefix(f"{HERE.name}/")
-        if file.startswith(ONE_LANE):
-            return "processes"
-        return file if file in TOGETHER else nodeid
+        folder = file.partition("/")[0]
+        return folder if folder in A_LANE_EACH else file if file in TOGETHER else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,27 +37,6 @@ def forget_topic(address: str, topic: str) -> None:
     while topic in admin.list_topics(timeout=PATIENCE_SECONDS).topics:
         assert time.monotonic() < deadline, f"topic {topic} is still there"
         time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def refusing(address: str) -> Iterator[socket.socket]:
-    """Hold the port of a broker that is down: nobody else can take it, and `knocks` counts who comes."""
-    with socket.socket() as listener:
-        if not _bound(listener, address):
-            skip_taken(address)
-        listener.listen()
-        yield listener
-
-
-def knocks(listener: socket.socket, times: int) -> None:
-    """Return when clients have connected that often; each is turned away."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    for number in range(times):
-        listener.settimeout(max(0.01, deadline - time.monotonic()))
-        try:
-            listener.accept()[0].close()
-        except TimeoutError:
-            raise AssertionError(f"clients came {number} times and not {times} within {PATIENCE_SECONDS} s") from None
 
 
 def start_again(home: Path, address: str) -> None:
