@@ -2,7 +2,7 @@
 
 SLUICE_FAILPOINTS="table.committed=exit audit=raise" sets them; `exit` kills the process as SIGKILL would.
 SLUICE_FAILPOINTS_WAITING names a folder: a `wait` puts a file with the place's name there, and ends when the file is removed.
-So another process knows that this one is held at that place, and lets it go.
+So another process knows that this one is held at that place, and lets it go; a place that let go holds no later batch.
 """
 
 from __future__ import annotations
@@ -60,3 +60,4 @@ def _wait(name: str) -> None:
         held.touch()
     while ACTIVE.get(name) == "wait" and (held is None or held.exists()):
         time.sleep(0.05)
+    ACTIVE.pop(name, None)
