@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from zlib import crc32
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from local import ledger
 from local.broker import create_topic
@@ -54,7 +54,15 @@ def _send(bootstrap: str, topic: str, records: Sequence[Delivered], partitions: 
             places[index] = (partition, offset)
 
     for index, record in enumerate(records):
-        _produce(producer, topic, record, partitions, partial(confirmed, index))
+        try:
+            _produce(producer, topic, record, partitions, partial(confirmed, index))
+        except KafkaException as refused:
+            if index or refused.args[0].name() != "_UNKNOWN_TOPIC":
+                raise
+            # The topic was deleted and made anew: this producer has learnt that it is not there.
+            _producer.cache_clear()
+            producer = _producer(bootstrap)
+            _produce(producer, topic, record, partitions, partial(confirmed, index))
     left = producer.flush(FLUSH_SECONDS)
     if left or refusals:
         why = refusals.most_common(1)[0][0] if refusals else f"no answer in {FLUSH_SECONDS:.0f} s"

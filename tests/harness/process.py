@@ -34,7 +34,7 @@ def none_left() -> Iterator[None]:
         yield
     finally:
         while _STARTED:
-            _STARTED.pop().kill()
+            _STARTED.pop().abandon()
 
 
 class Running:
@@ -105,6 +105,12 @@ class Running:
         self.wait_for(lambda: False, "the end of a drain")
         self._log.close()
         return self.process.wait()
+
+    def abandon(self) -> None:
+        """End it, if it has not ended, and leave nothing open."""
+        self.kill()
+        self.process.wait()
+        self._log.close()
 
     def kill(self) -> None:
         """SIGKILL to all of it at once, if it is alive."""
