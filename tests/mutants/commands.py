@@ -33,12 +33,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a broker that says nothing is waited for as long as Kafka's client likes", "spark_jobs/kafka.py",
-        "client.list_topics(timeout=TIMEOUT_SECONDS)", "client.list_topics(timeout=60)",
+        "client.list_topics(timeout=share * TIMEOUT_SECONDS)", "client.list_topics(timeout=60)",
         f"{UNIT}/test_kafka.py::test_a_broker_that_does_not_answer_is_given_up_in_time_and_named",
     ),
     Mutant(
         "a broker that stops between two questions is waited for", "spark_jobs/kafka.py",
-        "TopicCollection([topic]), request_timeout=TIMEOUT_SECONDS)", "TopicCollection([topic]))",
+        "include_authorized_operations=True, request_timeout=TIMEOUT_SECONDS)", "include_authorized_operations=True)",
         f"{E2E}/test_refusals.py::"
         "test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute",
     ),
