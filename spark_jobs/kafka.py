@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from spark_jobs.checkpoint import Offsets
@@ -99,4 +99,8 @@ def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: O
         isolation_level=IsolationLevel.READ_COMMITTED,
         request_timeout=TIMEOUT_SECONDS,
     )
-    return {partition.partition: answer.result() for partition, answer in asked.items()}
+    found = {partition.partition: answer.result() for partition, answer in asked.items()}
+    if any(answer.offset == OFFSET_INVALID for answer in found.values()):
+        # The client raises nothing where a leader has not answered in time, and such an offset would read as an empty topic.
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
+    return found

@@ -43,6 +43,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute",
     ),
     Mutant(
+        "offsets that a broker did not tell in time are taken for those of an empty topic", "spark_jobs/kafka.py",
+        "if any(answer.offset == OFFSET_INVALID for answer in found.values()):", "if not found:",
+        f"{E2E}/test_refusals.py::"
+        "test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute",
+    ),
+    Mutant(
         "all questions together are given up after a minute", "spark_jobs/kafka.py",
         "TIMEOUT_SECONDS = 7.0", "TIMEOUT_SECONDS = 15.0",
         f"{E2E}/test_refusals.py::"
