@@ -37,7 +37,7 @@ unit: $(READY)
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
 	@SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 $(BIN)/python -m pytest $(PARALLEL) --durations=20 --hypothesis-seed=$(SEED)
 
-mutants: $(READY) ## break the product at some sixty places, one at a time, and expect a red test for each; WANTED=text picks some
+mutants: $(READY) ## break the product at some eighty places, one at a time, and expect a red test for each; WANTED=text picks some
 	@$(BIN)/python -m tests.mutants $(if $(WANTED),'$(WANTED)')
 
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators, or FAMILY="group state"; takes hours
