@@ -10,6 +10,7 @@ import pytest
 
 from spark_jobs.contract.spec import Pipeline
 from tests.harness.broker import kafka
+from tests.harness.crash import copied
 from tests.harness.scene import Scene
 from tests.harness.session import spark, surroundings
 
@@ -28,6 +29,22 @@ def as_submitted(kafka: str, spark: Any) -> Iterator[None]:
     """The environment of a drain, for these tests alone."""
     with surroundings(kafka):
         yield
+
+
+@pytest.fixture(scope="package")
+def drained_once(kafka: str, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """A pipeline that has drained its first delivery; a second one waits."""
+    made = Scene(kafka, tmp_path_factory.mktemp("drained"), "flight_events", events=600, deliveries=2)
+    made.deliver()
+    made.run("first")
+    made.deliver()
+    return made
+
+
+@pytest.fixture
+def drained(drained_once: Scene, tmp_path: Path) -> Scene:
+    """It over a copy of its root."""
+    return copied(drained_once, tmp_path / "root")
 
 
 @pytest.fixture

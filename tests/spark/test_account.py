@@ -10,27 +10,8 @@ import pytest
 from spark_jobs.cursor import read_cursor
 from spark_jobs.plan import plan
 from spark_jobs.stages import history, progress
-from tests.harness.crash import copied
-from tests.harness.scene import Scene
 
-pytestmark = pytest.mark.xdist_group("spark/test_account.py")  # they share a base
 Event = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def base(kafka, tmp_path_factory) -> Scene:
-    """A pipeline that has drained its first delivery; a second one waits."""
-    made = Scene(kafka, tmp_path_factory.mktemp("base"), "flight_events", events=600, deliveries=2)
-    made.deliver()
-    made.run("first")
-    made.deliver()
-    return made
-
-
-@pytest.fixture
-def scene(base, tmp_path) -> Scene:
-    """A copy of it."""
-    return copied(base, tmp_path / "root")
 
 
 def delta_says_one_row_more(active: pytest.MonkeyPatch, batch: int) -> None:
@@ -78,17 +59,17 @@ def two_records_more(event: Event) -> None:
     (spark_says(one_malformed_record_more), 2),
     (spark_says(two_records_more), 4),
 ], ids=["Delta's history", "a metric of the state", "an observed count", "the rows of the source"])
-def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(scene, monkeypatch, corrupt, unaccounted):
-    batch, judged = 2, read_cursor(scene.paths.cursor).judged
+def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(drained, monkeypatch, corrupt, unaccounted):
+    batch, judged = 2, read_cursor(drained.paths.cursor).judged
     corrupt(monkeypatch, batch)
 
-    report = scene.drain("off")
+    report = drained.drain("off")
 
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED"
     assert "1 critical check(s) failed: expect_column_values_to_be_between on unaccounted" in report.problem.what
     assert report.account.unaccounted == unaccounted
-    assert {row["batch_id"]: row["unaccounted"] for row in scene.ops("batches")} == {0: 0, 1: 0, batch: unaccounted, 3: 0}
-    assert [row["unaccounted"] for row in scene.ops("runs") if row["run_id"] == "off"] == [unaccounted]
-    assert read_cursor(scene.paths.cursor).judged == judged
-    assert not plan(scene.spec, scene.settings).idle, "rows that were never judged good must not be forgotten"
+    assert {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")} == {0: 0, 1: 0, batch: unaccounted, 3: 0}
+    assert [row["unaccounted"] for row in drained.ops("runs") if row["run_id"] == "off"] == [unaccounted]
+    assert read_cursor(drained.paths.cursor).judged == judged
+    assert not plan(drained.spec, drained.settings).idle, "rows that were never judged good must not be forgotten"

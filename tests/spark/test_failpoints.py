@@ -10,8 +10,6 @@ from spark_jobs.cursor import read_cursor
 from tests.harness.crash import OF_A_BATCH, Images, over
 from tests.harness.scene import Scene
 
-pytestmark = pytest.mark.xdist_group("spark/test_failpoints.py")  # the images are made once
-
 BATCHES = {"the first batch": 0, "a batch with history": 2, "a batch without data": 3}
 CRASHES = [(place, batch) for place in OF_A_BATCH for batch in BATCHES.values()]
 CRASHES += [("leased", 1), ("checks", 3), ("judged", 3)]

@@ -14,7 +14,6 @@ from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
 from tests.harness.scene import Scene
 
-pytestmark = pytest.mark.xdist_group("spark/test_logic.py")  # they share a topic
 CARRIER = (Field(name="carrier", type="string"),)
 N = (Field(name="n", type="bigint"),)
 

@@ -14,8 +14,6 @@ from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.scene import Scene
 
-pytestmark = pytest.mark.xdist_group("spark/test_reset.py")  # two share a base
-
 
 def kept(beside: Path) -> Path:
     """What was kept of it: there is one."""

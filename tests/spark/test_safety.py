@@ -19,24 +19,8 @@ from spark_jobs.cursor import read_cursor
 from spark_jobs.lease import lease
 from spark_jobs.plan import plan
 from spark_jobs.stages.table import GENERATION
-from tests.harness.crash import copied, files, over
+from tests.harness.crash import files, over
 from tests.harness.scene import Scene
-
-
-@pytest.fixture(scope="module")
-def base(kafka, tmp_path_factory) -> Scene:
-    """A pipeline that has drained its first delivery; a second one waits."""
-    made = Scene(kafka, tmp_path_factory.mktemp("base"), "flight_events", events=600, deliveries=2)
-    made.deliver()
-    made.run("first")
-    made.deliver()
-    return made
-
-
-@pytest.fixture
-def drained(base, tmp_path) -> Scene:
-    """A copy of it."""
-    return copied(base, tmp_path / "root")
 
 
 def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(drained):
