@@ -35,14 +35,15 @@ unit: $(READY)
 	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit
 
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
-	@SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 $(BIN)/python -m pytest $(PARALLEL) --durations=20 --hypothesis-seed=$(SEED)
+	@echo 'the same cases again: make test-long CASES=$(CASES) SEED=$(SEED)'
+	@SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 $(BIN)/python -m pytest $(PARALLEL) -o faulthandler_timeout=0 --durations=20 --hypothesis-seed=$(SEED)
 
 mutants: $(READY) ## break the product at some eighty places, one at a time, and expect a red test for each; WANTED=text picks some
 	@$(BIN)/python -m tests.mutants $(if $(WANTED),'$(WANTED)')
 
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators, or FAMILY="group state"; takes hours
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'
-	@$(if $(FAMILY),SLUICE_FAMILY='$(FAMILY)') SLUICE_CASES=$(CASES) $(BIN)/python -m pytest tests/spark/properties --hypothesis-seed=$(SEED)
+	@$(if $(FAMILY),SLUICE_FAMILY='$(FAMILY)') SLUICE_CASES=$(CASES) $(BIN)/python -m pytest tests/spark/properties -o faulthandler_timeout=0 --hypothesis-seed=$(SEED)
 
 faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour
 	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED)

@@ -18,7 +18,7 @@ class Bound:
     def __init__(self, spec: Pipeline) -> None:
         self._spec = spec
         self._batches = 0
-        self._began_ms = time.time() * 1000
+        self._began_ms = int(time.time() * 1000)  # as batches have it: one planned within the same millisecond is this run's
         self._deadline = time.monotonic() + spec.max_minutes * 60 if spec.max_minutes else None
         self.asked = ""
         """Why a person or a signal wants the run to end, once one does."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness.broker import forget_topic, kafka
+from tests.harness.process import none_left
 from tests.harness.session import spark
 
 __all__ = ["kafka", "spark"]
@@ -19,3 +20,10 @@ def shipped_topic(kafka: str) -> Iterator[None]:
         patch.setenv("SLUICE_KAFKA", kafka)
         yield
     forget_topic(kafka, "flights")
+
+
+@pytest.fixture(autouse=True)
+def no_drain_is_left() -> Iterator[None]:
+    """Also of a test that failed."""
+    with none_left():
+        yield

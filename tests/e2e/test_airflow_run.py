@@ -59,16 +59,15 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def first(installed: Installed) -> tuple[dict[str, int], list[str]]:
-    """The first run of both DAGs, with the driver of one of them killed at its first try. What was sent, and what was seen."""
+def first(installed: Installed) -> tuple[dict[str, int], list[str], dict[str, str]]:
+    """The first run of both DAGs; the driver of one is killed at its first try. What was sent, was seen, and came of it."""
     api, lines = installed.api, list[str]()
     counts = installed.scene.deliver()
     for name in (PIPELINE, REFUSED):
         api.trigger(name, "first")
     kill_driver(PIPELINE, "first-try1")
     states = api.wait("first", [PIPELINE, REFUSED], lines.append, seconds=PATIENCE_SECONDS)
-    assert states == {PIPELINE: "success", REFUSED: "failed"}, "\n".join([*lines, *api.errors(PIPELINE, "first")])
-    return counts, lines
+    return counts, lines, states
 
 
 def kill_driver(pipeline: str, run_id: str) -> None:
@@ -89,7 +88,8 @@ def is_driver(process: psutil.Process, pipeline: str, run_id: str) -> bool:
 
 
 def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, first):
-    counts, lines = first
+    counts, lines, states = first
+    assert states == {PIPELINE: "success", REFUSED: "failed"}, "\n".join([*lines, *installed.api.errors(PIPELINE, "first")])
     assert f"{PIPELINE}: drain up_for_retry" in lines
     assert installed.tries(PIPELINE, "first", "drain") == 2
     assert set(installed.api.tasks(PIPELINE, "first").values()) == {"success"}

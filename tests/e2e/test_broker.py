@@ -28,9 +28,11 @@ TOPIC, PARTITIONS = "flights", 4
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("local")
-    broker.start(home / "kafka", JARS)
-    yield home
-    broker.stop(home / "kafka")
+    try:
+        broker.start(home / "kafka", JARS)
+        yield home
+    finally:
+        broker.stop(home / "kafka")
     assert processes_of(home) == []
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from spark_jobs.contract.errors import Stopped
@@ -30,24 +34,49 @@ def pipelines(kafka):
         yield
 
 
+@contextlib.contextmanager
+def in_a_terminal(scene: Scene, folder: Path, *words: str, failpoints: str) -> Iterator[subprocess.Popen[str]]:
+    """The command at work; what it says goes into the folder's `said`. A test that fails leaves nothing of it."""
+    waiting = folder / "waiting"
+    waiting.mkdir()
+    env = {**os.environ, **scene.settings.environment(), "SLUICE_TEST_TOPIC": scene.topic, "SLUICE_FAILPOINTS": failpoints,
+           "SLUICE_FAILPOINTS_WAITING": str(waiting)}
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen([sys.executable, "-c", SLUICE, *words], env=env, stdout=said, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            top = psutil.Process(process.pid)
+            for each in [*top.children(recursive=True), top]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.kill()
+        process.wait()
+
+
+def wait(process: subprocess.Popen[str], moment: Callable[[], bool], what: str) -> None:
+    """Until the moment has come, in a process that lives."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not moment():
+        assert process.poll() is None, f"the drain ended before {what}"
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s"
+        time.sleep(0.02)
+
+
 def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka, spark, tmp_path):
     scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1)
     scene.deliver_all()
-    words = [sys.executable, "-c", SLUICE, "drain", "departure_delays", "--report", str(tmp_path / "stopped")]
-    env = {**os.environ, **scene.settings.environment(), "SLUICE_TEST_TOPIC": scene.topic}
-    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not any(scene.paths.checkpoint.glob("state/*/*/*.zip")):  # the first store of batch 0 has been written
-            assert process.poll() is None, "the drain ended before it could be interrupted"
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    words = ("drain", "departure_delays", "--report", str(tmp_path / "stopped"))
+    said, held = tmp_path / "said", tmp_path / "waiting" / "planned"
+    with in_a_terminal(scene, tmp_path, *words, failpoints="planned=wait") as process:
+        wait(process, held.exists, "batch 0 was planned")
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == Stopped.exit_status, said
-    assert "stopping when the batch at work has ended" in said
-    assert "STOPPED" in said
-    assert "\tat " not in said, "a stack trace"
-    assert "Traceback" not in said
+        wait(process, lambda: "stopping when the batch at work has ended" in said.read_text(), "Ctrl-C was answered")
+        held.unlink()
+        assert process.wait(PATIENCE_SECONDS) == Stopped.exit_status, said.read_text()
+    assert "STOPPED" in said.read_text()
+    assert "\tat " not in said.read_text(), "a stack trace"
+    assert "Traceback" not in said.read_text()
     assert read_report(tmp_path / "stopped").batches == (0,)
 
     scene.run("next")

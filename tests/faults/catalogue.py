@@ -15,7 +15,7 @@ from spark_jobs import failpoint
 from spark_jobs.cursor import read_cursor
 from spark_jobs.identity import stored
 from spark_jobs.stages.table import newest_batch
-from tests.harness.process import Running
+from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 
 
@@ -78,7 +78,7 @@ def _strike(running: Running, kind: str) -> None:
     for process in [*running.processes(kind)]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    running.wait_until(lambda: not any(driver.is_running() for driver in drivers), "the end of the driver")
+    running.wait_until(lambda: not any(lives(driver.pid) for driver in drivers), "the end of the driver")
 
 
 KILLS = (
@@ -92,7 +92,7 @@ KILLS = (
 
 STORES = Kill("all of it, while stores are written", _while_stores_are_written)
 JVM = Kill("its JVM, before the table has the batch", _its_held("jvm", "planned"), "planned=wait")
-EXIT = Kill("failpoint audit", _nothing, "audit=exit")
+EXIT = Kill("failpoint reported", _nothing, "reported=exit")
 DRIVER = Kill("its driver, when the table has the batch", _its_held("driver", "table.committed"), "table.committed=wait")
 SHORT = (STORES, JVM, EXIT, DRIVER)
 """One of each kind, each at a certain place. Workers are killed in test_machine.py: then the drain lives to tell."""

@@ -27,6 +27,8 @@ def pipelines(kafka: str) -> Iterator[None]:
 def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The home of a broker that a test may do anything to, and leaves running."""
     home = tmp_path_factory.mktemp("own-kafka")
-    broker.start(home, JARS)
-    yield home
-    broker.stop(home)
+    try:
+        broker.start(home, JARS)
+        yield home
+    finally:
+        broker.stop(home)

@@ -23,7 +23,7 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
                         pipelines=("aircraft_rotations",), events=900, block=3)
     figures = campaign.run(mend=lambda scene, run_id: scene.run(run_id))
     assert [*figures.landed.elements()] == [
-        IN_STORES, at_failpoint("planned"), at_failpoint("audit"), at_failpoint("table.committed")]
+        IN_STORES, at_failpoint("planned"), at_failpoint("reported"), at_failpoint("table.committed")]
     assert figures.kills == len(SHORT)
     assert figures.verified == 2
     assert figures.late > 0, "the batch after a crash is judged by the watermark before it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import struct
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import REPO
-from tests.harness.process import PIPELINES
+from tests.harness.process import PATIENCE_SECONDS, PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
 
@@ -53,6 +54,7 @@ class Elsewhere:
         wanted = {"pipeline": scene.spec.name, "topic": scene.topic, "root": scene.settings.root, "run_id": run_id}
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
+        assert select.select([self._process.stdout], [], [], PATIENCE_SECONDS)[0], f"no end in time: {self._said.read_text()}"
         answer = self._process.stdout.readline()
         assert answer, self._said.read_text()
         report = Report.model_validate_json(answer)
@@ -75,8 +77,16 @@ def elsewhere(shim: Path, kafka: str, tmp_path_factory: pytest.TempPathFactory) 
         words = [sys.executable, "-m", "tests.harness.drains"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
         process = subprocess.Popen(words, cwd=REPO, env=env, text=True, **pipes)
-    with process:
+    try:
         yield Elsewhere(process, clock, said)
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
 
 
 def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):

@@ -18,7 +18,7 @@ import pytest
 
 from local import broker, jvm
 from tests.harness.broker import JARS, start_again
-from tests.harness.process import Running
+from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -66,12 +66,16 @@ def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repea
     running = Running(scene, tmp_path, "killed", "table.committed=wait")  # it ends in the batch, or is held there
     running.wait_for(lambda: any(running.processes("workers")) and running.has_planned(), "a worker")
     struck = 0
-    while running.process.poll() is None and not running.is_held("table.committed"):
+
+    def strike() -> bool:
+        nonlocal struck
         for worker in running.processes("workers"):
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.kill()
                 struck += 1
-        time.sleep(0.05)
+        return running.is_held("table.committed")
+
+    running.wait_for(strike, "the end of a drain without workers")
     assert struck, "it ended before"
     assert not running.is_held("table.committed"), "the batch went on without its workers"
     ended_loud(running, "one of Spark's Python workers died", "SPARK_FAILED")
@@ -189,7 +193,7 @@ def test_a_drain_whose_task_was_killed_makes_way_for_the_next_try(scene, tmp_pat
     [orphan] = running.processes("driver")
     os.kill(running.process.pid, signal.SIGKILL)  # the submitter alone: its driver lives on, and has the lease
     running.end()
-    running.wait_until(lambda: not orphan.is_running(), "the end of the driver")
+    running.wait_until(lambda: not lives(orphan.pid), "the end of the driver")
     mends(scene)
 
 
@@ -200,5 +204,5 @@ def test_a_jvm_without_memory_ends_at_once_and_with_memory_the_next_goes_on(scen
     assert "Terminating due to java.lang.OutOfMemoryError" in running.said
     assert "\tat " not in running.said
     driver = json.loads(scene.paths.lease.read_text())["pid"]  # it lives a moment longer, to say what happened
-    running.wait_until(lambda: not psutil.pid_exists(driver), "the end of the driver")
+    running.wait_until(lambda: not lives(driver), "the end of the driver")
     mends(scene)

@@ -23,8 +23,8 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     stash = request.config.stash
     if ADDRESS not in stash:
         home = tmp_path_factory.mktemp("kafka")
+        request.config.add_cleanup(lambda: broker.stop(home))  # also where it starts too slowly, and is given up
         stash[ADDRESS] = broker.start(home, JARS)
-        request.config.add_cleanup(lambda: broker.stop(home))
     return stash[ADDRESS]
 
 

@@ -37,6 +37,14 @@ def none_left() -> Iterator[None]:
             _STARTED.pop().abandon()
 
 
+def lives(pid: int) -> bool:
+    """Whether it does something yet. Where nothing waits for orphans, one that has ended stays in the table of processes."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 class Running:
     """One drain, started. Everything that waits here waits for a condition, and says which when it does not come.
 
@@ -109,6 +117,10 @@ class Running:
     def abandon(self) -> None:
         """End it, if it has not ended, and leave nothing open."""
         self.kill()
+        for process in psutil.process_iter():  # a driver whose submitter was killed is in no tree any more
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                if os.getpgid(process.pid) == self.process.pid and application() in process.cmdline():
+                    process.kill()
         self.process.wait()
         self._log.close()
 

@@ -16,6 +16,13 @@ from spark_jobs.session import STATIC
 from spark_jobs.submit import configuration, environment
 
 SESSION = pytest.StashKey[SparkSession]()
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Spark compiles each query's expressions to bytecode otherwise: of a warm drain of few records a sixth to a third of the time.
+
+Every form of an operator also runs compiled, as a drain does, for docs/operators.md (the fixture `compiled`); so do the drains
+that have processes of their own.
+"""
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +31,7 @@ def spark(request: pytest.FixtureRequest, kafka: str) -> Any:
     stash = request.config.stash
     if SESSION not in stash:
         with surroundings(kafka):
-            stash[SESSION] = start(Settings.from_environment())
+            stash[SESSION] = start(Settings.from_environment(), **INTERPRETED)
         request.config.add_cleanup(stash[SESSION].stop)
     return stash[SESSION]
 

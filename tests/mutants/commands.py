@@ -146,9 +146,14 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_plan.py::test_a_new_pipeline_reads_all_that_retention_has_left",
     ),
     Mutant(
-        "a table is published though a critical check failed", "plugins/sluice_airflow/checks.py",
+        "the check task of a run whose critical check failed is green", "plugins/sluice_airflow/checks.py",
         "            judge(report, checks)\n", "",
         f"{E2E}/test_airflow_run.py::test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again",
+    ),
+    Mutant(
+        "a run that failed is published", "plugins/sluice_airflow/publish.py",
+        "            if report.problem is not None:\n", "            if False:\n",
+        "tests/airflow/test_tasks.py::TestPublish::test_tells_nobody_of_a_run_that_has_a_problem",
     ),
     Mutant(
         "a drain that was killed is not tried again", "spark_jobs/contract/errors.py",

@@ -12,7 +12,7 @@ from spark_jobs.contract.spec import Pipeline
 from tests.harness.broker import kafka
 from tests.harness.crash import copied
 from tests.harness.scene import Scene
-from tests.harness.session import spark, surroundings
+from tests.harness.session import COMPILED, INTERPRETED, spark, surroundings
 
 __all__ = ["kafka", "spark"]
 
@@ -29,6 +29,16 @@ def as_submitted(kafka: str, spark: Any) -> Iterator[None]:
     """The environment of a drain, for these tests alone."""
     with surroundings(kafka):
         yield
+
+
+@pytest.fixture
+def compiled(spark: Any) -> Iterator[None]:
+    """Expressions as bytecode, as in a drain."""
+    for name, value in COMPILED.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="package")

@@ -48,6 +48,8 @@ def test_plain_spark_does_not_end(scene, tmp_path):
             if sum(event["numInputRows"] == 0 for event in progress) >= 4:
                 break
             assert not query.awaitTermination(0.1), "Spark ends such a query by now: Sluice need not hold it any more"
+        else:
+            pytest.fail("no four batches without data in two minutes")
         assert query.isActive
         assert sum(event["numInputRows"] for event in progress) == made.ledger.num_rows
     finally:

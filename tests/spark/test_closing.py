@@ -72,6 +72,9 @@ def test_a_silent_topic_closes_its_last_windows_and_no_record_is_made_up(scene):
     old = made.run("records of years ago")
     entered = old.account.read - old.account.malformed - old.account.premature - old.account.filtered
     assert old.account.late == entered, "event time has moved on to the clock's"
+    everybody = {(row["partition"], row["offset"]) for row in made.ledger.to_pylist()
+                 if row["delivery"] == 2 and row["kind"] in {"good", "duplicate"} and row["event_type"] == "departure"}
+    assert made.late() == set(late) | everybody
     made.assert_table()
 
 

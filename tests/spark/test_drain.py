@@ -11,6 +11,8 @@ from spark_jobs.session import dynamic
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.sieve import OVERHEAD
 
+pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
+
 
 @pytest.fixture
 def read_again(monkeypatch):

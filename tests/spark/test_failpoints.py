@@ -27,7 +27,7 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
         for number in range(2):
             made.deliver()
             made.run(f"run-{number}")
-    assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, "that is main.py's, and tests/e2e's"
+    assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, "tests/faults kills there"
     checkpoint = Checkpoint(made.paths.checkpoint)
     covered = {batch: checkpoint.batch(batch).covered > 0 for batch in checkpoint.committed()}
     assert covered == {0: True, 1: False, 2: True, 3: False}

@@ -12,6 +12,8 @@ from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
 
+pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
+
 
 def shows(name: str, found: str) -> None:
     if os.environ.get("SLUICE_WRITE_PAGE"):

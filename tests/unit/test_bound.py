@@ -71,3 +71,12 @@ def test_a_batch_that_an_earlier_run_had_planned_is_not_the_one_of_this_run() ->
     limit = Bound(pipeline(steps=(group_state(time_mode="processing"),)))
     later = NO_DATA._replace(clock_ms=2**62)
     assert [limit.holds(batch) for batch in (NO_DATA, DATA, later, later)] == [False, False, False, True]
+
+
+def test_a_batch_that_is_planned_in_the_millisecond_in_which_the_run_began_is_the_one_of_this_run(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bound.time, "time", lambda: 100.0007)
+    limit = Bound(pipeline(steps=(group_state(time_mode="processing"),)))
+    planned = NO_DATA._replace(clock_ms=100_000)  # milliseconds are whole: as the offset log has the clock
+    assert [limit.holds(batch) for batch in (planned, planned)] == [False, True]

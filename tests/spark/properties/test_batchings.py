@@ -51,7 +51,7 @@ def test_the_batching_gives_the_canonical_result_less_what_was_late(
             assume(time.monotonic() < failed_at + SHRINK_SECONDS or repr(case) in failing)
         else:
             # hypothesis begins with the simplest case there is, which says little.
-            assume(case.is_messy and _says_much(form, case))
+            assume(case.is_messy and _says_much(form, case) and (way is one_batch or not case.in_order))  # some may be late
         try:
             attempt.on(form, case)
         except Exception:
