@@ -1,4 +1,4 @@
-"""How the tests are laid over two lanes (pytest-xdist), each with a Spark session and a broker of its own where it needs them.
+"""How the tests are laid over lanes (pytest-xdist), each with a Spark session and a broker of its own where it needs them.
 
 A test goes to whichever lane is free. Those of one file stay together where they share what takes long to make, and so do those
 of a folder that start, kill and time processes: they have no other of their kind beside them.
