@@ -19,7 +19,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import Settings, root
 from spark_jobs.contract.spec import Pipeline
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ def show(
     with _one_line_errors():
         if pipeline is not None:
             registry.load(pipeline)
-        root = os.environ.get("SLUICE_ROOT") or views.DEFAULT_ROOT
-        Console().print(views.view(root, table, pipeline, limit))
+        Console().print(views.view(root(), table, pipeline, limit))
 
 
 def _steps(spec: Pipeline) -> str:

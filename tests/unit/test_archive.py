@@ -51,6 +51,20 @@ def test_a_whole_one_takes_the_place_of_the_old_one(build: Build) -> None:
     assert [path.name for path in build.archive.parent.glob("classes*")] == [build.archive.name]
 
 
+def test_its_drains_are_told_of_no_kafka_but_their_own(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of the build in a Kafka that this user has exported would be taken for real ones."""
+    (tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
+    for name, value in {"KAFKA_CONFIG": tmp_path / "kafka.properties", "JARS": build.settings.jars}.items():
+        monkeypatch.setenv(f"SLUICE_{name}", str(value))
+    monkeypatch.delenv("SLUICE_KAFKA", raising=False)
+    build.spark_does(WRITES, f"env >{tmp_path}/told")
+    archive.make(Settings.of_the_build())
+    told = (tmp_path / "told").read_text().splitlines()
+    assert [line for line in told if line.startswith("SLUICE_KAFKA")] == ["SLUICE_KAFKA=127.0.0.1:1", "SLUICE_KAFKA_CONFIG="]
+
+
 def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build: Build) -> None:
     build.spark_does(WRITES, "echo what went wrong; exit 3")
     with pytest.raises(subprocess.CalledProcessError) as failed:
