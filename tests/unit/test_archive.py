@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from local import archive
+from local import archive, files_jar
 from spark_jobs import submit
 from spark_jobs.contract.settings import REPO, Settings
 
@@ -85,6 +86,25 @@ def test_a_jvm_that_does_not_start_leaves_the_old_one(build: Build) -> None:
         archive.make(build.settings._replace(driver_memory="1k"))
     assert failed.value.returncode != 0
     build.assert_only_the_old_one_is_there()
+
+
+@pytest.mark.parametrize("module", [archive, files_jar])
+def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it(
+    build: Build, module: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Set-up does not come here again by itself: it is said once, with the command."""
+    build.spark_does("echo what went wrong; exit 3")
+    monkeypatch.setenv("SLUICE_JARS", str(build.settings.jars))
+    compilers = build.settings.jars.parent / "build"
+    compilers.mkdir()
+    monkeypatch.setattr(files_jar, "COMPILER", compilers)
+    for copies in range(3):
+        module.main()
+        told = capsys.readouterr().err
+        assert f"python -m {module.__name__}" in told
+        assert (f"build has {copies} files ecj-*.jar" if module is files_jar and copies != 1 else "") in told
+        (compilers / f"ecj-{copies}.jar").touch()
+    assert "what went wrong" in told or module is files_jar
 
 
 @pytest.mark.parametrize("module", ["local.archive", "local.files_jar"])
