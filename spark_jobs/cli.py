@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from spark_jobs import show as views
 from spark_jobs.contract import registry
@@ -189,7 +189,7 @@ def _summarise(report: Report, path: Path) -> None:
     )
     for check in report.failing("critical") + report.failing("warning"):
         told = f"{check.type} on {check.column}: {check.unexpected} rows, {check.sample}"
-        console.print(f"  [yellow]{check.severity}[/] {escape(told)}")
+        console.print(Text.assemble("  ", (check.severity, "yellow"), f" {told}"))
     if report.left_open:
         _say(f"  {report.left_open}")
     if report.bounded_by:
@@ -205,8 +205,8 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except SluiceError as error:
-        told = escape(f"{error.what} {error.remedy}")
-        Console(stderr=True, soft_wrap=True).print(f"[red]{error.code}[/] {told}", highlight=False)
+        told = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
+        Console(stderr=True, soft_wrap=True).print(told, highlight=False)
         raise typer.Exit(error.exit_status) from None
 
 

@@ -5,6 +5,7 @@ Their words are the only sign. Read off librdkafka 2.16.0, by tests/unit/test_to
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 
@@ -17,10 +18,13 @@ DOWN = re.compile(
     r"OAUTHBEARER token: (?:Failed to connect|Could not (?:connect|resolve)|Connection (?:timed out|refused|reset|died)|"
     r"Operation timed out|Resolving timed out|(?:Recv|Send) failure|Empty reply|end of response|OpenSSL SSL_connect|"
     r"TLS connect error: .*unexpected eof)")
-"""Nobody was there to give one. Only as libcurl begins: an answer of status 400 to 499 is told by its body, which may say anything.
-Of 429 and 500 to 599 nothing is told: librdkafka asks again."""
+"""Nobody was there to give one. Only as libcurl begins: an answer of status 400 to 499 is told by its body, which may say
+anything. Of 429 and 500 to 599 nothing is told: librdkafka asks again."""
 NOT_TRUSTED = re.compile(r"OAUTHBEARER token: (?:SSL certificate |SSL: |error (?:adding|setting) )")
 """Its certificate was not accepted, or the authorities could not be read."""
+BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+           "/etc/ssl/cert.pem")
+"""Where Debian, Red Hat, SUSE and the BSDs keep the authorities that they trust."""
 
 
 def is_down(error: KafkaError) -> bool:
@@ -53,9 +57,9 @@ def what_may_be_down(last: KafkaError | None, config: KafkaConfig) -> str:
 def authorities(config: KafkaConfig) -> dict[str, str]:
     """Who vouches for it where the declaration does not say: whom this machine trusts.
 
-    The libcurl in confluent_kafka's wheel looks where Red Hat keeps them, and on other machines trusts no endpoint at all.
+    The libcurl in confluent_kafka's wheel looks where Red Hat keeps them, and on other machines trusts no endpoint at all. It
+    takes a file; a folder it takes beside its own file, which is not there.
     """
-    found = ssl.get_default_verify_paths()
-    place = found.cafile or found.capath
+    place = ssl.get_default_verify_paths().cafile or next(filter(os.path.exists, BUNDLES), None)
     needed = config.mechanism == "OAUTHBEARER" and "https.ca.pem" not in config.librdkafka()
     return {"https.ca.location": place} if needed and place else {}

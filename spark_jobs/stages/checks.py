@@ -44,7 +44,7 @@ def warm_up() -> threading.Thread:
 
 
 def judge_output(run: Run, since: int | None, version: int) -> list[CheckResult]:
-    """The pipeline's output checks over the rows of the table's versions after `since` up to `version`; none without `since`."""
+    """The pipeline's output checks over the rows of the table's versions after `since` up to `version`; without it none."""
     if not run.spec.output_checks or since is None or version <= since:
         return []
     table = run.spark.read.format("delta")

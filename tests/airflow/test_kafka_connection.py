@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from airflow.sdk._shared.secrets_masker import SecretsMasker
+
 from sluice_airflow import kafka
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka_config import KafkaConfig

@@ -1,4 +1,4 @@
-"""What `make up` and `make demo` tell Airflow's tasks of the installation: the broker that they have started, and no other Kafka."""
+"""What `make up` and `make demo` tell Airflow's tasks of the installation: the broker that they started, and no other Kafka."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -149,6 +149,9 @@ def test_without_authorities_of_its_own_it_is_held_against_those_of_this_machine
 ) -> None:
     (tmp_path / "trusted.crt").write_text(AUTHORITY.certificate)
     place = serve(answer("401 Unauthorized", "no"), AUTHORITY.pair("endpoint", hosts=HERE))
-    assert "https.ca.location" in look(serve, f"https://{place}/token").remedy
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    error = look(serve, f"https://{place}/token")
+    assert "https.ca.location" in error.remedy
+    assert "unable to get local issuer certificate" in error.what, "the bundle of this machine was read"
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "trusted.crt"))
     assert "sasl.oauthbearer.client.secret" in look(serve, f"https://{place}/token").remedy, "it was trusted, and said no"
