@@ -15,8 +15,10 @@ from tempfile import TemporaryDirectory
 
 from local import broker
 from local.deliveries import Mess, deliver
+from local.files_jar import tell_what_is_missing
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY
+from local.ports import NoFreePort
 from local.publish import publish
 from spark_jobs import submit
 from spark_jobs.contract.errors import SluiceError
@@ -76,12 +78,17 @@ def drain_everything() -> None:
 
 
 def main() -> None:
-    """Make it, or say in a line why it could not be made: drains work without it, more slowly."""
+    """Make it, or say why it could not be made, and go on: drains work without it, and start more slowly.
+
+    Where the installation itself is wrong, jars that are not there for one, it ends with status 1: no drain would work.
+    """
     try:
         made = make(Settings.of_the_build())
-    except (subprocess.SubprocessError, OSError, SluiceError) as error:
-        output = getattr(error, "output", None) or b""
-        sys.exit(f"no class-data archive: {error}; drains will start more slowly.\n{output.decode(errors='replace')[-2000:]}")
+    except SluiceError as error:
+        sys.exit(f"no class-data archive: {error}")
+    except (subprocess.SubprocessError, OSError, ValueError, broker.BrokerError, NoFreePort) as error:
+        tell_what_is_missing("class-data archive", "start more slowly", error, "local.archive")
+        return
     sys.stdout.write(f"{made}: {made.stat().st_size // 2**20} MB\n")
 
 

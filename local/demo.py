@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from local import airflow, broker, ledger, summary
 from local.airflow_api import Api
+from local.airflow_settings import of_tasks
 from local.deliveries import Delivered, deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY, FlightDataError
@@ -76,8 +77,8 @@ def _run(clock: Clock, months: int, deliveries: int, seed: int) -> summary.Repor
         brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka")
         making.result()
         clock.say(f"Kafka is at {brokers}; starting Airflow, and playing {months} months of flights meanwhile")
-        variables = {"SLUICE_KAFKA": brokers, "SLUICE_ROOT": str(HOME / "root")}
-        starting = pool.submit(airflow.start, HOME / "airflow", variables, schedule=False)
+        ours = of_tasks(brokers, HOME / "root")
+        starting = pool.submit(airflow.start, HOME / "airflow", ours, schedule=False)
         parts = split(deliver(flight_events(FIRST_DAY, months), seed=seed), deliveries)
         running = starting.result()
     clock.say(f"Airflow is at {running.url}")

@@ -14,7 +14,7 @@ from zipfile import ZipFile, ZipInfo
 
 from local import jvm
 from spark_jobs import submit
-from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.errors import JarsMissing, SluiceError
 from spark_jobs.contract.settings import REPO, Settings
 
 SOURCES = REPO / "spark_jobs" / "java"
@@ -24,8 +24,14 @@ SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def make(settings: Settings) -> Path:
-    """Make the jar anew and return its place. Raises subprocess.CalledProcessError with the compiler's output."""
+    """Make the jar anew and return its place.
+
+    Raises subprocess.CalledProcessError with what the compiler said, ValueError where its or Hadoop's jar is not there
+    or there are two, or JarsMissing where there is no folder for it.
+    """
     final = submit.files_jar(settings)
+    if not final.parent.is_dir():
+        raise JarsMissing(f"{final.parent} is no folder.", "Run `make setup`, or point SLUICE_JARS at the jars.")
     with TemporaryDirectory(prefix="sluice-files-") as folder:
         _compile(Path(folder))
         unfinished = final.with_suffix(".unfinished")
@@ -37,11 +43,17 @@ def make(settings: Settings) -> Path:
 
 
 def _compile(folder: Path) -> None:
-    [compiler] = COMPILER.glob("ecj-*.jar")
-    [hadoop] = _spark_jars().glob("hadoop-client-api-*.jar")
+    compiler, hadoop = _the_one(COMPILER, "ecj-*.jar"), _the_one(_spark_jars(), "hadoop-client-api-*.jar")
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     words = [jvm.java() or "java", *SMALL, "-jar", str(compiler), "-source", "17", "-target", "17", "-cp", str(hadoop)]
     subprocess.run([*words, "-d", str(folder), *sources], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def _the_one(folder: Path, pattern: str) -> Path:
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        raise ValueError(f"{folder} has {len(found)} files {pattern}, and it takes one")
+    return found[0]
 
 
 def _spark_jars() -> Path:
@@ -52,12 +64,25 @@ def _spark_jars() -> Path:
 
 
 def main() -> None:
-    """Make it, or say in a line why it could not be made: drains work without it, more slowly."""
+    """Make it, or say why it could not be made, and go on: drains work without it, with Hadoop's own classes.
+
+    Where the installation itself is wrong, jars that are not there for one, it ends with status 1: no drain would work.
+    """
     try:
         make(Settings.of_the_build())
-    except (subprocess.SubprocessError, OSError, SluiceError) as error:
-        output = getattr(error, "output", None) or b""
-        sys.exit(f"no {submit.FILES_JAR}: {error}\n{output.decode(errors='replace')[-2000:]}")
+    except SluiceError as error:
+        sys.exit(f"no {submit.FILES_JAR}: {error}")
+    except (subprocess.SubprocessError, OSError, ValueError) as error:
+        # The archive fits the class path that it was made with, and this jar is a part of it.
+        tell_what_is_missing(submit.FILES_JAR, "take longer", error, "local.files_jar", "local.archive")
+
+
+def tell_what_is_missing(what: str, effect: str, error: Exception, *modules: str) -> None:
+    """Say on standard error what drains go without, why, and what makes it: set-up does not come here again by itself."""
+    again = " && ".join(f"{sys.executable} -m {module}" for module in modules)
+    output: bytes = getattr(error, "output", None) or b""
+    sys.stderr.write(f"no {what}: {error}. Drains work without it and {effect}. To make it: {again}\n"
+                     f"{output.decode(errors='replace')[-2000:]}")
 
 
 if __name__ == "__main__":

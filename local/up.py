@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from local import airflow, broker
+from local.airflow_settings import of_tasks
 from local.ports import NoFreePort
 from spark_jobs.contract import registry
 
@@ -26,8 +27,7 @@ def up() -> None:
     brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka")
     for topic in sorted({spec.topic.name for spec in registry.load_all()}):
         broker.create_topic(brokers, topic, PARTITIONS)
-    variables = {"SLUICE_KAFKA": brokers, "SLUICE_ROOT": str(HOME / "root")}
-    _say(brokers, airflow.start(HOME / "airflow", variables, schedule=True))
+    _say(brokers, airflow.start(HOME / "airflow", of_tasks(brokers, HOME / "root"), schedule=True))
 
 
 @app.command()

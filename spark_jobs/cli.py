@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from spark_jobs import show as views
 from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import Settings, root
 from spark_jobs.contract.spec import Pipeline
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def plan(pipeline: PipelineName) -> None:
 
     with _one_line_errors():
         for line in make_plan(registry.load(pipeline), Settings.from_environment()).lines:
-            console.print(line)
+            _say(line)
 
 
 @app.command(epilog="Example:  sluice drain flight_events --report /tmp/report.json")
@@ -67,14 +68,14 @@ def drain(
     with _one_line_errors():
         spec, settings = registry.load(pipeline), Settings.from_environment()
         for line in (planned := make_plan(spec, settings)).lines:
-            console.print(line)
+            _say(line)
         if planned.idle:
             return
         run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
         path = report or Path(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
-        attend(words, {**os.environ, **environment(settings)}, application(), console.print)
+        attend(words, {**os.environ, **environment(settings)}, application(), _say)
         _summarise(read_report(path), path)
 
 
@@ -146,7 +147,7 @@ def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:
     for line in intent.lines:
-        console.print(line)
+        _say(line)
     if intent.execute is None:
         return
     if execute:
@@ -164,8 +165,12 @@ def show(
     with _one_line_errors():
         if pipeline is not None:
             registry.load(pipeline)
-        root = os.environ.get("SLUICE_ROOT") or views.DEFAULT_ROOT
-        Console().print(views.view(root, table, pipeline, limit))
+        Console().print(views.view(root(), table, pipeline, limit))
+
+
+def _say(line: str) -> None:
+    """As it is: a value in brackets would be taken for rich's markup, and vanish, or be an error of rich's."""
+    console.print(line, markup=False)
 
 
 def _steps(spec: Pipeline) -> str:
@@ -183,12 +188,13 @@ def _summarise(report: Report, path: Path) -> None:
         f"{(report.ended_at - report.started_at).total_seconds():.1f} s"
     )
     for check in report.failing("critical") + report.failing("warning"):
-        console.print(f"  [yellow]{check.severity}[/] {check.type} on {check.column}: {check.unexpected} rows, {check.sample}")
+        told = f"{check.type} on {check.column}: {check.unexpected} rows, {check.sample}"
+        console.print(Text.assemble("  ", (check.severity, "yellow"), f" {told}"))
     if report.left_open:
-        console.print(f"  {report.left_open}")
+        _say(f"  {report.left_open}")
     if report.bounded_by:
-        console.print(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
-    console.print(f"report: {path}")
+        _say(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
+    _say(f"report: {path}")
     if report.problem:
         raise report.problem.error()
 
@@ -199,7 +205,8 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except SluiceError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[red]{error.code}[/] {error.what} {error.remedy}", highlight=False)
+        told = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
+        Console(stderr=True, soft_wrap=True).print(told, highlight=False)
         raise typer.Exit(error.exit_status) from None
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
 from spark_jobs import failpoint, ops
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped
+from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Problem, Report
@@ -22,21 +23,31 @@ from spark_jobs.identity import Identity, in_words, lost, settle, warned
 from spark_jobs.integrity import drop_orphans
 from spark_jobs.kafka import TopicState, topic_state
 from spark_jobs.lease import lease
-from spark_jobs.query import ASKED, Query
+from spark_jobs.query import Query
 from spark_jobs.run import Run
 from spark_jobs.session import session
 from spark_jobs.stages import checks, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
+from spark_jobs.stopping import Wish, heard
 
 
-def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None]) -> Report:
-    """Run it. Always returns a report, also of a failure; `say` gets a line of progress at a time."""
+def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], wish: Wish | None = None) -> Report:
+    """Run it. Always returns a report, also of a failure; `say` gets a line of progress at a time.
+
+    SIGTERM and Ctrl-C are a wish to stop (stopping.py). Whoever has heard it for longer gives `wish`.
+    """
+    with nullcontext(wish) if wish else heard() as whoever:
+        return _reported(spec, settings, run_id, say, whoever)
+
+
+def _reported(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], wish: Wish) -> Report:
     record: dict[str, Any] = {"pipeline": spec.name, "run_id": run_id, "started_at": datetime.now(UTC)}
     problem: SluiceError | None
     try:
-        _run(spec, settings, run_id, say, record)
-        problem = _verdict(record["checks"])
+        bound = _run(spec, settings, run_id, say, record, wish)
+        # A verdict first: the account of these batches is this run's, and no later run would say what is wrong with it.
+        problem = _verdict(record["checks"]) or bound.stopped
     except SluiceError as error:
         problem = error
     except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
@@ -50,7 +61,14 @@ def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], 
     return report
 
 
-def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], record: dict[str, Any]) -> None:
+def _run(
+    spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], record: dict[str, Any], wish: Wish
+) -> Bound:
+    """The run, until it has no more to do or is asked to stop.
+
+    Until it has accounted for a batch it may simply end. From then on it is ended between two batches, and its checks are run:
+    the account of its batches is judged by itself alone. A wish that comes while the checks work finds a run that is done.
+    """
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
     paths.ensure_writable()
@@ -61,18 +79,22 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         drop_orphans(Checkpoint(paths.checkpoint))
         spec = in_force(spec, identity.fingerprint)
         clock.lap("settle")
+        wish.heed()
         warming = checks.warm_up()
         spark = session(spec.name, spec.state)
         run = Run(spec, settings, paths, identity, run_id, spark, held)
         clock.lap("start")
+        wish.heed()
         audit = Audit(run)
         audit.catch_up({}, ended=True)
         recovered = tuple(audit.accounts)
         if recovered:
             say(f"{spec.name}: completed the account of batches {list(recovered)}, which an earlier run had left")
         clock.lap("recover")
+        if not recovered:
+            wish.heed()
         say(f"{spec.name}: Spark is up; reading topic {spec.topic.name} to its end, batch by batch")
-        bound = Bound(spec)
+        bound = Bound(spec, wish)
         Query(run, audit, topic.latest, bound, say).run()
         clock.lap("query")
         warming.join()
@@ -82,8 +104,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         record["checks"] = _judge(run, audit, record)
         failpoint.at("judged")
         clock.lap("checks")
-    if bound.reached == ASKED:
-        raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
+    return bound
 
 
 def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str], None], record: dict[str, Any]) -> Identity:

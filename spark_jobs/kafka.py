@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultInfo, OffsetSpec
 
+from spark_jobs import token_endpoint
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
 from spark_jobs.contract.settings import Settings
-from spark_jobs.refusal import is_refusal, may_not, refusal
+from spark_jobs.refusal import is_refusal, may_not, refusal, told
 
 TIMEOUT_SECONDS = 7.0
 """For each of four questions, so that the last one, too, is given up within 30 seconds."""
@@ -62,22 +63,24 @@ def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> 
 def _asking(settings: Settings, topic: str) -> Iterator[AdminClient]:
     """A client whose failures are Sluice's errors."""
     said: list[KafkaError] = []
+    config = settings.kafka_config
     try:
         own: dict[str, Any] = {
             "bootstrap.servers": settings.kafka, "log_level": 0, "socket.timeout.ms": 5000, "error_cb": said.append}
-        client = AdminClient(settings.kafka_config.librdkafka() | own, logger=None)
+        client = AdminClient(config.librdkafka() | token_endpoint.authorities(config) | own, logger=None)
         _connect(client, said)
         yield client
     except KafkaException as error:
-        told: KafkaError = error.args[0]
-        if told.name() == "UNKNOWN_TOPIC_OR_PART":
+        raised: KafkaError = error.args[0]
+        if raised.name() == "UNKNOWN_TOPIC_OR_PART":
             raise TopicMissing(f"the brokers at {settings.kafka} have no topic {topic!r}.",
                                "Create it, or correct the topic's name in the spec.") from None
-        if refused := refusal([told, *said], topic, settings):
+        if refused := refusal([raised, *said], topic, settings):
             raise refused from None
-        last = next((one.str() for one in reversed(said) if one.name() != "_ALL_BROKERS_DOWN"), told.str())
-        raise KafkaUnreachable(f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s ({last}).",
-                               "Check that Kafka runs and that SLUICE_KAFKA is right.") from None
+        last = next((one for one in reversed(said) if one.name() != "_ALL_BROKERS_DOWN"), None)
+        raise KafkaUnreachable(
+            f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s ({told(last or raised)}).",
+            token_endpoint.what_may_be_down(last, config)) from None
 
 
 def _connect(client: AdminClient, said: list[KafkaError]) -> None:

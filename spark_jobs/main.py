@@ -23,6 +23,7 @@ from spark_jobs.drain import drain
 from spark_jobs.explain import explain
 from spark_jobs.state.answer import answer
 from spark_jobs.state.inquiry import Inquiry
+from spark_jobs.stopping import Wish, heard
 
 
 def main(words: list[str]) -> int:
@@ -34,22 +35,27 @@ def main(words: list[str]) -> int:
     time.tzset()  # Python state gets naive local times from Spark
     if wanted.command != "drain":
         return _tell(wanted)
-    orphan.watch()
-    started = datetime.now(UTC)
-    try:
-        report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
-    except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
-        report = Report(
-            pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(unexpected(error)),
-            started_at=started, ended_at=datetime.now(UTC),
-        )
-    report.write(wanted.report)
+    with heard() as wish:  # to the end of the report: a run whose report is missing counts as failed
+        orphan.watch()
+        report = _drained(wanted, wish)
+        report.write(wanted.report)
     failpoint.at("reported")
     if report.problem is None:
         return 0
     problem = report.problem.error()
     say(str(problem))
     return problem.exit_status
+
+
+def _drained(wanted: argparse.Namespace, wish: Wish) -> Report:
+    started = datetime.now(UTC)
+    try:
+        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say, wish)
+    except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
+        return Report(
+            pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(unexpected(error)),
+            started_at=started, ended_at=datetime.now(UTC),
+        )
 
 
 def _tell(wanted: argparse.Namespace) -> int:

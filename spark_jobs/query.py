@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from types import FrameType
 
 from pyspark.sql import DataFrame
 
@@ -24,7 +21,6 @@ from spark_jobs.stateful.timers import Timers
 from spark_jobs.watch import Watch
 
 POLL_SECONDS = 0.2
-ASKED = "SIGTERM or Ctrl-C"
 
 
 class Query:
@@ -37,18 +33,17 @@ class Query:
         self._watch = Watch(run, target, self._timers, say)
 
     def run(self) -> None:
-        """Run to the end or to the bound; SIGTERM and Ctrl-C end it between two batches."""
-        with _stoppable(self._bound):
-            if self._waiting():
-                self._consume()
-            while not self._bound.reached and not self._bound.asked and (due := self._due()):
-                self._closed = self._closed or due.by_silence
-                batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
-                self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
-                self._bound.grant()
-                self._consume()
-            if self._bound.asked and self._waiting():
-                self._bound.reached = self._bound.asked
+        """Run to the end or to the bound; where the run is asked to stop, that is between two batches, or before the first."""
+        if self._waiting() and not self._bound.asked:
+            self._consume()
+        while not self._bound.reached and not self._bound.asked and (due := self._due()):
+            self._closed = self._closed or due.by_silence
+            batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
+            self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
+            self._bound.grant()
+            self._consume()
+        if self._bound.asked and self._waiting():
+            self._bound.reached = self._bound.asked
 
     def _waiting(self) -> bool:
         """Whether there are offsets to read, or a batch that was planned and not committed."""
@@ -102,18 +97,3 @@ class Query:
         progress = follower.progress()
         self._watch.show(progress)
         self._audit.catch_up(progress, ended=ended)
-
-
-@contextmanager
-def _stoppable(bound: Bound) -> Iterator[None]:
-    """Within the block, SIGTERM and Ctrl-C hold the next batch, at once, instead of killing the process."""
-
-    def hold(_number: int, _frame: FrameType | None) -> None:
-        bound.stop(ASKED)
-
-    before = {number: signal.signal(number, hold) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 from collections.abc import Iterable
 
 from confluent_kafka import KafkaError
 
+from spark_jobs import token_endpoint
 from spark_jobs.contract.errors import KafkaConfigInvalid, KafkaRefused, SluiceError
 from spark_jobs.contract.kafka_config import KafkaConfig
 from spark_jobs.contract.settings import Settings
@@ -17,8 +17,8 @@ LOOK_SECONDS = 3.0
 """For a look at one broker's certificate."""
 ALERT = "SSL alert number"
 """In what librdkafka says of a TLS server that hung up with a reason (RFC 8446, 6.2): only then is it about the client."""
-ENDPOINT_DOWN = re.compile(r"OAUTHBEARER token: .*(?i:connect|resolve|timed out|timeout|HTTP/?\S* 5\d\d)")
-"""In what librdkafka says where nobody was there to give a token: trying again can help."""
+SAID = 300
+"""Characters of what a client or a server said that are passed on: a token endpoint may answer with a whole page."""
 ISSUERS = ("unable to get local issuer certificate", "self-signed certificate", "self signed certificate",
            "unable to get issuer certificate")
 """How OpenSSL says that nobody known vouches for a certificate (X509_verify_cert_error_string)."""
@@ -28,7 +28,7 @@ def is_refusal(error: KafkaError) -> bool:
     """Whether it means that trying again would not help."""
     match error.name():
         case "_AUTHENTICATION":
-            return not ENDPOINT_DOWN.search(error.str())
+            return not token_endpoint.is_down(error)
         case "_TRANSPORT":
             return ALERT in error.str()
         case name:
@@ -51,11 +51,16 @@ def refusal(said: Iterable[KafkaError], topic: str, settings: Settings) -> Sluic
             words = _not_trusted(error, settings)
         case "_INVALID_ARG":
             return KafkaConfigInvalid(f"Kafka's client does not take what {_declared(settings.kafka_config)} says: "
-                                      f"{error.str()}.", "Correct the property that it names.")
+                                      f"{told(error)}.", "Correct the property that it names.")
         case _:
-            words = (f"the brokers at {settings.kafka} do not allow {_whom(settings.kafka_config)} this ({error.str()}).",
+            words = (f"the brokers at {settings.kafka} do not allow {_whom(settings.kafka_config)} this ({told(error)}).",
                      "Grant the rights that docs/kafka.md lists.")
     return KafkaRefused(*words)
+
+
+def told(error: KafkaError) -> str:
+    """What it says, on one line and no longer than a person reads."""
+    return " ".join(error.str().split())[:SAID]
 
 
 def may_not(right: str, topic: str, settings: Settings) -> tuple[str, str]:
@@ -81,12 +86,15 @@ def _declared(config: KafkaConfig) -> str:
 
 def _not_let_in(error: KafkaError, settings: Settings) -> tuple[str, str]:
     config = settings.kafka_config
+    if token_endpoint.is_not_trusted(error):
+        return (f"the certificate of the token endpoint is not accepted ({told(error)}).",
+                token_endpoint.trust(error, _declared(config)))
     if config.mechanism == "OAUTHBEARER" and "token" in error.str().lower():
-        return (f"the token endpoint gave no token to {_whom(config)} ({error.str()}).",
+        return (f"the token endpoint gave no token to {_whom(config)} ({told(error)}).",
                 "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or sasl.oauthbearer.token.endpoint.url.")
     what = "sasl.oauthbearer.*" if config.mechanism == "OAUTHBEARER" else "sasl.username and sasl.password"
     return (f"the brokers at {settings.kafka} did not let {_whom(config)} in by {config.mechanism or config.protocol} "
-            f"({error.str()}).",
+            f"({told(error)}).",
             f"Correct {what} in {_declared(config)}, or sasl.mechanism, or security.protocol.")
 
 
@@ -94,9 +102,9 @@ def _certificate_wanted(error: KafkaError, settings: Settings) -> tuple[str, str
     config = settings.kafka_config
     names = "ssl.certificate.location and ssl.key.location"
     if "ssl.certificate.pem" in config.librdkafka():
-        return (f"the brokers at {settings.kafka} did not accept the client's certificate ({error.str()}).",
+        return (f"the brokers at {settings.kafka} did not accept the client's certificate ({told(error)}).",
                 f"Correct {names} in {_declared(config)}.")
-    return (f"the brokers at {settings.kafka} want a certificate of the client, and none is declared ({error.str()}).",
+    return (f"the brokers at {settings.kafka} want a certificate of the client, and none is declared ({told(error)}).",
             f"Give {names} in {_declared(config)}.")
 
 
@@ -116,7 +124,7 @@ def _not_trusted(error: KafkaError, settings: Settings) -> tuple[str, str]:
         if why.startswith(ISSUERS):
             return at, f"Give the certificate of its authority in ssl.ca.location ({_declared(config)})."
         return at, "Correct the certificate, or ssl.ca.location."
-    return (f"TLS with the brokers at {settings.kafka} failed ({error.str()}).",
+    return (f"TLS with the brokers at {settings.kafka} failed ({told(error)}).",
             f"Correct security.protocol, ssl.certificate.location and ssl.key.location in {_declared(config)}.")
 
 

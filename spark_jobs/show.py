@@ -8,10 +8,7 @@ from enum import StrEnum
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from spark_jobs.contract.settings import VARIABLES
-
 SHOWN_BYTES = 60
-DEFAULT_ROOT = str(VARIABLES["SLUICE_ROOT"][1])
 
 
 class Table(StrEnum):

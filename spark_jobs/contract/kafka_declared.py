@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
@@ -62,7 +63,7 @@ class Declared:
             if not value:
                 self._refuse(given, HIDDEN, "it holds no certificate in PEM",
                              "Give -----BEGIN CERTIFICATE----- and what follows")
-        if not name.endswith(".pem") and any(ord(letter) < ord(" ") for letter in value):
+        if not name.endswith(".pem") and _has_controls(value):
             self._refuse(given, shown, "it has a line break or another control character",
                          "In a properties file, write two backslashes for one")
         if self._values.get(name, value) != value:
@@ -87,11 +88,16 @@ class Declared:
 
     def _content(self, name: str, path: str, *, secret: bool) -> str:
         """The text of a PEM file."""
+        if "-----BEGIN" in path or _has_controls(path):
+            home = BY_NAME[name].name if name in BY_NAME else "ssl.key.pem and ssl.certificate.pem"
+            self._refuse(name, HIDDEN, "it is no path", f"Give the path of a PEM file; PEM text itself goes into {home}")
         try:
             exposed = pem.exposure(Path(path)) if secret else ""
             text = Path(path).read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            self._refuse(name, repr(path), f"it cannot be read ({error.strerror})", "Name a PEM file that this user may read")
+            # A name that is too long is rather a key without its first line.
+            shown = HIDDEN if error.errno == errno.ENAMETOOLONG else repr(path)
+            self._refuse(name, shown, f"it cannot be read ({error.strerror})", "Name a PEM file that this user may read")
         if exposed:
             self._refuse(name, repr(path), f"it holds a private key, and {exposed}", f"chmod 600 {path}")
         return text
@@ -106,3 +112,7 @@ class Declared:
 
     def _refuse(self, name: str, shown: str, why: str, remedy: str) -> NoReturn:
         raise KafkaConfigInvalid(f"{self._source}: {name} is {shown}: {why}.", f"{remedy}.")
+
+
+def _has_controls(text: str) -> bool:
+    return any(ord(letter) < ord(" ") for letter in text)

@@ -28,7 +28,9 @@ ALLOWED = {
     "kafka.connections.max.idle.ms": "milliseconds, below what a firewall between gives a silent connection; 540000",
     "kafka.metadata.max.age.ms": "milliseconds until brokers that moved are looked for; 300000",
 }
-"""Each is a whole number greater than 0. After the semicolon stands the default."""
+"""Each is a whole number greater than 0 that fits the 32 bits which Spark and Java have for it. After the semicolon stands the
+default."""
+LARGEST = 2**31 - 1
 
 _OFFSETS = "a run begins where its checkpoint ends: sluice rewind and sluice reset move that"
 _TOPIC = "the topic is the spec's: topic"
@@ -64,8 +66,9 @@ def _options(given: dict[str, str]) -> dict[str, str]:
             close = difflib.get_close_matches(name, ALLOWED, n=1)
             refuse("reader_options", [name], "it is none that is passed on to Spark's Kafka reader",
                    f"Did you mean {close[0]}" if close else f"Use one of {', '.join(ALLOWED)}")
-        if not (value.isascii() and value.isdigit() and int(value)):
-            refuse("reader_options", {name: value}, "it is not a whole number greater than 0", f"It means: {ALLOWED[name]}")
+        if not (value.isascii() and value.isdigit() and len(value) <= len(str(LARGEST)) and 0 < int(value) <= LARGEST):
+            refuse("reader_options", {name: value}, f"it is not a whole number greater than 0 and at most {LARGEST}",
+                   f"It means: {ALLOWED[name]}")
     return given
 
 

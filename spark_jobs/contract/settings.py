@@ -69,13 +69,21 @@ class Settings(NamedTuple):
 
     @classmethod
     def of_the_build(cls) -> Settings:
-        """As from_environment, where no broker need be named: for what `make setup` makes. Raises SettingInvalid."""
+        """As from_environment, where no broker need be named: for what `make setup` makes. Raises SettingInvalid.
+
+        The declaration of Kafka is left unread: set-up has a broker of its own, and what it publishes belongs into no other.
+        """
         os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
-        return cls.from_environment()
+        return cls.from_environment(NOTHING)
 
     def environment(self) -> dict[str, str]:
         """The same facts as variables, for a process that this one starts: of kafka_config, which is the last, its file."""
         return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path), strict=True))
+
+
+def root() -> str:
+    """SLUICE_ROOT alone, for what needs nothing else: neither brokers nor a declaration of Kafka have to be right."""
+    return _value("SLUICE_ROOT").rstrip("/")
 
 
 def _value(name: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 
 from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.stopping import Wish
 
 
 class Bound:
@@ -15,13 +17,12 @@ class Bound:
     pipeline that goes by the clock, Spark would run such batches without end: one a run, in which what is due fires.
     """
 
-    def __init__(self, spec: Pipeline) -> None:
+    def __init__(self, spec: Pipeline, wish: Wish | None = None) -> None:
         self._spec = spec
+        self._wish = wish or Wish()
         self._batches = 0
         self._began_ms = int(time.time() * 1000)  # as batches have it: one planned within the same millisecond is this run's
         self._deadline = time.monotonic() + spec.max_minutes * 60 if spec.max_minutes else None
-        self.asked = ""
-        """Why a person or a signal wants the run to end, once one does."""
         self.ticked = False
         """Whether a batch without data has run, planned in this run."""
         self.reached = ""
@@ -29,9 +30,17 @@ class Bound:
         self.over = False
         """Whether a batch was held: the query runs nothing more."""
 
-    def stop(self, reason: str) -> None:
-        """Hold the next batch, whatever it is."""
-        self.asked = reason
+    @property
+    def asked(self) -> str:
+        """Who wants the run to end, once somebody does: the next batch is held then, whatever it is."""
+        return self._wish.asked
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """The error of a run that was asked to stop and has left something to do; None of any other."""
+        if not self.asked or self.reached != self.asked:
+            return None
+        return Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
 
     def grant(self) -> None:
         """Let one more batch without data run, which Sluice has planned."""

@@ -9,10 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from airflow.sdk._shared.secrets_masker import SecretsMasker
 
 from sluice_airflow import kafka
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka_config import KafkaConfig
+from tests.harness.certificates import Authority
 
 EXTRA = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "reader",
          "sasl.password": "canary", "enable.ssl.certificate.verification": True}
@@ -53,6 +55,12 @@ def test_without_it_the_installations_declaration_is_in_force(connected: pytest.
     ({"conn_type": "http"}, "has type 'http'"), ({"conn_type": "kafka", "host": "a"}, "has a host"),
     ({"conn_type": "kafka", "password": "canary"}, "has a password"),
     ({"conn_type": "kafka", "extra": {"sasl.pasword": "canary"}}, "Did you mean sasl.password?"),
+    ({"conn_type": "kafka", "extra": "sasl.password=canary"}, "extra is no JSON (Expecting value, line 1). Write it as"),
+    ({"conn_type": "kafka", "extra": ["canary"]}, "extra is a list and not an object"),
+    ({"conn_type": "kafka", "extra": "null"}, "extra is null and not an object"),
+    ({"conn_type": "kafka", "extra": {"sasl.password": None}}, "sasl.password is null: a property is text"),
+    ({"conn_type": "kafka", "extra": {"sasl.password": ["canary"]}}, "sasl.password is a list"),
+    ({"conn_type": "kafka", "extra": {"sasl": {"password": "canary"}}}, "sasl is an object"),
 ])
 def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, connection: object, says: str) -> None:
     connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps(connection))
@@ -68,6 +76,20 @@ def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) 
     connected.setattr(kafka, "mask_secret", masked.append)
     kafka.task_settings()
     assert masked == ["canary"]
+
+
+def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By Airflow's own masker: a pattern of many lines is found in no line."""
+    pair = Authority("a test").pair("reader")
+    properties = {"security.protocol": "SSL", "ssl.certificate.pem": pair.certificate, "ssl.key.pem": pair.key}
+    connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": properties}))
+    connected.setenv("SLUICE_KAFKA", "a:1")
+    masker = SecretsMasker()
+    connected.setattr(kafka, "mask_secret", masker.add_mask)
+    kafka.task_settings()
+    lines = pair.key.splitlines()
+    assert [masker.redact(f"said: {line}") for line in lines[1:-1]] == ["said: ***"] * (len(lines) - 2)
+    assert masker.redact(lines[0]) == lines[0], "that a key follows is no secret"
 
 
 def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_task(
@@ -89,9 +111,10 @@ def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is
     (left / "kafka.properties").write_text("sasl.password=canary")
     an_hour_ago = time.time() - 3600
     os.utime(left, (an_hour_ago, an_hour_ago))
-    with kafka.handed_over(kafka.task_settings()) as first:
+    found = kafka.task_settings()
+    assert not left.exists(), "plan asks for no more than this"
+    with kafka.handed_over(found) as first:
         used = Path(first.kafka_config.path)
-        assert not left.exists()
         os.utime(used.parent, (an_hour_ago, an_hour_ago))
         with kafka.handed_over(kafka.task_settings()):
             assert used.exists()

@@ -303,6 +303,17 @@ class TestPublish:
         assert (told["watermark"], told["offsets_end"]) == ("2026-03-01T12:00:00Z", {"0": 10})
         assert told["account"]["rows_out"] == 9
 
+    def test_needs_no_kafka_to_tell_of_what_has_passed_its_checks(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "http"}')
+        monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")
+        monkeypatch.delenv("SLUICE_KAFKA")
+        drained = report(None, check("passed"), check("passed", suite="state"))
+        for suite in ("output", "state"):
+            assert installation.run(f"check_{suite}", drained.model_dump(mode="json"))["passed"] == 1
+        assert self.publish(installation, drained)["table_version"] == 7
+
     def test_tells_nobody_of_a_run_that_has_a_problem(self, installation: Installation) -> None:
         with pytest.raises(CheckFailed):
             self.publish(installation, report(CheckFailed("3 rows.")))

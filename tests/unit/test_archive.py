@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from local import archive
+from local import archive, files_jar
 from spark_jobs import submit
 from spark_jobs.contract.settings import REPO, Settings
 
@@ -51,6 +52,20 @@ def test_a_whole_one_takes_the_place_of_the_old_one(build: Build) -> None:
     assert [path.name for path in build.archive.parent.glob("classes*")] == [build.archive.name]
 
 
+def test_its_drains_are_told_of_no_kafka_but_their_own(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of the build in a Kafka that this user has exported would be taken for real ones."""
+    (tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
+    for name, value in {"KAFKA_CONFIG": tmp_path / "kafka.properties", "JARS": build.settings.jars}.items():
+        monkeypatch.setenv(f"SLUICE_{name}", str(value))
+    monkeypatch.delenv("SLUICE_KAFKA", raising=False)
+    build.spark_does(WRITES, f"env >{tmp_path}/told")
+    archive.make(Settings.of_the_build())
+    told = (tmp_path / "told").read_text().splitlines()
+    assert [line for line in told if line.startswith("SLUICE_KAFKA")] == ["SLUICE_KAFKA=127.0.0.1:1", "SLUICE_KAFKA_CONFIG="]
+
+
 def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build: Build) -> None:
     build.spark_does(WRITES, "echo what went wrong; exit 3")
     with pytest.raises(subprocess.CalledProcessError) as failed:
@@ -71,6 +86,25 @@ def test_a_jvm_that_does_not_start_leaves_the_old_one(build: Build) -> None:
         archive.make(build.settings._replace(driver_memory="1k"))
     assert failed.value.returncode != 0
     build.assert_only_the_old_one_is_there()
+
+
+@pytest.mark.parametrize("module", [archive, files_jar])
+def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it(
+    build: Build, module: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Set-up does not come here again by itself: it is said once, with the command."""
+    build.spark_does("echo what went wrong; exit 3")
+    monkeypatch.setenv("SLUICE_JARS", str(build.settings.jars))
+    compilers = build.settings.jars.parent / "build"
+    compilers.mkdir()
+    monkeypatch.setattr(files_jar, "COMPILER", compilers)
+    for copies in range(3):
+        module.main()
+        told = capsys.readouterr().err
+        assert f"python -m {module.__name__}" in told
+        assert (f"build has {copies} files ecj-*.jar" if module is files_jar and copies != 1 else "") in told
+        (compilers / f"ecj-{copies}.jar").touch()
+    assert "what went wrong" in told or module is files_jar
 
 
 @pytest.mark.parametrize("module", ["local.archive", "local.files_jar"])

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.errors import Stopped
 from spark_jobs.stages import bound
 from spark_jobs.stages.bound import Bound
+from spark_jobs.stopping import Wish
 from tests.unit.specs import group_state, pipeline
 
 DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
@@ -43,11 +45,19 @@ def test_no_batch_begins_after_the_last_minute(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_run_that_is_asked_to_stop_holds_the_next_batch_even_one_without_data() -> None:
-    limit = Bound(pipeline())
+    limit = Bound(pipeline(), wish := Wish())
     assert not limit.holds(DATA)
-    limit.stop("a signal")
+    wish.stop("a signal")
     assert limit.holds(NO_DATA)
     assert limit.reached == "a signal"
+    assert isinstance(limit.stopped, Stopped)
+
+
+def test_a_run_that_is_asked_when_nothing_is_left_was_not_stopped() -> None:
+    limit = Bound(pipeline(max_batches=1), wish := Wish())
+    assert [limit.holds(DATA), limit.holds(DATA)] == [False, True]
+    wish.stop("a signal")
+    assert (limit.reached, limit.stopped) == ("max_batches=1", None)
 
 
 def test_of_what_goes_by_the_clock_one_batch_without_data_runs_and_the_next_is_held() -> None:

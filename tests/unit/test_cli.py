@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -9,9 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from spark_jobs import cli
 from spark_jobs.cli import app
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid, StateUnreadable
+from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.settings import REPO
 from spark_jobs.show import Table
 
@@ -101,6 +104,25 @@ def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(tmp_path: Path
 ])
 def test_a_pipeline_that_there_is_not_is_refused_with_the_closest_that_there_is(words: tuple[str, ...]) -> None:
     assert "Did you mean flight_events?" in refused(sluice(*words), PipelineUnknown)
+
+
+@pytest.mark.parametrize("given", ["[flights]", "[/x]", "[bold]a", "a\\[b"])
+def test_a_line_has_what_was_given_as_it_was_given_brackets_too(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich takes [word] for markup: it would vanish, and [/word] would be an error of rich's."""
+    monkeypatch.setenv("SLUICE_KAFKA", given)
+    assert f"SLUICE_KAFKA is {given!r}" in refused(sluice("plan", "flight_events"), SettingInvalid)
+
+
+def test_what_a_drain_tells_of_failing_rows_has_brackets_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    failed = CheckResult(
+        suite="output", type="a_check", column="[x]", severity="critical", outcome="failed", sample="[null, [/b]]")
+    report = Report(
+        pipeline="flight_events", run_id="run", status="succeeded", started_at=noon, ended_at=noon, checks=(failed,))
+    cli._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
+    told = capsys.readouterr().out
+    assert "a_check on [x]: 0 rows, [null, [/b]]" in told
+    assert f"report: {tmp_path}/[bold]" in told
 
 
 @pytest.mark.parametrize("command", ["plan", "drain", "explain", "reset", "state"])

@@ -1,12 +1,14 @@
 """The entry that spark-submit is given: always a report, and a watch over whoever waits for it."""
 
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
 from spark_jobs import failpoint, main as entry, orphan
-from spark_jobs.contract.report import read_report
+from spark_jobs.contract.errors import PipelineUnknown
+from spark_jobs.contract.report import Report, read_report
 
 
 @pytest.fixture
@@ -24,6 +26,25 @@ def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(wor
     problem = read_report(tmp_path / "report.json").problem
     assert problem is not None
     assert problem.code == "PIPELINE_UNKNOWN"
+
+
+def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Report:
+        signal.raise_signal(signal.SIGTERM)
+        raise PipelineUnknown("nowhere")
+
+    def write(report: Report, path: Path) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        path.write_text(report.model_dump_json())
+
+    monkeypatch.setattr(entry, "drain", interrupted)
+    monkeypatch.setattr(entry.registry, "load", lambda _: None)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    monkeypatch.setattr(Report, "write", write)
+    assert entry.main(words) == PipelineUnknown.exit_status
+    assert read_report(tmp_path / "report.json").problem is not None
 
 
 def test_a_drain_watches_whoever_submitted_it(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,14 @@ def test_an_unknown_one_is_refused_by_name(name: str, says: str) -> None:
     assert says in refused(**{name: "1"})
 
 
-@pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "٣"])
-def test_a_value_is_a_whole_number_greater_than_nothing(value: str) -> None:
-    assert f"{{'minPartitions': {value!r}}}: it is not a whole number" in refused(minPartitions=value)
+@pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "٣", "2147483648", "9" * 5000])
+def test_a_value_is_a_whole_number_greater_than_nothing_that_spark_can_take(value: str) -> None:
+    says = f"{{'minPartitions': {value!r}}}: it is not a whole number greater than 0 and at most 2147483647."
+    assert says in refused(minPartitions=value)
+
+
+def test_the_largest_number_that_spark_can_take_is_taken() -> None:
+    assert with_options(minPartitions="2147483647").reader_options == {"minPartitions": "2147483647"}
 
 
 def test_what_a_task_may_keep_is_less_where_more_tasks_read() -> None:

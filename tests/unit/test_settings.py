@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.settings import REPO, VARIABLES, Settings
+from spark_jobs.contract.kafka_config import NOTHING
+from spark_jobs.contract.settings import REPO, VARIABLES, Settings, root
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,23 @@ def test_the_declaration_of_kafka_is_read_and_its_brokers_win(monkeypatch: pytes
     file.write_text("bootstrap.servers=a\n")
     with pytest.raises(SettingInvalid, match=r"bootstrap\.servers is 'a': 'a' is not host:port"):
         Settings.from_environment()
+
+
+def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
+    for declared in (file, tmp_path / "nowhere"):
+        monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(declared))
+        settings = Settings.of_the_build()
+        assert (settings.kafka, settings.kafka_config) == ("127.0.0.1:9092", NOTHING)
+        assert settings.environment()["SLUICE_KAFKA_CONFIG"] == ""
+
+
+def test_the_root_needs_no_other_variable_to_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "no port")
+    monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")
+    assert root() == str(REPO / ".local" / "root")
+    monkeypatch.setenv("SLUICE_ROOT", "s3a://bucket/sluice/")
+    assert root() == "s3a://bucket/sluice"
 
 
 def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:

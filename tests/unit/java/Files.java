@@ -26,7 +26,7 @@ public class Files {
   private final Path home;
   private final FileSystem system;
   private final FileContext context;
-  /** Also what takes Hadoop's processes in any case: the sticky bit, and the modes in the status of a link that leads somewhere. */
+  /** Also what takes Hadoop's processes in any case: the modes in the status of a link that leads somewhere. */
   private final boolean everything;
   private final String umask;
 
@@ -54,9 +54,8 @@ public class Files {
       files.link();
       files.check();
       files.rename();
-      if (files.everything) {
-        files.stick();
-      }
+      files.stick();
+      files.inherit();
     }
   }
 
@@ -108,6 +107,9 @@ public class Files {
         attempt(name + " target", () -> say(name + " leads to " + context.getLinkTarget(path)));
         attempt("by URL " + name, () -> tell("by URL " + name, context.getFileLinkStatus(at("links/" + name))));
       }
+      if (everything) {
+        attempt(name + " link mode", () -> say(name + " link mode " + system.getFileLinkStatus(path).getPermission()));
+      }
       attempt(name + " status", () -> tell(name + " status", system.getFileStatus(path)));
       attempt(name + " exists", () -> say(name + " exists " + system.exists(path)));
     }
@@ -148,6 +150,27 @@ public class Files {
     mode("later");
     system.setPermission(at("later"), new FsPermission((short) 0700));
     mode("later");
+  }
+
+  /** A folder that gives its group, or its user, to what is made in it goes on doing so; a file's bits of that kind go. */
+  private void inherit() throws IOException {
+    for (int bits : new int[] {02000, 04000, 06000, 03000}) {
+      String folder = String.format("inherits%o", bits);
+      system.mkdirs(at(folder));
+      java.nio.file.Files.setAttribute(nio(folder), "unix:mode", bits | 0755);
+      for (int mode : new int[] {0700, 01770, 0777}) {
+        system.setPermission(at(folder), new FsPermission((short) mode));
+        mode(folder);
+        context.setPermission(at(folder), new FsPermission((short) (mode ^ 0070)));
+        mode(folder);
+      }
+      system.mkdirs(at(folder + "/below"), new FsPermission((short) 0750));
+      write(at(folder + "/file"), "one");
+      java.nio.file.Files.setAttribute(nio(folder + "/file"), "unix:mode", bits | 0755);
+      mode(folder + "/below", folder + "/file");
+      system.setPermission(at(folder + "/file"), new FsPermission((short) 0644));
+      mode(folder + "/file");
+    }
   }
 
   private boolean leads(Path path) {

@@ -5,9 +5,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.attribute.PosixFileAttributes;
-import java.nio.file.attribute.PosixFilePermission;
-import java.util.EnumSet;
-import java.util.Set;
 import org.apache.hadoop.fs.FSLinkResolver;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -22,21 +19,19 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * <p>Source: RawLocalFileSystem.setPermission, getFileLinkStatus and getLinkTarget, FileUtil.readLink of Hadoop 3.5.0.
  */
 public class RawFileSystem extends RawLocalFileSystem {
-  private static final PosixFilePermission[] FROM_THE_LOWEST_BIT = {
-    PosixFilePermission.OTHERS_EXECUTE, PosixFilePermission.OTHERS_WRITE, PosixFilePermission.OTHERS_READ,
-    PosixFilePermission.GROUP_EXECUTE, PosixFilePermission.GROUP_WRITE, PosixFilePermission.GROUP_READ,
-    PosixFilePermission.OWNER_EXECUTE, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_READ,
-  };
+  private static final int ALL_BUT_IDS = 01777;
+  private static final int IDS = 06000;
 
-  /** Sets the nine bits of a mode. Follows links, as chmod does. Leaves a sticky bit to Hadoop's chmod: java.nio has none. */
+  /**
+   * Sets the nine bits of a mode and the sticky one. Follows links. Of a folder the set-user and set-group bits stay, as GNU's
+   * chmod leaves them where it is given up to four digits: a team's root keeps its group for all that is made below.
+   */
   @Override
   public void setPermission(Path path, FsPermission permission) throws IOException {
-    if (permission.getStickyBit()) {
-      super.setPermission(path, permission);
-      return;
-    }
+    java.nio.file.Path file = nio(path);
     try {
-      Files.setPosixFilePermissions(nio(path), permissions(permission.toShort()));
+      int kept = Files.isDirectory(file) ? mode(file) & IDS : 0;
+      Files.setAttribute(file, "unix:mode", permission.toShort() & ALL_BUT_IDS | kept);
     } catch (NoSuchFileException absent) {
       throw new FileNotFoundException("File " + path + " does not exist");
     }
@@ -70,28 +65,15 @@ public class RawFileSystem extends RawLocalFileSystem {
     FileStatus of = getFileStatus(path); // without mode and owner, for which Hadoop would start `ls`
     PosixFileAttributes has = Files.readAttributes(file, PosixFileAttributes.class);
     return new FileStatus(of.getLen(), false, of.getReplication(), of.getBlockSize(), of.getModificationTime(),
-        of.getAccessTime(), permission(has.permissions()), has.owner().getName(), has.group().getName(), target, path);
+        of.getAccessTime(), new FsPermission((short) (mode(file) & ALL_BUT_IDS)), has.owner().getName(), has.group().getName(), target, path);
   }
 
   private java.nio.file.Path nio(Path path) {
     return pathToFile(path).toPath();
   }
 
-  private static Set<PosixFilePermission> permissions(int mode) {
-    Set<PosixFilePermission> found = EnumSet.noneOf(PosixFilePermission.class);
-    for (int bit = 0; bit < FROM_THE_LOWEST_BIT.length; bit++) {
-      if ((mode >> bit & 1) == 1) {
-        found.add(FROM_THE_LOWEST_BIT[bit]);
-      }
-    }
-    return found;
-  }
-
-  private static FsPermission permission(Set<PosixFilePermission> permissions) {
-    int mode = 0;
-    for (int bit = 0; bit < FROM_THE_LOWEST_BIT.length; bit++) {
-      mode |= permissions.contains(FROM_THE_LOWEST_BIT[bit]) ? 1 << bit : 0;
-    }
-    return new FsPermission((short) mode);
+  /** As stat(2) has it, of what a link leads to. */
+  private static int mode(java.nio.file.Path file) throws IOException {
+    return (Integer) Files.getAttribute(file, "unix:mode");
   }
 }

@@ -1,0 +1,98 @@
+"""A drain that is asked to stop where no batch is at work: before Spark, after an earlier run's account, while it is judged."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.contract.errors import Stopped
+from spark_jobs.plan import plan
+from tests.harness.process import PIPELINES, Running, none_left
+from tests.harness.scene import Scene
+from tests.harness.session import surroundings
+
+pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+
+
+@pytest.fixture(autouse=True)
+def pipelines(kafka):
+    with surroundings(kafka) as patch, none_left():
+        patch.setenv("SLUICE_PIPELINES", PIPELINES)
+        yield patch
+
+
+def asked(running: Running, place: str) -> int:
+    """Held there, its driver is asked to stop as `sluice drain`, Airflow or the end of a machine asks; its exit status."""
+    running.hold(place)
+    for driver in running.processes("driver"):
+        driver.send_signal(signal.SIGTERM)
+    running.let_go(place)
+    return running.end()
+
+
+def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done(kafka, tmp_path):
+    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1)
+    scene.deliver_all()
+
+    early = Running(scene, tmp_path, "early", "leased=wait")
+    assert asked(early, "leased") == Stopped.exit_status, early.said
+    assert early.report is not None
+    assert early.report.problem is not None
+    assert (early.report.problem.code, early.report.batches) == ("STOPPED", ())
+    assert "before it read anything" in early.report.problem.what
+    assert early.checkpoint.planned() == []
+
+    late = Running(scene, tmp_path, "late", "checks=wait")
+    assert asked(late, "checks") == 0, late.said
+    assert late.report is not None
+    assert (late.report.status, late.report.bounded_by) == ("succeeded", "")
+    assert {check.outcome for check in late.report.checks} == {"passed"}
+    assert plan(scene.spec, scene.settings).idle, "nothing that this run did waits for another, to be judged or published"
+    scene.assert_exact()
+
+
+def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_account(kafka, spark, tmp_path, pipelines):
+    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=2)
+    scene.deliver()
+    pipelines.setitem(failpoint.ACTIVE, "audit", "raise")
+    assert scene.drain("failed").problem is not None
+    failpoint.ACTIVE.clear()
+    scene.deliver()
+
+    def ask(line: str) -> None:
+        if "completed the account of batches [0" in line:
+            signal.raise_signal(signal.SIGTERM)
+
+    stopped = scene.drain("stopped", ask)
+    assert stopped.problem is not None
+    assert (stopped.problem.code, stopped.batches) == ("STOPPED", stopped.recovered)
+    assert stopped.recovered[0] == 0
+    assert stopped.waiting > 0
+    judged = {check.column: check.outcome for check in stopped.checks if check.severity == "critical"}
+    assert judged["unaccounted"] == "passed", "no later run would judge this account"
+    assert stopped.failing("critical") == ()
+    scene.run("next")
+    scene.assert_exact()
+
+
+def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_the_same(kafka, spark, tmp_path, monkeypatch):
+    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1, max_offsets_per_batch=300)
+    scene.deliver_all()
+    monkeypatch.setattr("spark_jobs.stages.audit.balance", unbalanced)
+
+    def ask(line: str) -> None:
+        if "batch 0:" in line:
+            signal.raise_signal(signal.SIGTERM)
+
+    stopped = scene.drain("stopped", ask)
+    assert stopped.problem is not None
+    assert (stopped.problem.code, stopped.bounded_by) == ("CHECK_FAILED", "SIGTERM or Ctrl-C")
+
+
+def unbalanced(*facts):
+    """An account that leaves one record unexplained."""
+    from spark_jobs.stages.account import balance  # noqa: PLC0415 - the real one
+
+    return balance(*facts).model_copy(update={"unaccounted": 1})
