@@ -6,11 +6,17 @@ of a folder that start, kill and time processes: they have no other of their kin
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+from spark_jobs.contract.settings import VARIABLES
+
+for _name in VARIABLES:
+    os.environ.pop(_name, None)  # this user's own installation, whose Kafka would be written to, and whose root read
 
 HERE = Path(__file__).parent
 LONGEST_FIRST = ("e2e", "faults", "spark", "airflow", "unit")
