@@ -80,13 +80,13 @@ def _join(name: str, settings: Settings, say: Say) -> None:
         if thread.is_alive():
             say(f"{name}: waits for Spark's master {settings.master}, {time.monotonic() - began:.0f} s")
     if thread.is_alive() or failed:
-        why = f"turned this run away: {_first(failed[0])}" if failed else f"does not let this run in: no answer within {limit} s"
+        why = f"turned this run away: {_first(failed[0])}" if failed else f"does not let it in: no answer within {limit} s"
         raise ClusterUnreachable(f"{settings.master} {why}.", _remedy(settings))
 
 
 def _remedy(settings: Settings) -> str:
     if settings.spark_secret_file:
-        return f"Its secret may be another than that in {settings.spark_secret_file}, or it asks for none. See the master's log."
+        return f"Its secret may be another than that in {settings.spark_secret_file}, or it has none. See the master's log."
     return "It may ask for a secret: name the file with it in SLUICE_SPARK_SECRET_FILE. See the master's log."
 
 

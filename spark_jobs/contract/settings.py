@@ -27,7 +27,7 @@ VARIABLES = {
     "SLUICE_SPARK_CONF": ("options of Spark for every run, name=value separated by spaces: docs/cluster.md", ""),
     "SLUICE_SPARK_SECRET_FILE": ("the file with the secret of the cluster's RPC, its owner's alone", ""),
     "SLUICE_EXECUTOR_PYTHON": (
-        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; the driver's path if not set", ""),
+        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; the driver's if not set", ""),
     "SLUICE_EXECUTOR_JARS": ("a folder on the workers with the jars of SLUICE_JARS; each run sends them if not set", ""),
     "SLUICE_EXECUTOR_WAIT": ("seconds that a run goes on without an executor before it gives up", "120"),
     "SLUICE_KAFKA_CONFIG": ("the properties file that says how Kafka is reached and who asks: docs/kafka.md", ""),

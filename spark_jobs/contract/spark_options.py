@@ -40,7 +40,7 @@ OWNED = {
     **dict.fromkeys(("spark.pyspark.python", "spark.pyspark.driver.python"),
                     "SLUICE_EXECUTOR_PYTHON names the executors' Python; the driver's is the one that Sluice runs in"),
     "spark.executorEnv.TZ": "everything runs in UTC",
-    **dict.fromkeys(("spark.ui.enabled", "spark.ui.showConsoleProgress"), "sluice show and Airflow tell of a run, no page does"),
+    **dict.fromkeys(("spark.ui.enabled", "spark.ui.showConsoleProgress"), "sluice show and Airflow tell of a run"),
     **dict.fromkeys(("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.ui.liveUpdate.period"), _STATUS),
     **dict.fromkeys(("spark.authenticate", "spark.authenticate.secret", "spark.authenticate.secret.file",
                      "spark.authenticate.secret.driver.file", "spark.authenticate.secret.executor.file",

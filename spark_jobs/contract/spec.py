@@ -83,7 +83,7 @@ class Pipeline(Model):
         default_factory=dict, description="options of Spark's Kafka reader, of those in contract/reader_options.py"
     )
     spark: SparkOptions = Described(
-        default_factory=dict, description="options of Spark for this pipeline's runs; they go before all others: docs/cluster.md"
+        default_factory=dict, description="options of Spark for this pipeline's runs; they go before others: docs/cluster.md"
     )
     max_batches: int | None = Described(default=None, ge=1, description="end a run after so many batches; the rest waits")
     max_minutes: float | None = Described(
