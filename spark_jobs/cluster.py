@@ -8,14 +8,15 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors, SluiceError
 from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.spec import State
 from spark_jobs.session import STATIC, session
 
 if TYPE_CHECKING:
@@ -35,53 +36,62 @@ PROTECTED = {
 """Who has no secret is not let in; what goes over the network, and what is spilled to disk, is encrypted."""
 
 
-@contextmanager
-def joined(spec: Pipeline, settings: Settings, say: Say) -> Iterator[SparkSession]:
-    """A session on the installation's master, with executors as long as the block runs.
+class Cluster:
+    """The installation's master. As a context manager it asks for executors at once, while the run finds out what it is to do.
 
-    Raises ClusterUnreachable where the master does not answer; NoExecutors, whatever the block fails with, where there was no
-    executor for SLUICE_EXECUTOR_WAIT seconds. In local mode it is the session and no more.
+    In local mode it does nothing but to make the session.
     """
-    if settings.local:
-        yield session(spec.name, spec.state)
-        return
-    _join(spec.name, settings, say)
-    spark = session(spec.name, spec.state)
-    watch = Executors(spark, spec.name, settings, say)
-    try:
-        yield spark
-    except Exception:
-        if watch.problem is not None:
-            raise watch.problem from None
-        raise
-    finally:
-        watch.end()
 
+    def __init__(self, name: str, settings: Settings, say: Say) -> None:
+        self._name, self._settings, self._say = name, settings, say
+        self._failed = list[Exception]()
+        self._joining: threading.Thread | None = None
+        self._watch: Executors | None = None
 
-def _join(name: str, settings: Settings, say: Say) -> None:
-    """Make this process' Spark context, in a thread that is left alone where the master does not let it in."""
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - only a run needs Spark
+    def __enter__(self) -> Self:
+        """Raises ClusterUnreachable where nothing listens at the master's address."""
+        if not self._settings.local:
+            _refuse_silence(self._settings.master)
+            # A thread of its own: it is left alone where the master does not let it in.
+            self._joining = threading.Thread(target=self._join, name="join", daemon=True)
+            self._joining.start()
+        return self
 
-    _refuse_silence(settings.master)
-    conf = SparkConf().setAppName(f"sluice {name}").setAll([*STATIC.items(), *protection(settings).items()])
-    failed = list[Exception]()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Raises NoExecutors, whatever the block has failed with, where it failed for want of them."""
+        if self._watch is not None:
+            self._watch.end()
+            if error is not None and self._watch.problem is not None:
+                raise self._watch.problem from None
 
-    def make() -> None:
+    def session(self, state: State) -> SparkSession:
+        """The session, which has executors as long as the block runs. Raises ClusterUnreachable."""
+        if self._joining is not None:
+            self._await(self._joining)
+        spark = session(self._name, state)
+        if self._joining is not None:
+            self._watch = Executors(spark, self._name, self._settings, self._say)
+        return spark
+
+    def _join(self) -> None:
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - only a run needs Spark
+
         try:
-            SparkContext.getOrCreate(conf)
-        except Exception as error:  # noqa: BLE001 - told below, by the thread that waits
-            failed.append(error)
+            told = {**STATIC, **protection(self._settings)}
+            SparkContext.getOrCreate(SparkConf().setAppName(f"sluice {self._name}").setAll([*told.items()]))
+        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+            self._failed.append(error)
 
-    thread = threading.Thread(target=make, name="join", daemon=True)
-    thread.start()
-    began, limit = time.monotonic(), int(settings.executor_wait)
-    while thread.is_alive() and (waited := time.monotonic() - began) < limit:
-        thread.join(min(SAY_EVERY_SECONDS, limit - waited))
-        if thread.is_alive():
-            say(f"{name}: waits for Spark's master {settings.master}, {time.monotonic() - began:.0f} s")
-    if thread.is_alive() or failed:
-        why = f"turned this run away: {_first(failed[0])}" if failed else f"does not let it in: no answer within {limit} s"
-        raise ClusterUnreachable(f"{settings.master} {why}.", _remedy(settings))
+    def _await(self, joining: threading.Thread) -> None:
+        began, limit, master = time.monotonic(), int(self._settings.executor_wait), self._settings.master
+        while joining.is_alive() and (waited := time.monotonic() - began) < limit:
+            joining.join(min(SAY_EVERY_SECONDS, limit - waited))
+            if joining.is_alive():
+                self._say(f"{self._name}: waits for Spark's master {master}, {time.monotonic() - began:.0f} s")
+        if joining.is_alive():
+            raise ClusterUnreachable(f"{master} does not let this run in: no answer within {limit} s.", _remedy(self._settings))
+        if self._failed:
+            raise ClusterUnreachable(f"{master} turned this run away: {_first(self._failed[0])}.", _remedy(self._settings))
 
 
 def _remedy(settings: Settings) -> str:

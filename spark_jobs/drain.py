@@ -10,7 +10,7 @@ from typing import Any
 
 from spark_jobs import failpoint, ops
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.cluster import joined
+from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
@@ -55,7 +55,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
     paths.ensure_writable()
-    with lease(paths.lease, run_id) as held:
+    with lease(paths.lease, run_id) as held, Cluster(spec.name, settings, say) as cluster:
         failpoint.at("leased")
         topic = topic_state(settings, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
@@ -63,9 +63,9 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         spec = in_force(spec, identity.fingerprint)
         clock.lap("settle")
         warming = checks.warm_up()
-        with joined(spec, settings, say) as spark:
-            clock.lap("start")
-            bound = _drained(Run(spec, settings, paths, identity, run_id, spark, held), topic, warming, say, record, clock)
+        run = Run(spec, settings, paths, identity, run_id, cluster.session(spec.state), held)
+        clock.lap("start")
+        bound = _drained(run, topic, warming, say, record, clock)
     if bound.reached == ASKED:
         raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
 

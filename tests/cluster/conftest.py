@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from local.cluster import Cluster, running
 from local.worker_env import made
 from spark_jobs.contract.settings import REPO
 from tests.harness.broker import kafka
-from tests.harness.cluster import Cluster, running
 from tests.harness.process import PIPELINES, none_left
 
 __all__ = ["kafka"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cluster import Cluster, wait_until
+from local.cluster import Cluster, wait_until
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 

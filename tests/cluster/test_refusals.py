@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cluster import running
+from local.cluster import running
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
