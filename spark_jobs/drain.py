@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from threading import Thread
 from typing import Any
 
 from spark_jobs import failpoint, ops
 from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
@@ -25,7 +27,6 @@ from spark_jobs.kafka import TopicState, topic_state
 from spark_jobs.lease import lease
 from spark_jobs.query import Query
 from spark_jobs.run import Run
-from spark_jobs.session import session
 from spark_jobs.stages import checks, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
@@ -72,7 +73,7 @@ def _run(
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
     paths.ensure_writable()
-    with lease(paths.lease, run_id) as held:
+    with lease(paths.lease, run_id) as held, Cluster(spec.name, settings, say) as cluster:
         failpoint.at("leased")
         topic = topic_state(settings, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
@@ -81,29 +82,35 @@ def _run(
         clock.lap("settle")
         wish.heed()
         warming = checks.warm_up()
-        spark = session(spec.name, spec.state)
-        run = Run(spec, settings, paths, identity, run_id, spark, held)
+        run = Run(spec, settings, paths, identity, run_id, cluster.session(spec.state), held)
         clock.lap("start")
         wish.heed()
-        audit = Audit(run)
-        audit.catch_up({}, ended=True)
-        recovered = tuple(audit.accounts)
-        if recovered:
-            say(f"{spec.name}: completed the account of batches {list(recovered)}, which an earlier run had left")
-        clock.lap("recover")
-        if not recovered:
-            wish.heed()
-        say(f"{spec.name}: Spark is up; reading topic {spec.topic.name} to its end, batch by batch")
-        bound = Bound(spec, wish)
-        Query(run, audit, topic.latest, bound, say).run()
-        clock.lap("query")
-        warming.join()
-        _describe(run, audit, recovered, record)
-        record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
-        failpoint.at("checks")
-        record["checks"] = _judge(run, audit, record)
-        failpoint.at("judged")
-        clock.lap("checks")
+        return _drained(run, topic, warming, say, record, clock, wish)
+
+
+def _drained(
+    run: Run, topic: TopicState, warming: Thread, say: Callable[[str], None], record: dict[str, Any], clock: _Clock, wish: Wish
+) -> Bound:
+    """Read to the end or to the bound, account for it, judge it; into the record."""
+    name, audit = run.spec.name, Audit(run)
+    audit.catch_up({}, ended=True)
+    recovered = tuple(audit.accounts)
+    if recovered:
+        say(f"{name}: completed the account of batches {list(recovered)}, which an earlier run had left")
+    clock.lap("recover")
+    if not recovered:
+        wish.heed()
+    say(f"{name}: Spark is up; reading topic {run.spec.topic.name} to its end, batch by batch")
+    bound = Bound(run.spec, wish)
+    Query(run, audit, topic.latest, bound, say).run()
+    clock.lap("query")
+    warming.join()
+    _describe(run, audit, recovered, record)
+    record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
+    failpoint.at("checks")
+    record["checks"] = _judge(run, audit, record)
+    failpoint.at("judged")
+    clock.lap("checks")
     return bound
 
 
