@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
+from spark_jobs.contract.store import PATH_STYLE, Store
 
 REPO = Path(__file__).parent.parent.parent
 
@@ -22,6 +23,7 @@ VARIABLES = {
     "SLUICE_LOCAL_FILES": (
         "who sets the modes of files on a local disk and looks for links: sluice (java.nio, no process is started) or hadoop",
         "sluice"),
+    PATH_STYLE: ("whether an S3's bucket stands in the path of a URL (true) or in its host (false)", ""),
     "SLUICE_KAFKA_CONFIG": ("the properties file that says how Kafka is reached and who asks: docs/kafka.md", ""),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
@@ -39,6 +41,7 @@ class Settings(NamedTuple):
     driver_memory: str
     pipelines: str = "spark_jobs.pipelines"
     local_files: str = "sluice"
+    path_style: str = ""
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -61,10 +64,11 @@ class Settings(NamedTuple):
         if files not in LOCAL_FILES:
             raise SettingInvalid(f"SLUICE_LOCAL_FILES is {files!r}: it can be {' or '.join(LOCAL_FILES)}.",
                                  "Leave it out for sluice; hadoop starts a process for each mode and each link.")
+        Store.from_environment()  # what is wrong with it is said at once
         return cls(
-            values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
+            named(values["SLUICE_ROOT"].rstrip("/")), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
-            files, kafka_config,
+            files, values[PATH_STYLE], kafka_config,
         )
 
     @classmethod
