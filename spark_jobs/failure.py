@@ -17,7 +17,7 @@ from spark_jobs.contract.errors import (
     by_code,
     unexpected,
 )
-from spark_jobs.contract.store import named
+from spark_jobs.contract.store import sluice_url
 from spark_jobs.contract.store_errors import told
 
 MISUSED = {
@@ -86,7 +86,7 @@ def _in_the_checkpoint(text: str, pipeline: str) -> SluiceError | None:
     """What Spark could not read of the checkpoint: a file that is named tells most."""
     found = list(_UNREADABLE.finditer(text))
     changed = next((f"{one['changed']} is not what was written" for one in found if one["changed"]), None)
-    gone = next((f"{named(one['gone'] or one['lost'])} is missing" for one in found if one["gone"] or one["lost"]), None)
+    gone = next((f"{sluice_url(one['gone'] or one['lost'])} is missing" for one in found if one["gone"] or one["lost"]), None)
     what = changed or gone or next((one["state"] for one in found if one["state"]), None)
     return broken(what, pipeline) if what else None
 

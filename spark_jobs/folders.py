@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.files import write_whole
-from spark_jobs.contract.store import is_remote
+from spark_jobs.contract.store import is_remote, is_s3
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -66,7 +66,24 @@ def _moved(old: UPath, new: UPath) -> str:
     copied, waiting = copy(old, new), list(_objects(old))
     if waiting:
         old.fs.rm(waiting)
+    _remove_marks(old)
     return f"copied {copied} objects of {old} to {new}, and removed {len(waiting)} there"
+
+
+def _remove_marks(folder: UPath) -> None:
+    """Hadoop puts an empty object where it has made a folder, which fsspec neither lists nor removes."""
+    if not is_s3(str(folder)):
+        return
+    bucket, _, prefix = folder.path.partition("/")
+    asked: dict[str, str] = {"Bucket": bucket, "Prefix": f"{prefix}/"}
+    while True:
+        found = folder.fs.call_s3("list_objects_v2", **asked)
+        for each in found.get("Contents", ()):
+            if each["Key"].endswith("/"):
+                folder.fs.call_s3("delete_object", Bucket=bucket, Key=each["Key"])
+        if not found.get("IsTruncated"):
+            return
+        asked["ContinuationToken"] = found["NextContinuationToken"]
 
 
 def _objects(folder: UPath) -> dict[str, int]:

@@ -45,7 +45,9 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     cut_off = begun(paths.moving)
     found = [(path, path.with_name(f"{path.name}.{aside}")) for path in (paths.version, paths.table) if path.exists()]
     moves = cut_off or found
-    state = "a reset that was cut off goes on" if cut_off else f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
+    state = f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
+    if cut_off:
+        state = "goes on with a reset that was cut off"
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)

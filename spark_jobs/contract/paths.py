@@ -41,7 +41,7 @@ class Paths:
         return self.root / "ops" / table
 
     def ensure_writable(self) -> None:
-        """Make the version's folder, on a disk, and write into it. Raises RootNotWritable with the operating system's reason."""
+        """Make the version's folder, on a disk, and write into it. Raises RootNotWritable with the system's reason."""
         probe = self.version / ".writable"
         try:
             self.version.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ class Settings(NamedTuple):
                                  "Leave it out for sluice; hadoop starts a process for each mode and each link.")
         Store.from_environment()  # what is wrong with it is said at once
         return cls(
-            named(values["SLUICE_ROOT"].rstrip("/")), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
+            sluice_url(values["SLUICE_ROOT"].rstrip("/")), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
             files, values[PATH_STYLE], kafka_config,
         )

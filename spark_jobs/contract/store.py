@@ -1,7 +1,7 @@
 """The object store that a root may lie on, and how it is said to each of the four clients that speak to it, in one place.
 
-Where it is and who asks is declared once, by the variables that all of them know (AWS_ENDPOINT_URL, AWS_REGION, and for the keys
-the chain of environment, profile and instance). No key passes through here. Imports none of the clients.
+Where it is and who asks is declared once, by the variables that all of them know (AWS_ENDPOINT_URL, AWS_REGION; for the keys the
+chain of environment, profile and instance). No key passes through here. Imports none of the clients.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def spark_url(path: UPath | str) -> str:
     return f"s3a://{text.removeprefix(SCHEME)}" if text.startswith(SCHEME) else text
 
 
-def named(url: str) -> str:
+def sluice_url(url: str) -> str:
     """As Sluice calls it, whatever Hadoop said."""
     return url.replace("s3a://", SCHEME)
 
@@ -60,7 +60,7 @@ def opened(root: str) -> UPath:
 
     if not is_remote(root):
         return UPath(root)
-    return UPath(named(root), **({"use_listings_cache": False} | (Store.from_environment().files() if is_s3(root) else {})))
+    return UPath(sluice_url(root), **({"use_listings_cache": False} | (Store.from_environment().files() if is_s3(root) else {})))
 
 
 class Store(NamedTuple):
@@ -99,8 +99,10 @@ class Store(NamedTuple):
     def delta(self) -> dict[str, str]:
         """For delta-rs. It is asked for conditional puts by name: where a store has none, commits must fail."""
         return {
-            **self._rust(), "conditional_put": "etag", "aws_force_credential_load": "true", "connect_timeout": f"{CONNECT_SECONDS}s",
-            "timeout": f"{ANSWER_SECONDS}s", "max_retries": "6", "retry_timeout": f"{PATIENCE_SECONDS}s",
+            **self._rust(), "conditional_put": "etag",
+            "aws_force_credential_load": "true",  # or profiles are left out where the endpoint is not Amazon's
+            "connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
+            "max_retries": "6", "retry_timeout": f"{PATIENCE_SECONDS}s",
             **({"allow_http": "true"} if self.endpoint.startswith("http://") else {}),
         }
 
@@ -122,8 +124,6 @@ class Store(NamedTuple):
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "5",
             "fs.s3a.retry.throttle.limit": "7",
-            # State's files are written whole from memory, and there are many small ones: parts on a disk would cost more.
-            "fs.s3a.fast.upload.buffer": "bytebuffer",
         }
 
     def _rust(self) -> dict[str, str]:

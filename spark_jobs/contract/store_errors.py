@@ -30,7 +30,8 @@ _REFUSED: Final = {
 _UNREACHABLE: Final = {
     "SlowDown|Slow Down|ServiceUnavailable|Service Unavailable|reduce your request rate|AWSServiceThrottled|\\b503\\b":
         "it answered 503 until patience ended: it is overloaded, or not there",
-    "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500": "it answered with an error of its own",
+    "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500":
+        "it answered with an error of its own",
     "timed? ?-?out|timeout": "it did not answer in time",
     "Could not connect|Connection ?refused|ConnectException|error sending request|ConnectorError|dns error|UnknownHost|"
     "Name or service not known|NoHttpResponse|Connection ?reset|ConnectionClosed|connection closed|Broken pipe|"
@@ -48,7 +49,7 @@ def told(error: BaseException, root: str = "") -> SluiceError | None:
     for pattern, meaning in _REFUSED.items():
         if re.search(pattern, text, re.IGNORECASE):
             return RootRefused(f"{where} refused: {meaning}.",
-                               "Correct the keys, the bucket's name or its policy; docs/object-store.md has the least that it needs.")
+                               "Correct the keys, the bucket or its policy; docs/object-store.md has the least that it needs.")
     for pattern, meaning in _UNREACHABLE.items():
         if re.search(pattern, text, re.IGNORECASE):
             return RootUnreachable(f"{where}: {meaning}.",

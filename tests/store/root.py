@@ -26,10 +26,10 @@ class Root:
         return over(scene, self.url)  # type: ignore[arg-type]  # which takes what str() makes a root of
 
     def objects(self, below: str = "") -> dict[str, str]:
-        """Name below the prefix -> ETag, of all that is there."""
+        """Name below the prefix -> ETag, of all that is there; without what Hadoop marks a folder by."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=f"{self.prefix}/{below}")
         found = (each for page in pages for each in page.get("Contents", ()))
-        return {each["Key"].removeprefix(f"{self.prefix}/"): each["ETag"] for each in found}
+        return {each["Key"].removeprefix(f"{self.prefix}/"): each["ETag"] for each in found if not each["Key"].endswith("/")}
 
     def read(self, name: str) -> bytes:
         """One object's content."""
