@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
-from spark_jobs.contract.store import PATH_STYLE, Store
+from spark_jobs.contract.store import PATH_STYLE, Store, sluice_url
 
 REPO = Path(__file__).parent.parent.parent
 
