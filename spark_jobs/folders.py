@@ -71,7 +71,7 @@ def _moved(old: UPath, new: UPath) -> str:
 
 
 def _remove_marks(folder: UPath) -> None:
-    """Hadoop puts an empty object where it has made a folder, which fsspec neither lists nor removes."""
+    """Hadoop puts an empty object where it has made a folder, which would make the old one look as if it were there."""
     if not is_s3(str(folder)):
         return
     bucket, _, prefix = folder.path.partition("/")
@@ -87,6 +87,6 @@ def _remove_marks(folder: UPath) -> None:
 
 
 def _objects(folder: UPath) -> dict[str, int]:
-    """Path -> size in bytes, of every object under it."""
+    """Path -> size in bytes, of every object under it; without what Hadoop marks folders by."""
     found = folder.fs.find(folder.path, detail=True)
-    return {name: int(about["size"]) for name, about in found.items()}
+    return {name: int(about["size"]) for name, about in found.items() if not name.endswith("/")}

@@ -1,6 +1,6 @@
 """The object store that a root may lie on, and how it is said to each of the four clients that speak to it, in one place.
 
-Where it is and who asks is declared once, by the variables that all of them know: AWS_ENDPOINT_URL, AWS_REGION, for the keys the
+Where it is and who asks is declared once, by the variables that all of them know: AWS_ENDPOINT_URL, AWS_REGION, for keys the
 chain of environment, profile and instance. No key passes through here. Imports none of the clients.
 """
 

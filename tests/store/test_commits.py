@@ -19,7 +19,9 @@ from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
 
 ROW = pa.table({"writer": ["delta-rs"], "number": [0]})
-COMMITS = 40
+COMMITS = 12
+BESIDE = 4
+"""Commits of delta-rs for each of Spark's: it is so much faster that Spark would never come to its turn."""
 HELD_SECONDS = 5.0
 """For which the proxy keeps a request: longer than another writer's commit takes."""
 
@@ -97,28 +99,22 @@ def wait_for(moment: Callable[[], bool], what: str, seconds: float = 60) -> None
 def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_to_succeed_is_there(spark, root):
     url = table(f"{root.url}/raced")
     told: list[tuple[str, int]] = []
-    done = threading.Event()
+    turns = threading.Semaphore(0)
 
     def by_delta_rs() -> None:
-        number = 0
-        while not done.is_set():
-            number += 1
-            try:
-                append_by_delta_rs(url, number)
-            except deltalake.exceptions.CommitFailedError:
-                continue  # it was told that it failed
+        for number in range(COMMITS * BESIDE):
+            turns.acquire()
+            append_by_delta_rs(url, number)
             told.append(("delta-rs", number))
 
-    racing = threading.Thread(target=by_delta_rs)
+    racing = threading.Thread(target=by_delta_rs, daemon=True)
     racing.start()
-    try:
-        for number in range(COMMITS):
-            append_by_spark(spark, url, number)
-            told.append(("spark", number))
-    finally:
-        done.set()
-        racing.join()
-    assert len(told) > 1.5 * COMMITS, f"delta-rs made only {len(told) - COMMITS} commits: they did not race"
+    for number in range(COMMITS):
+        turns.release(BESIDE)
+        append_by_spark(spark, url, number)
+        told.append(("spark", number))
+    racing.join(60)
+    assert len(told) == COMMITS * (1 + BESIDE)
     assert rows(url) == set(told)
     entries = [name for name in root.objects("raced/_delta_log") if name.endswith(".json")]
     assert len(entries) == 1 + len(told)
