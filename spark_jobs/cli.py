@@ -21,7 +21,7 @@ from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import opened
+from spark_jobs.contract.store import is_remote, opened
 from spark_jobs.contract.store_errors import told
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def state(
     from spark_jobs.submit import environment, inspection  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        spec, settings = registry.load(pipeline), Settings.from_environment()
+        spec, settings = registry.load(pipeline), _installation()
         inquiry = Inquiry(tuple(key or ()), step, at_batch, changes, batches, limit)
         resolve(spec, settings, inquiry)
         words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
@@ -123,7 +123,7 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.reset import reset as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        _carry_out(intend(registry.load(pipeline), Settings.from_environment()), execute=execute)
+        _carry_out(intend(registry.load(pipeline), _installation()), execute=execute)
 
 
 @app.command(epilog="Example:  sluice rewind flight_events --to-batch 7 --execute")
@@ -136,7 +136,7 @@ def rewind(
     from spark_jobs.reset import rewind as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        _carry_out(intend(registry.load(pipeline), Settings.from_environment(), to_batch), execute=execute)
+        _carry_out(intend(registry.load(pipeline), _installation(), to_batch), execute=execute)
 
 
 @app.command(epilog="Examples:  sluice doctor flight_events   |   sluice doctor flight_events --execute")
@@ -145,7 +145,7 @@ def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        _carry_out(intend(registry.load(pipeline), Settings.from_environment()), execute=execute)
+        _carry_out(intend(registry.load(pipeline), _installation()), execute=execute)
 
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:
@@ -169,7 +169,22 @@ def show(
         if pipeline is not None:
             registry.load(pipeline)
         root = os.environ.get("SLUICE_ROOT") or views.DEFAULT_ROOT
+        _require_readable(root)
         Console().print(views.view(root, table, pipeline, limit))
+
+
+def _installation() -> Settings:
+    """The settings, once the root is found to answer."""
+    settings = Settings.from_environment()
+    _require_readable(settings.root)
+    return settings
+
+
+def _require_readable(root: str) -> None:
+    if is_remote(root):
+        from spark_jobs.store import require_readable  # noqa: PLC0415 - a disk needs no client
+
+        require_readable(root)
 
 
 def _steps(spec: Pipeline) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import obstore
-from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 
-from spark_jobs.contract.errors import RootRefused
+from spark_jobs.contract.errors import RootRefused, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
+from spark_jobs.contract.store_errors import told
 
 RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 FRESH = timedelta(minutes=5)
@@ -45,15 +46,28 @@ def refuse_unusable(url: str) -> None:
     Raises RootRefused where the store turns these keys or this bucket away, or RootUnreachable where it does not answer within
     some 20 seconds. Makes no bucket.
     """
-    from spark_jobs.contract.store_errors import told  # noqa: PLC0415 - only where it is needed
-
     probe = f".sluice-writable-{uuid.uuid4().hex[:8]}"
-    try:
+    with _in_words(url):
         there = client(url)
         obstore.put(there, probe, b"")
         obstore.delete(there, probe)
-    except (BaseError, OSError) as error:
-        raise told(error, url) or error from None
+
+
+def require_readable(root: str) -> None:
+    """Raise RootRefused or RootUnreachable where a root on a store cannot be listed: some clients find nothing there then."""
+    if is_remote(root):
+        with _in_words(root):
+            obstore.list_with_delimiter(client(root))
+
+
+@contextmanager
+def _in_words(url: str) -> Iterator[None]:
+    try:
+        yield
+    except SluiceError:
+        raise
+    except Exception as error:  # noqa: BLE001 - obstore's and botocore's have no root in common
+        raise told(error, url, certain=True) or error from None
 
 
 def _credentials() -> Callable[[], Any]:

@@ -40,9 +40,13 @@ _UNREACHABLE: Final = {
 }
 
 
-def told(error: BaseException, root: str = "") -> SluiceError | None:
-    """The error as RootRefused or RootUnreachable; None where it is not one of the store's. Names no key."""
-    text = "\n".join(_of_the_store("\n".join(_chain(error))))
+def told(error: BaseException, root: str = "", *, certain: bool = False) -> SluiceError | None:
+    """The error as RootRefused or RootUnreachable; None where it is not one of the store's. Names no key.
+
+    `certain` where only the store can have said it: some of its clients say FileNotFoundError, and nothing of themselves.
+    """
+    text = "\n".join(_chain(error))
+    text = text if certain else "\n".join(_of_the_store(text))
     if not text:
         return None
     where = f"the object store{f' of {root}' if root else ''}{_endpoint()}"

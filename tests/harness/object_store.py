@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import URLError
@@ -42,6 +43,14 @@ def binary() -> Path | None:
     return made
 
 
+@cache
+def _client(endpoint: str, access_key: str, secret_key: str) -> Any:
+    from botocore.session import Session  # noqa: PLC0415 - of s3fs, and only here
+
+    return Session().create_client("s3", "us-east-1", endpoint_url=endpoint, aws_access_key_id=access_key,
+                                   aws_secret_access_key=secret_key)
+
+
 class ObjectStore(NamedTuple):
     """One that runs. `access_key` and `secret_key` are its owner's: everything is allowed to them."""
 
@@ -59,10 +68,7 @@ class ObjectStore(NamedTuple):
 
     def client(self) -> Any:
         """Amazon's own, as the store's owner."""
-        from botocore.session import Session  # noqa: PLC0415 - of s3fs, and only here
-
-        return Session().create_client("s3", "us-east-1", endpoint_url=self.endpoint, aws_access_key_id=self.access_key,
-                                       aws_secret_access_key=self.secret_key)
+        return _client(self.endpoint, self.access_key, self.secret_key)
 
     def bucket(self) -> str:
         """Make one, with a name of its own: Hadoop keeps a client for each name as long as its JVM lives."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from s3fs import S3FileSystem
 
 from spark_jobs.contract.store import Store
 from tests.harness.broker import kafka
@@ -73,9 +74,10 @@ def as_submitted(kafka: str, spark: Any, store: ObjectStore) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def none_outlives_its_test() -> Iterator[None]:
-    """No drain in a process of its own does."""
+    """No drain in a process of its own does, and no client of s3fs, which would keep the keys that it began with."""
     with none_left():
         yield
+    S3FileSystem.clear_instance_cache()
 
 
 @pytest.fixture

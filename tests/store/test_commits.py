@@ -43,7 +43,8 @@ def through(spark: Any, proxy: Proxy, server: ObjectStore) -> Iterator[str]:
     """The name of a bucket, its owner's, that Spark reaches through the proxy."""
     name = server.bucket()
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    own = {"endpoint": proxy.endpoint, "access.key": server.access_key, "secret.key": server.secret_key, "retry.limit": "2"}
+    own = {"endpoint": proxy.endpoint, "access.key": server.access_key, "secret.key": server.secret_key,
+           "attempts.maximum": "1", "retry.limit": "2", "retry.throttle.limit": "2", "retry.throttle.interval": "100ms"}
     for key, value in own.items():
         hadoop.set(f"fs.s3a.bucket.{name}.{key}", value)
     yield name

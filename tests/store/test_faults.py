@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from s3fs import S3FileSystem
 
 from spark_jobs import failpoint
 from spark_jobs.contract import store as declared
@@ -46,7 +45,6 @@ def faulty(kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pyte
         scene = Root(server, bucket).under(Scene(kafka, tmp_path, "flight_events", events=600, deliveries=2))
         scene.deliver()
         yield Faulty(scene, proxy)
-    S3FileSystem.clear_instance_cache()
 
 
 @pytest.mark.parametrize("harm", [
@@ -69,15 +67,13 @@ def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(fa
     Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
 ], ids=["busy for good", "the table's commit lost", "the checkpoint's commit lost", "the account's commit unanswered"])
 def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(faulty, harm, monkeypatch):
-    monkeypatch.setattr(failpoint, "at", when("planned", lambda: faulty.harm(harm)))
-    report = faulty.scene.drain("cut off")
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "at", when("planned", lambda: faulty.harm(harm)))
+        report = faulty.scene.drain("cut off")
     assert faulty.proxy.struck, "nothing was harmed"
     assert report.problem is not None
     assert report.problem.code == "ROOT_UNREACHABLE", report.problem
     assert faulty.proxy.endpoint in report.problem.what
-    monkeypatch.undo()
-    for name, value in {"AWS_ENDPOINT_URL": faulty.proxy.endpoint}.items():
-        monkeypatch.setenv(name, value)
     faulty.mends()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 
 import pytest
 from s3fs import S3FileSystem
@@ -21,10 +20,8 @@ MISSING = "sluice-no-such-bucket"
 
 
 @pytest.fixture(autouse=True)
-def no_client_is_known() -> Iterator[None]:
+def no_client_is_known() -> None:
     """s3fs keeps a client for each declaration, with the keys that it began with."""
-    S3FileSystem.clear_instance_cache()
-    yield
     S3FileSystem.clear_instance_cache()
 
 
