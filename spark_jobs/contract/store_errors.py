@@ -32,7 +32,7 @@ _UNREACHABLE: Final = {
         "it answered 503 until patience ended: it is overloaded, or not there",
     "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500":
         "it answered with an error of its own",
-    "timed? ?-?out|timeout": "it did not answer in time",
+    "timed[ -]?out|TimeoutE|ReadTimeout|SocketTimeout": "it did not answer in time",
     "Could not connect|Connection ?refused|ConnectException|error sending request|ConnectorError|dns error|UnknownHost|"
     "Name or service not known|NoHttpResponse|Connection ?reset|ConnectionClosed|connection closed|Broken pipe|"
     "Unable to execute HTTP request|error decoding response body|EOF|ConnectTimeout|ClientPayloadError|IncompleteMessage|"
