@@ -22,8 +22,12 @@ from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings, root
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import is_remote, opened
+from spark_jobs.contract.store_errors import told
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.reset import Intent
 
 app = typer.Typer(
@@ -72,7 +76,7 @@ def drain(
         if planned.idle:
             return
         run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
-        path = report or Path(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
+        path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
         attend(words, {**os.environ, **environment(settings)}, application(), _say)
@@ -107,7 +111,7 @@ def state(
     from spark_jobs.submit import environment, inspection  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        spec, settings = registry.load(pipeline), Settings.from_environment()
+        spec, settings = registry.load(pipeline), _installation()
         inquiry = Inquiry(tuple(key or ()), step, at_batch, changes, batches, limit)
         resolve(spec, settings, inquiry)
         words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
@@ -120,7 +124,7 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.reset import reset as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        _carry_out(intend(registry.load(pipeline), Settings.from_environment()), execute=execute)
+        _carry_out(intend(registry.load(pipeline), _installation()), execute=execute)
 
 
 @app.command(epilog="Example:  sluice rewind flight_events --to-batch 7 --execute")
@@ -133,7 +137,7 @@ def rewind(
     from spark_jobs.reset import rewind as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        _carry_out(intend(registry.load(pipeline), Settings.from_environment(), to_batch), execute=execute)
+        _carry_out(intend(registry.load(pipeline), _installation(), to_batch), execute=execute)
 
 
 @app.command(epilog="Examples:  sluice doctor flight_events   |   sluice doctor flight_events --execute")
@@ -142,7 +146,7 @@ def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():
-        _carry_out(intend(registry.load(pipeline), Settings.from_environment()), execute=execute)
+        _carry_out(intend(registry.load(pipeline), _installation()), execute=execute)
 
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:
@@ -150,8 +154,8 @@ def _carry_out(intent: Intent, *, execute: bool) -> None:
         _say(line)
     if intent.execute is None:
         return
-    if execute:
-        intent.execute()
+    for line in (intent.execute() or ()) if execute else ():
+        _say(line)
     console.print("done" if execute else "nothing is done yet: add --execute")
 
 
@@ -165,12 +169,28 @@ def show(
     with _one_line_errors():
         if pipeline is not None:
             registry.load(pipeline)
-        Console().print(views.view(root(), table, pipeline, limit))
+        settled = root()
+        _require_readable(settled)
+        Console().print(views.view(settled, table, pipeline, limit))
 
 
 def _say(line: str) -> None:
     """As it is: a value in brackets would be taken for rich's markup, and vanish, or be an error of rich's."""
     console.print(line, markup=False)
+
+
+def _installation() -> Settings:
+    """The settings, once the root is found to answer."""
+    settings = Settings.from_environment()
+    _require_readable(settings.root)
+    return settings
+
+
+def _require_readable(root: str) -> None:
+    if is_remote(root):
+        from spark_jobs.store import require_readable  # noqa: PLC0415 - a disk needs no client
+
+        require_readable(root)
 
 
 def _steps(spec: Pipeline) -> str:
@@ -179,7 +199,7 @@ def _steps(spec: Pipeline) -> str:
     return " -> ".join(words) + delay
 
 
-def _summarise(report: Report, path: Path) -> None:
+def _summarise(report: Report, path: Path | UPath) -> None:
     account = report.account
     console.print(
         f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
@@ -204,9 +224,14 @@ def _one_line_errors() -> Iterator[None]:
     """A SluiceError becomes one line and its exit status."""
     try:
         yield
-    except SluiceError as error:
-        told = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
-        Console(stderr=True, soft_wrap=True).print(told, highlight=False)
+    except typer.Exit:
+        raise
+    except Exception as failure:
+        error = failure if isinstance(failure, SluiceError) else told(failure)
+        if error is None:
+            raise
+        line = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
+        Console(stderr=True, soft_wrap=True).print(line, highlight=False)
         raise typer.Exit(error.exit_status) from None
 
 

@@ -78,7 +78,8 @@ def code() -> Path:
 def _files() -> Iterator[tuple[str, Path]]:
     """Name within the archive, and place, of each file; by name."""
     for top in sorted({__package__, registry.package().partition(".")[0]}):
-        for folder in map(Path, _module(top).__path__):
+        # A package without __init__.py may have several folders, and may have one twice.
+        for folder in dict.fromkeys(Path(found).resolve() for found in _module(top).__path__):
             for path in sorted(folder.rglob("*")):
                 within = path.relative_to(folder)
                 if path.is_file() and not any(part in LEFT_OUT or part.startswith(".") for part in within.parts):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import shutil
-import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from sluice_airflow.secret_folder import secret_folder, sweep
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka_config import KafkaConfig
 from spark_jobs.contract.settings import Settings
@@ -22,8 +18,6 @@ from spark_jobs.contract.settings import Settings
 CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"
 """Of the folders in which secrets are handed over."""
-YOUNG_SECONDS = 60
-"""A folder's age until which its lock may not have been taken yet."""
 AN_OBJECT = 'Write it as one object: {"bootstrap.servers": "kafka-1.example:9093", "security.protocol": "SASL_SSL", ...}.'
 _KINDS = {list: "a list", dict: "an object", str: "text", int: "a number", float: "a number", bool: "true or false",
           type(None): "null"}
@@ -35,7 +29,7 @@ def task_settings() -> Settings:
     Raises KafkaConfigInvalid or SettingInvalid. The declaration's secrets are masked in whatever this task logs, but for those
     that Airflow takes for too short (`[logging] min_length_masked_secret`, 5). What a killed task has left is removed.
     """
-    _sweep()
+    sweep(PREFIX)
     settings = Settings.from_environment(declared())
     for secret in settings.kafka_config.secrets():
         # A key has many lines, and a log has one at a time. Its first and last say that it is one, and are no secret.
@@ -69,22 +63,13 @@ def handed_over(settings: Settings) -> Iterator[Settings]:
 
     The file is its owner's alone, in a folder that is too, and goes with the block. Where this process is killed, the next
     task of this user on this machine that asks for its settings, plan or drain of any pipeline, removes the folder once it is
-    YOUNG_SECONDS old: nobody holds its lock any more.
+    a minute old (secret_folder.py).
     """
     if settings.kafka_config.path or not settings.kafka_config.librdkafka():
         yield settings
         return
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, (Path(folder) / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield settings._replace(kafka_config=settings.kafka_config.kept_at(Path(folder) / "kafka.properties"))
-
-
-def _sweep() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError), (folder / "lock").open("r+") as lock:
-            if time.time() - folder.stat().st_mtime > YOUNG_SECONDS:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+    with secret_folder(PREFIX) as folder:
+        yield settings._replace(kafka_config=settings.kafka_config.kept_at(folder / "kafka.properties"))
 
 
 def _properties(extra: str | None, source: str) -> dict[str, str]:

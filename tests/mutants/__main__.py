@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from spark_jobs.contract.settings import REPO
-from tests.mutants import account, commands, faults, operators, properties
+from tests.mutants import account, commands, faults, operators, properties, store
 from tests.mutants.mutant import Mutant
 
-MUTANTS = (*commands.MUTANTS, *account.MUTANTS, *operators.MUTANTS, *properties.MUTANTS, *faults.MUTANTS)
+MUTANTS = (*commands.MUTANTS, *account.MUTANTS, *operators.MUTANTS, *properties.MUTANTS, *faults.MUTANTS, *store.MUTANTS)
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""
 TESTS_FAILED = 1

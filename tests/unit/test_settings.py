@@ -28,7 +28,7 @@ def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
              "DRIVER_MEMORY": "4g"}
     for name, value in given.items():
         monkeypatch.setenv(f"SLUICE_{name}", value)
-    assert Settings.from_environment() == Settings("s3a://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g")
+    assert Settings.from_environment() == Settings("s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g")
 
 
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_the_root_needs_no_other_variable_to_be_right(monkeypatch: pytest.Monkey
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")
     assert root() == str(REPO / ".local" / "root")
     monkeypatch.setenv("SLUICE_ROOT", "s3a://bucket/sluice/")
-    assert root() == "s3a://bucket/sluice"
+    assert root() == "s3://bucket/sluice"
 
 
 def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
