@@ -11,7 +11,7 @@ from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
 from spark_jobs.contract.pem import exposure
-from spark_jobs.contract.store import PATH_STYLE, Store, sluice_url
+from spark_jobs.contract.store import PATH_STYLE, Store, is_remote, sluice_url
 
 REPO = Path(__file__).parent.parent.parent
 
@@ -77,6 +77,9 @@ class Settings(NamedTuple):
         if files not in LOCAL_FILES:
             raise SettingInvalid(f"SLUICE_LOCAL_FILES is {files!r}: it can be {' or '.join(LOCAL_FILES)}.",
                                  "Leave it out for sluice; hadoop starts a process for each mode and each link.")
+        if is_remote(root := values["SLUICE_ROOT"]) and "@" in root.split("/")[2]:
+            raise SettingInvalid("SLUICE_ROOT has keys in it, and it stands in logs and tables.",
+                                 "Leave them out; docs/object-store.md has the ways to give them.")
         Store.from_environment()  # what is wrong with it is said at once
         return cls(
             sluice_url(values["SLUICE_ROOT"].rstrip("/")), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),

@@ -31,6 +31,14 @@ def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.from_environment() == Settings("s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g")
 
 
+def test_keys_in_a_root_are_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    monkeypatch.setenv("SLUICE_ROOT", "s3a://key:hunter2@bucket/sluice")
+    with pytest.raises(SettingInvalid, match="SLUICE_ROOT has keys in it") as raised:
+        Settings.from_environment()
+    assert "hunter2" not in str(raised.value)
+
+
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "")
     with pytest.raises(SettingInvalid, match="SLUICE_KAFKA is not set"):

@@ -59,10 +59,7 @@ def test_the_command_is_one_that_the_application_understands(settings: Settings)
 
 def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(settings: Settings) -> None:
     """Whoever may list the processes of a machine reads their command lines; their environment is the owner's."""
-    (s3 := submit.s3_jars(settings)).mkdir()
-    (s3 / "hadoop-aws-0.jar").touch()
-    submit.files_jar(settings).touch()
-    secret = settings._replace(root="s3a://key:hunter2@bucket/root", kafka="hunter2.example:9092")
+    secret = settings._replace(root="gs://hunter2/root", kafka="hunter2.example:9092")
     assert "hunter2" not in " ".join(submit.command(secret, "flight_events", Path("/r.json"), "run-1"))
     assert sum("hunter2" in value for value in submit.environment(secret).values()) == 2
 
