@@ -12,7 +12,6 @@ import os
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -57,7 +56,7 @@ def code() -> Path:
 
     Its name is its content's digest, so that runs of the same code share one. Raises SparkFailed.
     """
-    files = list(_files())
+    files = _files()
     digest = hashlib.sha256()
     for name, path in files:
         content = path.read_bytes()
@@ -75,15 +74,16 @@ def code() -> Path:
     return archive
 
 
-def _files() -> Iterator[tuple[str, Path]]:
-    """Name within the archive, and place, of each file; by name."""
-    for top in sorted({__package__, registry.package().partition(".")[0]}):
-        # A package without __init__.py may have several folders, and may have one twice.
-        for folder in dict.fromkeys(Path(found).resolve() for found in _module(top).__path__):
-            for path in sorted(folder.rglob("*")):
+def _files() -> list[tuple[str, Path]]:
+    """Name within the archive, and place, of each file; by name. A namespace package's folders overlap: the first has it."""
+    found = dict[str, Path]()
+    for top in {__package__, registry.package().partition(".")[0]}:
+        for folder in map(Path, _module(top).__path__):
+            for path in folder.rglob("*"):
                 within = path.relative_to(folder)
                 if path.is_file() and not any(part in LEFT_OUT or part.startswith(".") for part in within.parts):
-                    yield f"{top}/{within.as_posix()}", path
+                    found.setdefault(f"{top}/{within.as_posix()}", path)
+    return sorted(found.items())
 
 
 def _module(name: str) -> ModuleType:

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 SECRET = "canary-5f1c9ad2"
 WAIT_SECONDS = "12"
 """Long enough for one line about what is waited for."""
+PATIENT = "300"
+"""For a run that is let in: a busy machine may take its time."""
 
 
 @pytest.fixture
@@ -58,6 +60,7 @@ def test_the_secret_lets_a_run_in_shows_nowhere_and_without_it_the_run_ends_in_w
         file.write_text("another")
         assert str(file) in refused(scene, tmp_path, "wrong", "CLUSTER_UNREACHABLE").report.problem.remedy
         file.write_text(SECRET + "\n")
+        scene.settings = scene.settings._replace(executor_wait=PATIENT)
         let_in = Running(scene, tmp_path, "right", "planned=wait")
         let_in.hold("planned")
         listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout

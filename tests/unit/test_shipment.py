@@ -28,6 +28,7 @@ def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monk
     names = zipfile.ZipFile(shipment.code()).namelist()
     assert {"spark_jobs/stages/record.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
+    assert len(names) == len(set(names))
 
 
 def test_the_same_code_gives_the_same_archive_and_other_code_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
