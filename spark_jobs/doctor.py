@@ -36,7 +36,7 @@ class Repair(NamedTuple):
     """One thing to do, in words, and the doing of it."""
 
     line: str
-    execute: Callable[[], None]
+    execute: Callable[[], object]
 
 
 def doctor(spec: Pipeline, settings: Settings) -> Intent:
