@@ -217,11 +217,11 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
             def copy_then(old: UPath, new: UPath) -> int:
                 """What is removed later is the old objects; a lease, or a probe, before."""
                 done = copying(old, new)
-                proxy.harm = harm
+                proxy.do(harm)
                 return done
 
             if requests.startswith("PUT"):
-                proxy.harm = harm
+                proxy.do(harm)
             patch.setattr(folders, "copy", copy_then)
             assert intent.execute is not None
             with pytest.raises(Exception, match=r".") as raised:
