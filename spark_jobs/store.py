@@ -16,7 +16,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
 from spark_jobs.contract.store_errors import told
 
-RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
+RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 FRESH = timedelta(minutes=5)
 """For how long a key is used that has an end, until it is asked for again: botocore renews it in time."""
 
@@ -28,11 +28,9 @@ def client(url: str) -> ObjectStore:
     store = Store.from_environment()
     options = {"connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
                "allow_http": store.endpoint.startswith("http://")}
-    # Obstore's own types tell one cloud's options from another's by literals, which a declaration has not.
-    given: Any = {"config": store.lease(), "client_options": options, "retry_config": RETRIES,
-                  "credential_provider": _credentials()}
-    found: ObjectStore = from_url(url, **given)
-    return found
+    asked: dict[str, Any] = {"config": store.lease(), "client_options": options, "retry_config": RETRIES}
+    made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
+    return made
 
 
 def require_writable(paths: Paths) -> None:

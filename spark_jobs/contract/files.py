@@ -18,7 +18,7 @@ def write_whole(path: UPath | Path, text: str) -> None:
         return
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text)
-    partial.rename(path)  # type: ignore[arg-type]  # both are of one kind
+    partial.rename(path)  # type: ignore[arg-type]  # each takes its own kind
 
 
 def create_whole(path: UPath, text: str) -> None:

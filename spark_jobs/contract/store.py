@@ -18,9 +18,11 @@ SCHEME: Final = "s3://"
 PATH_STYLE: Final = "SLUICE_S3_PATH_STYLE"
 DEFAULT_REGION: Final = "us-east-1"
 """Of a store that has an endpoint of its own and says nothing of regions: most take any."""
-CONNECT_SECONDS: Final = 3
+CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 20
 """For one answer. A connection on which nothing comes for so long is given up, and the request sent again."""
+RETRIES: Final = 8
+"""Of s3fs, each after 1.7 times as long as the one before: some ten seconds in all where a store answers 503."""
 PATIENCE_SECONDS: Final = 60
 """For one request with all its repetitions."""
 _CHAIN: Final = (
@@ -60,8 +62,11 @@ def opened(root: str) -> UPath:
 
     if not is_remote(root):
         return UPath(root)
-    told = Store.from_environment().files() if is_s3(root) else {}
-    return UPath(sluice_url(root), **({"use_listings_cache": False} | told))
+    if not is_s3(root):
+        return UPath(root, use_listings_cache=False)
+    made = UPath(sluice_url(root), use_listings_cache=False, **Store.from_environment().files())
+    made.fs.retries = RETRIES  # type: ignore[attr-defined]  # of s3fs, which takes it no other way
+    return made
 
 
 class Store(NamedTuple):
@@ -90,7 +95,7 @@ class Store(NamedTuple):
         told = {"endpoint_url": self.endpoint, "region_name": self.region}
         return {
             "client_kwargs": {name: value for name, value in told.items() if value},
-            # s3fs repeats a request five times itself, whatever these do.
+            # s3fs repeats a request itself, whatever these do.
             "config_kwargs": {
                 "connect_timeout": CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS, "retries": {"max_attempts": 1},
                 "s3": {"addressing_style": "path" if self.path_style else "auto"},
@@ -118,7 +123,8 @@ class Store(NamedTuple):
             "fs.s3a.path.style.access": "true" if self.path_style else "false",
             **({"fs.s3a.endpoint": self.endpoint} if self.endpoint else {}),
             **({"fs.s3a.endpoint.region": self.region} if self.region else {}),
-            "fs.s3a.connection.establish.timeout": f"{CONNECT_SECONDS}s",
+            # That there is a server is known before Spark starts; later a machine may be busy with the batch itself.
+            "fs.s3a.connection.establish.timeout": f"{ANSWER_SECONDS}s",
             "fs.s3a.connection.timeout": f"{ANSWER_SECONDS}s",
             # A run must end: by the defaults, twenty repetitions of which each waits twice as long as the one before, a store
             # that answers 503 would be asked for days.

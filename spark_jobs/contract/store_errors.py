@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import traceback
 from collections.abc import Iterator
 from typing import Final
 
@@ -43,12 +45,16 @@ _UNREACHABLE: Final = {
 def told(error: BaseException, root: str = "", *, certain: bool = False) -> SluiceError | None:
     """The error as RootRefused or RootUnreachable; None where it is not one of the store's. Names no key.
 
+    SLUICE_TRACEBACK=1 shows where it came from.
+
     `certain` where only the store can have said it: some of its clients say FileNotFoundError, and nothing of themselves.
     """
     text = "\n".join(_chain(error))
     text = text if certain else "\n".join(_of_the_store(text))
     if not text:
         return None
+    if os.environ.get("SLUICE_TRACEBACK"):
+        traceback.print_exception(error)
     where = f"the object store{f' of {root}' if root else ''}{_endpoint()}"
     for pattern, meaning in _REFUSED.items():
         if re.search(pattern, text, re.IGNORECASE):

@@ -1,18 +1,28 @@
 """A proxy between a drain and the S3 server, which passes bytes on as they are, and does harm where it is told to.
 
-What it does is what a network and an overloaded server do: the requests that get through are the server's to answer.
+What it does is what a network and an overloaded server do: the requests that get through are the server's to answer. It is a
+process of its own: delta-rs keeps Python from running while it waits for an answer, which would have to pass through Python.
+
+python -m tests.harness.store_proxy ENDPOINT
+prints its own endpoint; then for each line of standard input, a harm as JSON or null, or nothing at all, the first lines of the
+requests that were harmed.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import IO, NamedTuple
+
+from spark_jobs.contract.settings import REPO
 
 BUSY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 SECONDS = 60
@@ -28,18 +38,18 @@ class Harm(NamedTuple):
     seconds: float = 0.0
 
 
-class Proxy(ThreadingTCPServer):
-    """One on loopback; `harm` may be changed at any time."""
+class _Server(ThreadingTCPServer):
+    """On loopback."""
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 128
 
     def __init__(self, endpoint: str) -> None:
         host, _, port = endpoint.removeprefix("http://").partition(":")
         self.server_at = host, int(port)
         self.harm: Harm | None = None
         self.struck: list[str] = []
-        """The first lines of the requests that were harmed."""
         self._lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Connection)
 
@@ -63,7 +73,7 @@ class Proxy(ThreadingTCPServer):
 class _Connection(StreamRequestHandler):
     """One of a client's, with one of its own to the server."""
 
-    server: Proxy
+    server: _Server
 
     def handle(self) -> None:
         with socket.create_connection(self.server.server_at, SECONDS) as there, there.makefile("rb") as answers:
@@ -134,12 +144,58 @@ def _body(stream: IO[bytes], fields: dict[str, str]) -> bytes:
             return b"".join(parts)
 
 
+class Proxy:
+    """One that runs."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process, self._lock = process, threading.Lock()
+        assert process.stdout is not None
+        self.endpoint = process.stdout.readline().strip()
+
+    def do(self, harm: Harm | None) -> None:
+        """This from now on; what was struck before is forgotten."""
+        self._ask(json.dumps(harm))
+
+    @property
+    def struck(self) -> list[str]:
+        """The first lines of the requests that were harmed."""
+        return self._ask("")
+
+    def _ask(self, line: str) -> list[str]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            told: list[str] = json.loads(self._process.stdout.readline())
+            return told
+
+
 @contextmanager
 def between(endpoint: str) -> Iterator[Proxy]:
     """A proxy before that server, until the block ends."""
-    with Proxy(endpoint) as proxy:
-        threading.Thread(target=proxy.serve_forever, name="store-proxy", daemon=True).start()
-        try:
-            yield proxy
-        finally:
-            proxy.shutdown()
+    words = [sys.executable, "-m", "tests.harness.store_proxy", endpoint]
+    process = subprocess.Popen(words, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield Proxy(process)
+    finally:
+        process.communicate()
+
+
+def main() -> None:
+    """Until standard input ends."""
+    with _Server(sys.argv[1]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        sys.stdout.write(server.endpoint + "\n")
+        sys.stdout.flush()
+        for line in sys.stdin:
+            if line.strip():
+                told = json.loads(line)
+                server.struck, server.harm = [], Harm(*told) if told else None
+            sys.stdout.write(json.dumps(server.struck) + "\n")
+            sys.stdout.flush()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -78,7 +78,7 @@ def test_a_commit_of_sparks_that_was_on_its_way_while_another_was_made_overwrite
     keys = {"aws_access_key_id": server.access_key, "aws_secret_access_key": server.secret_key}
     url = table(f"{root.url}/t", **keys)
     append_by_spark(spark, url, 1)
-    proxy.harm = Harm("slow", r"PUT \S+/_delta_log/0+2\.json", times=1, seconds=HELD_SECONDS)
+    proxy.do(Harm("slow", r"PUT \S+/_delta_log/0+2\.json", times=1, seconds=HELD_SECONDS))
     writing = threading.Thread(target=append_by_spark, args=(spark, url, 2))
     writing.start()
     wait_for(lambda: bool(proxy.struck), "Spark's commit")
@@ -151,7 +151,7 @@ def test_an_entry_that_was_given_up_is_not_there_and_one_that_may_be_overwritten
 
 def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own(spark, proxied):
     proxy, root = proxied
-    proxy.harm = Harm("unanswered", r"PUT \S+/spark/commits/7", times=1)
+    proxy.do(Harm("unanswered", r"PUT \S+/spark/commits/7", times=1))
     stream = checkpoints(spark, f"{root.url}/spark").createAtomic(path(spark._jvm, f"{root.url}/spark/commits/7"), False)  # noqa: SLF001
     stream.write(b"mine")
     stream.close()

@@ -25,8 +25,7 @@ class Faulty:
         self.scene, self.proxy = scene, proxy
 
     def harm(self, harm: Harm | None) -> None:
-        self.proxy.struck.clear()
-        self.proxy.harm = harm
+        self.proxy.do(harm)
 
     def mends(self) -> None:
         """Without harm, the next drain ends well, and everything is exact."""
@@ -49,7 +48,7 @@ def faulty(kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pyte
 
 @pytest.mark.parametrize("harm", [
     Harm("slow", ".", seconds=0.02),
-    Harm("busy", ".", times=12),
+    Harm("busy", ".", times=5),
     Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
     Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
     Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 from s3fs import S3FileSystem
+from upath import UPath
 
-from spark_jobs import failpoint, object_lease
+from spark_jobs import failpoint, folders, object_lease
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.contract.report import Report
@@ -211,7 +212,17 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
             patch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
             reached = of(drained, store).under(drained)
             intent = reset(reached.spec, reached.settings)
-            proxy.harm = Harm("lost", rf"^{requests}(?!\S*(?:lease|sluice-writable))")
+            harm, copying = Harm("lost", rf"^{requests}"), folders.copy
+
+            def copy_then(old: UPath, new: UPath) -> int:
+                """What is removed later is the old objects; a lease, or a probe, before."""
+                done = copying(old, new)
+                proxy.do(harm)
+                return done
+
+            if requests.startswith("PUT"):
+                proxy.do(harm)
+            patch.setattr(folders, "copy", copy_then)
             assert intent.execute is not None
             with pytest.raises(Exception, match=r".") as raised:
                 intent.execute()
