@@ -28,7 +28,7 @@ RUN apt-get update -qq \
 WORKDIR /opt/sluice
 COPY pom.xml ./
 COPY requirements/jars.sha256 requirements/
-RUN for part in spark kafka build; do \
+RUN mkdir -p jars/s3 && for part in $(sed -n 's|^ *<id>\(.*\)</id>$|\1|p' pom.xml); do \
       mvn -q -B -ntp -P$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=/opt/sluice/jars/$part || exit 1; \
     done \
  && cd jars && sha256sum --check --quiet ../requirements/jars.sha256
@@ -40,6 +40,7 @@ RUN useradd --uid 1000 --home-dir /tmp --no-create-home --shell /usr/sbin/nologi
  && install -d -m 1777 /data /data/root /data/logs /data/ledger /data/postgres /data/kafka /data/store
 COPY --from=packages /opt/sluice/.venv /opt/sluice/.venv
 COPY --from=jars /opt/sluice/jars/spark /opt/sluice/jars/spark
+COPY --from=jars /opt/sluice/jars/s3 /opt/sluice/jars/s3
 WORKDIR /opt/sluice
 COPY spark_jobs spark_jobs
 COPY plugins plugins

@@ -44,6 +44,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Decides duplicates, delays and malformed records.")] = 7,
     first: Annotated[int, typer.Option(min=1, help="The delivery to begin with; those before it were published earlier.")] = 1,
     last: Annotated[int | None, typer.Option(help="The delivery to end with; default: all.")] = None,
+    publish_only: Annotated[bool, typer.Option("--publish-only", help="Leave it to Airflow's schedule to drain them.")] = False,
 ) -> None:
     """Publish, let Airflow drain, and hold what its runs say against the ledger.
 
@@ -53,11 +54,15 @@ def demo(
     kafka = KafkaConfig.read(os.environ["SLUICE_KAFKA_CONFIG"])
     password = json.loads(Path("/run/secrets/airflow_passwords").read_text())[USER]
     clock.say(f"playing {months} months of flights")
-    parts = split(deliver(flight_events(FIRST_DAY, months), seed=seed), deliveries)
+    parts = list(enumerate(split(deliver(flight_events(FIRST_DAY, months), seed=seed), deliveries), 1))[first - 1 : last]
+    if publish_only:
+        for number, part in parts:
+            _publish(clock, kafka, number, part)
+        return
     reports: dict[tuple[str, int], Report] = {}
     with Api(Airflow(DATA, URL, USER, password)) as api:
         api.await_dags(set(registry.names()))
-        for number, part in list(enumerate(parts, 1))[first - 1 : last]:
+        for number, part in parts:
             _publish(clock, kafka, number, part)
             reports |= _drained(clock, api, number)
     _show(reports)
