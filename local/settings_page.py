@@ -9,7 +9,7 @@ from spark_jobs.contract.settings import REPO, VARIABLES
 PAGE = REPO / "docs" / "settings.md"
 HEAD = """\
 # Settings
-Each is an environment variable. `make settings` writes this page from `spark_jobs/contract/settings.py`; a test holds them together.
+Each is an environment variable. `make settings` writes this page from `spark_jobs/contract/settings.py`.
 
 | variable | what it says | default |
 | --- | --- | --- |

@@ -17,7 +17,7 @@ VOLUMES = {
     "airflow-scheduler": ("/data/logs", "/data/root", "/tmp"), "airflow-api": ("/tmp",), "postgres": ("/data/postgres",),
     "kafka": ("/data/kafka",), "store": ("/data/store/buckets",), "spark-worker": ("/tmp/work",),
 }
-"""Where records, reports, checkpoints, logs and databases lie. Not the store's own list of users, nor copies of secrets in memory:
+"""Where records, reports, checkpoints, logs and databases lie. Not the store's list of users, nor copies of secrets in memory:
 those are the places that a secret is for."""
 MEMORY = {"/tmp/passwords.json", "/tmp/spark/cluster.conf"}
 OPEN = {"/api/v2/monitor/health", "/api/v2/version"}
