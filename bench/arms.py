@@ -41,8 +41,9 @@ class Arm(Protocol):
 class Sluice:
     """As Airflow starts it: the command of spark_jobs.submit."""
 
-    def __init__(self, home: Path, brokers: str, settings: Settings, name: str = "Sluice") -> None:
-        self._home, self.name = home, name
+    def __init__(self, home: Path, brokers: str, settings: Settings, name: str = "Sluice",
+                 variables: dict[str, str] | None = None) -> None:
+        self._home, self.name, self._variables = home, name, variables or {}
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / PIPELINE
         home.mkdir(parents=True)
@@ -50,7 +51,8 @@ class Sluice:
     def drain(self, label: str) -> Drained:
         path = self._home / f"{label}.json"
         command = submit.command(self.settings, PIPELINE, path, label)
-        cost = run(command, submit.environment(self.settings), self._home / f"{label}.log", self._home)
+        variables = submit.environment(self.settings) | self._variables
+        cost = run(command, variables, self._home / f"{label}.log", self._home)
         report = read_report(path)
         return Drained(report.query_seconds, cost, report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench import oracle
+from bench import on_cluster, oracle
 from bench.arms import Arm, Baseline, Drained, Sluice
 from bench.results import Measure
 from bench.topic import Topic
@@ -74,6 +74,10 @@ class Bench:
             theirs.append(self._baseline.nothing(f"nothing-{number}").seconds)
             self._say(f"nothing new, {number} of {repetitions}: sluice plan {ours[-1]:.2f} s, empty script {theirs[-1]:.2f} s")
         return [Measure.fraction("a run with nothing new, against an empty script", 0.3, ours, theirs)]
+
+    def on_cluster(self, repetitions: int) -> list[Measure]:
+        """What a cluster on this machine costs and gives."""
+        return on_cluster.measures(self._home, self._topic, self._settings, self._drained, repetitions)
 
     def _both(self, label: str, records: int, *, first_is_sluice: bool) -> Pair:
         arms: Sequence[Arm] = (self._sluice, self._baseline) if first_is_sluice else (self._baseline, self._sluice)

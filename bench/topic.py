@@ -23,11 +23,14 @@ class Topic:
         self.ledger = ledger
         self._waiting = waiting
         self._sent = 0
+        self.sent = 0
+        """Records, in all deliveries so far."""
 
     def publish_next(self) -> int:
         """Publish the next delivery and return how many records it has."""
         records = self._waiting.pop(0)
         self._sent += 1
+        self.sent += len(records)
         publish(self.brokers, TOPIC, records, self._sent, self.ledger, PARTITIONS)
         return len(records)
 

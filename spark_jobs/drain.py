@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import Thread
 from typing import Any
 
 from spark_jobs import failpoint, ops
 from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError, Stopped
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
@@ -24,7 +26,6 @@ from spark_jobs.kafka import TopicState, topic_state
 from spark_jobs.lease import lease
 from spark_jobs.query import ASKED, Query
 from spark_jobs.run import Run
-from spark_jobs.session import session
 from spark_jobs.stages import checks, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
@@ -54,7 +55,7 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
     paths.ensure_writable()
-    with lease(paths.lease, run_id) as held:
+    with lease(paths.lease, run_id) as held, Cluster(spec.name, settings, say) as cluster:
         failpoint.at("leased")
         topic = topic_state(settings, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
@@ -62,28 +63,35 @@ def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], N
         spec = in_force(spec, identity.fingerprint)
         clock.lap("settle")
         warming = checks.warm_up()
-        spark = session(spec.name, spec.state)
-        run = Run(spec, settings, paths, identity, run_id, spark, held)
+        run = Run(spec, settings, paths, identity, run_id, cluster.session(spec.state), held)
         clock.lap("start")
-        audit = Audit(run)
-        audit.catch_up({}, ended=True)
-        recovered = tuple(audit.accounts)
-        if recovered:
-            say(f"{spec.name}: completed the account of batches {list(recovered)}, which an earlier run had left")
-        clock.lap("recover")
-        say(f"{spec.name}: Spark is up; reading topic {spec.topic.name} to its end, batch by batch")
-        bound = Bound(spec)
-        Query(run, audit, topic.latest, bound, say).run()
-        clock.lap("query")
-        warming.join()
-        _describe(run, audit, recovered, record)
-        record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
-        failpoint.at("checks")
-        record["checks"] = _judge(run, audit, record)
-        failpoint.at("judged")
-        clock.lap("checks")
+        bound = _drained(run, topic, warming, say, record, clock)
     if bound.reached == ASKED:
         raise Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
+
+
+def _drained(
+    run: Run, topic: TopicState, warming: Thread, say: Callable[[str], None], record: dict[str, Any], clock: _Clock
+) -> Bound:
+    """Read to the end or to the bound, account for it, judge it; into the record."""
+    name, audit = run.spec.name, Audit(run)
+    audit.catch_up({}, ended=True)
+    recovered = tuple(audit.accounts)
+    if recovered:
+        say(f"{name}: completed the account of batches {list(recovered)}, which an earlier run had left")
+    clock.lap("recover")
+    say(f"{name}: Spark is up; reading topic {run.spec.topic.name} to its end, batch by batch")
+    bound = Bound(run.spec)
+    Query(run, audit, topic.latest, bound, say).run()
+    clock.lap("query")
+    warming.join()
+    _describe(run, audit, recovered, record)
+    record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
+    failpoint.at("checks")
+    record["checks"] = _judge(run, audit, record)
+    failpoint.at("judged")
+    clock.lap("checks")
+    return bound
 
 
 def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str], None], record: dict[str, Any]) -> Identity:

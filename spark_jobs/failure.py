@@ -9,7 +9,9 @@ from spark_jobs.contract.errors import (
     DiskFull,
     KafkaRefused,
     KafkaUnreachable,
+    NoExecutors,
     ProcessorFailed,
+    SettingInvalid,
     SluiceError,
     SparkFailed,
     SpecInvalid,
@@ -40,6 +42,12 @@ MISUSED = {
 }
 """Spark's error class -> what it means here, and the remedy."""
 MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
+    (r"Cannot run program \"(?P<said>[^\"]+)\"|ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
+     r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})", SettingInvalid,
+     "the executors' Python is not there, or not one that Sluice can use",
+     "Correct SLUICE_EXECUTOR_PYTHON, or give that Python what docs/cluster.md lists."),
+    ("Master removed our application", NoExecutors, "Spark's master gave up: executors ended as soon as they began",
+     "Their logs on the workers say why: no memory, no Java, another secret."),
     ("No space left on device|Disk quota exceeded", DiskFull, "no space is left on a disk that the run writes to",
      "Make room under SLUICE_ROOT and in the temporary folder, then run again: it resumes."),
     ("OutOfMemoryError|Answer from Java side is empty|Error while sending or receiving|Connection refused|Connection reset",
@@ -109,7 +117,7 @@ def _around(text: str) -> SluiceError | None:
     """What happened to the machine: the last cause that Spark names has its own words for it."""
     for pattern, error, what, remedy in MACHINE:
         if found := re.search(pattern, text):
-            said = found.groupdict().get("said")
+            said = next(filter(None, found.groupdict().values()), None)
             return error(f"{what}: {said.rstrip('.')}." if said else f"{what}.", remedy)
     return None
 

@@ -18,6 +18,7 @@ from spark_jobs.stages import closing, fate, kept, sink, source, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.progress import Follower
+from spark_jobs.stages.repeated import Repeated
 from spark_jobs.stages.sieve import Keeping
 from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.stateful.timers import Timers
@@ -68,7 +69,7 @@ class Query:
     def _consume(self) -> None:
         rows = self._rows()
         query = sink.start(rows, self._run, self._bound, self._timers)
-        follower = Follower(query)
+        follower = Follower(query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)))
         try:
             while not query.awaitTermination(POLL_SECONDS) and not self._bound.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)

@@ -6,12 +6,16 @@ import os
 import sys
 from pathlib import Path
 
+from spark_jobs import shipment
+from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
 from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.contract.spark_options import Options
 
 HERE = Path(__file__).parent
 MANY = 3_000_000
 """Records from which on the JVM's optimizing compiler earns what it costs."""
+ARCHIVE = "classes.jsa"
 FILES_JAR = "sluice-files.jar"
 """spark_jobs/java, compiled."""
 FILES = {
@@ -19,6 +23,15 @@ FILES = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "sluice.files.ChecksummedFs",
 }
 """Hadoop's own classes start a process for each chmod and readlink: 17 % of a small batch's processor time."""
+SCHEDULED = {
+    # A task takes the executor that is free. Kafka's reader would have its partitions wait 3 s for one that is busy.
+    "spark.locality.wait": "0s",
+    # The first executor begins; on YARN and Kubernetes nothing would until most of them are there, or 30 s have passed.
+    "spark.scheduler.minRegisteredResourcesRatio": "0.0",
+}
+"""How a cluster is used, unless an installation or a spec says otherwise."""
+LOOKING = "local[2]"
+"""The master of commands that look and do not run: they need no cluster."""
 
 
 def application() -> str:
@@ -33,7 +46,7 @@ def arguments(pipeline: str, report: Path, run_id: str) -> list[str]:
 
 def archive(settings: Settings) -> Path:
     """Where the JVM's class-data archive lies, which `make setup` makes; runs do without it where it is not."""
-    return settings.jars / "classes.jsa"
+    return settings.jars / ARCHIVE
 
 
 def files_jar(settings: Settings) -> Path:
@@ -41,26 +54,51 @@ def files_jar(settings: Settings) -> Path:
     return settings.jars / FILES_JAR
 
 
-def configuration(settings: Settings, records: int = 0, *, archived: bool = True) -> dict[str, str]:
-    """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing.
+def configuration(settings: Settings, records: int = 0, *, archived: bool = True, pipeline: Options | None = None) -> Options:
+    """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing or SettingInvalid.
 
     `records` is how many are to be read, where that is known: it decides how the JVM compiles. Without `archived` the JVM
-    leaves the class-data archive alone: it cannot write one while it uses one.
+    leaves the class-data archive alone: it cannot write one while it uses one. `pipeline` is the spec's options of Spark: they
+    go before the installation's and Airflow's connection's, which are in the settings, and those before Sluice's own of use.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
         raise JarsMissing(f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
                           "Run `make setup`, or point SLUICE_JARS at them.")
+    given = {**spark_options.read(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
-        # On the class path, not in spark.jars: those are copied and fetched again by every executor of every run.
+        **({} if settings.local else SCHEDULED),
+        **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
-        "spark.executor.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": " ".join(_java_options(settings, records, archived=archived)),
-        **({"spark.executor.extraJavaOptions": " ".join(options)} if (options := settings.kafka_config.java_options()) else {}),
+        **_executors(settings, jars, records),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **(FILES if settings.local_files == "sluice" and files_jar(settings).exists() else {}),
+    }
+
+
+def _executors(settings: Settings, jars: list[Path], records: int) -> Options:
+    """What executors start with."""
+    kafka = settings.kafka_config.java_options()
+    if settings.local:
+        # On the class path, not in spark.jars: those are copied and fetched again by every executor of every run.
+        return {
+            "spark.executor.extraClassPath": ":".join(map(str, jars)),
+            **({"spark.executor.extraJavaOptions": " ".join(kafka)} if kafka else {}),
+        }
+    there = settings.executor_jars
+    options = ["-Duser.timezone=UTC", "-XX:+UseParallelGC", "-XX:-UsePerfData", "-Dio.netty.jfr.enabled=false", *kafka]
+    options += ["-XX:TieredStopAtLevel=1"] if records < MANY else []
+    options += _archived(Path(there) / ARCHIVE) if there else []
+    return {
+        **({"spark.executor.extraClassPath": ":".join(f"{there}/{jar.name}" for jar in jars)} if there
+           else {"spark.jars": ",".join(map(str, jars))}),
+        "spark.executor.extraJavaOptions": " ".join(options),
+        # The driver's is named too: the executors' would take its place.
+        "spark.pyspark.driver.python": sys.executable,
+        **shipment.configuration(settings),
     }
 
 
@@ -81,9 +119,13 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
         options.append("-XX:TieredStopAtLevel=1")
     if archived and archive(settings).exists():
         # Classes as they lie in memory, instead of read from jars and verified: 32 seconds instead of 43 for 144,000 records.
-        # One that does not fit this JVM or these jars is left alone, in silence.
-        options += [f"-XX:SharedArchiveFile={archive(settings)}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        options += _archived(archive(settings))
     return options
+
+
+def _archived(path: Path) -> list[str]:
+    """One that is not there, or does not fit the JVM or the jars, is left alone, in silence."""
+    return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -101,20 +143,30 @@ def environment(settings: Settings) -> dict[str, str]:
 
 def command(settings: Settings, pipeline: str, report: Path, run_id: str, records: int = 0) -> list[str]:
     """The whole command of a drain, for a process of its own."""
-    return _submitted(settings, arguments(pipeline, report, run_id), records)
+    return _submitted(settings, pipeline, arguments(pipeline, report, run_id), records)
 
 
 def explanation(settings: Settings, pipeline: str) -> list[str]:
     """The whole command that prints a pipeline's plan."""
-    return _submitted(settings, ["explain", pipeline], 0)
+    return _submitted(_here(settings), pipeline, ["explain", pipeline], 0)
 
 
 def inspection(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
     """The whole command that prints what a pipeline's steps remember."""
-    return _submitted(settings, ["state", pipeline, *options], 0)
+    return _submitted(_here(settings), pipeline, ["state", pipeline, *options], 0)
 
 
-def _submitted(settings: Settings, words: list[str], records: int) -> list[str]:
-    conf = [word for key, value in configuration(settings, records).items() for word in ("--conf", f"{key}={value}")]
+def options(pipeline: str) -> Options:
+    """The options of Spark that the pipeline's spec has."""
+    return registry.load(pipeline).spark
+
+
+def _here(settings: Settings) -> Settings:
+    return settings if settings.local else settings._replace(master=LOOKING)
+
+
+def _submitted(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:
+    conf = [word for key, value in configuration(settings, records, pipeline=options(pipeline)).items()
+            for word in ("--conf", f"{key}={value}")]
     submit = str(Path(sys.executable).parent / "spark-submit")
     return [submit, "--master", settings.master, *conf, application(), *words]

@@ -19,8 +19,8 @@ from sluice_airflow.kafka import handed_over, task_settings
 from sluice_airflow.processes import end_tree
 from sluice_airflow.retries import told_in_one_line
 from spark_jobs import submit
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SparkFailed
+from spark_jobs.contract import registry, spark_options
+from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 
@@ -61,8 +61,9 @@ class DrainOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the provider's returns nothing
         with told_in_one_line(self.log):
-            require_spark(self._conn_id)
+            master, given = require_spark(self._conn_id)
             found = task_settings()
+            found = found._replace(master=master, spark_conf=spark_options.merged(found.spark_conf, given))
             attempt = f"{context['run_id']}-try{context['ti'].try_number}"
             path = report_path(found.root, self.pipeline, attempt)
             path.unlink(missing_ok=True)
@@ -85,7 +86,7 @@ class DrainOperator(SparkSubmitOperator):
         # Now and not at parse: these are the facts of the machine that runs the task.
         self.application = submit.application()
         self.application_args = submit.arguments(self.pipeline, report, attempt)
-        self.conf = submit.configuration(settings, records)
+        self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
         # The provider takes spark-submit by its name only; the one of this interpreter comes first.
         search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         self.env_vars = {**submit.environment(settings), "PATH": search}
@@ -109,8 +110,12 @@ class DrainOperator(SparkSubmitOperator):
         return report
 
 
-def require_spark(conn_id: str) -> None:
-    """Raise ConnectionMissing unless `conn_id` is a connection to Spark. The provider would go to a YARN that nobody named."""
+def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
+    """The master that `conn_id` names, and the options of Spark in its extra, under "conf".
+
+    Raises ConnectionMissing unless it is a connection to Spark: the provider would go to a YARN that nobody named. Raises
+    SettingInvalid, naming the option, where one is not taken.
+    """
     remedy = f"""Define it, for example AIRFLOW_CONN_{conn_id.upper()}='{{"conn_type": "spark", "host": "local[2]"}}'."""
     try:
         connection = BaseHook.get_connection(conn_id)
@@ -121,6 +126,21 @@ def require_spark(conn_id: str) -> None:
             f"connection {conn_id!r} has type {connection.conn_type!r} and host {connection.host!r}: it names no Spark master.",
             remedy,
         )
+    # As the provider's hook reads it: a host that is no URL, and a port, are those of a standalone master.
+    standalone = connection.port and "://" not in connection.host
+    master = f"spark://{connection.host}" if standalone else connection.host
+    master += f":{connection.port}" if connection.port else ""
+    given = connection.extra_dejson.get("conf", {})
+    if not isinstance(given, dict):
+        raise SettingInvalid(f"connection {conn_id!r}: conf in its extra is {given!r}.",
+                             'Write it as an object: {"conf": {"spark.executor.memory": "2g"}}.')
+    source = f"connection {conn_id!r}: conf in its extra"
+    return master, spark_options.checked({name: _text(value) for name, value in given.items()}, source)
+
+
+def _text(value: object) -> str:
+    """As Spark writes it: JSON has booleans and numbers."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def report_path(root: str, pipeline: str, attempt: str) -> Path:

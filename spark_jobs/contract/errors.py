@@ -186,6 +186,18 @@ class DiskFull(SluiceError):
     code, exit_status = "DISK_FULL", 45
 
 
+class ClusterUnreachable(SluiceError):
+    """Spark's master does not answer, or does not let this application in."""
+
+    code, exit_status, retry = "CLUSTER_UNREACHABLE", 46, True
+
+
+class NoExecutors(SluiceError):
+    """The cluster gave the run no executor within the time limit, or took away the last one."""
+
+    code, exit_status, retry = "NO_EXECUTORS", 47, True
+
+
 class CheckFailed(SluiceError):
     """A critical check said no: the rows are in the table, nothing was published."""
 

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
+from spark_jobs.contract.pem import exposure
 
 REPO = Path(__file__).parent.parent.parent
 
@@ -22,6 +24,12 @@ VARIABLES = {
     "SLUICE_LOCAL_FILES": (
         "who sets the modes of files on a local disk and looks for links: sluice (java.nio, no process is started) or hadoop",
         "sluice"),
+    "SLUICE_SPARK_CONF": ("options of Spark for every run, name=value separated by spaces: docs/cluster.md", ""),
+    "SLUICE_SPARK_SECRET_FILE": ("the file with the secret of the cluster's RPC, its owner's alone", ""),
+    "SLUICE_EXECUTOR_PYTHON": (
+        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; the driver's if not set", ""),
+    "SLUICE_EXECUTOR_JARS": ("a folder on the workers with the jars of SLUICE_JARS; each run sends them if not set", ""),
+    "SLUICE_EXECUTOR_WAIT": ("seconds that a run goes on without an executor before it gives up", "120"),
     "SLUICE_KAFKA_CONFIG": ("the properties file that says how Kafka is reached and who asks: docs/kafka.md", ""),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
@@ -39,6 +47,11 @@ class Settings(NamedTuple):
     driver_memory: str
     pipelines: str = "spark_jobs.pipelines"
     local_files: str = "sluice"
+    spark_conf: str = ""
+    spark_secret_file: str = ""
+    executor_python: str = ""
+    executor_jars: str = ""
+    executor_wait: str = "120"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -64,7 +77,10 @@ class Settings(NamedTuple):
         return cls(
             values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
-            files, kafka_config,
+            files, spark_options.written(spark_options.read(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")),
+            _secret_file(values["SLUICE_SPARK_SECRET_FILE"]), values["SLUICE_EXECUTOR_PYTHON"],
+            values["SLUICE_EXECUTOR_JARS"].rstrip("/"), _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
+            kafka_config,
         )
 
     @classmethod
@@ -72,6 +88,11 @@ class Settings(NamedTuple):
         """As from_environment, where no broker need be named: for what `make setup` makes. Raises SettingInvalid."""
         os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
         return cls.from_environment()
+
+    @property
+    def local(self) -> bool:
+        """Whether driver and executors are one process of this machine."""
+        return self.master.startswith("local") and not self.master.startswith("local-cluster")
 
     def environment(self) -> dict[str, str]:
         """The same facts as variables, for a process that this one starts: of kafka_config, which is the last, its file."""
@@ -84,4 +105,28 @@ def _value(name: str) -> str:
     if value is None or not (value or default == ""):
         raise SettingInvalid(f"{name} is not set: it says {about}.",
                              "`make up` starts a local Kafka and prints the line to set it.")
+    return value
+
+
+def _secret_file(path: str) -> str:
+    """The path, of a file that holds a secret and is its owner's alone; or nothing."""
+    if not path:
+        return ""
+    source = f"SLUICE_SPARK_SECRET_FILE={path}"
+    try:
+        exposed, empty = exposure(Path(path)), not Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingInvalid(f"{source} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.",
+                             "Name a file that this user may read, with the secret of Spark's master and workers.") from None
+    if exposed:
+        raise SettingInvalid(f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}")
+    if empty:
+        raise SettingInvalid(f"{source} is empty.", "Write the secret into it that Spark's master and workers have.")
+    return path
+
+
+def _seconds(name: str, value: str) -> str:
+    if not (value.isascii() and value.isdigit() and int(value)):
+        raise SettingInvalid(f"{name} is {value!r}: it is not a whole number of seconds greater than 0.",
+                             "Leave it out for 120.")
     return value

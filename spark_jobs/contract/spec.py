@@ -14,6 +14,7 @@ from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.reader_options import ReaderOptions
+from spark_jobs.contract.spark_options import SparkOptions
 from spark_jobs.contract.steps import Deduplicate, GroupState, Step
 from spark_jobs.contract.topic import Name, Topic
 
@@ -80,6 +81,9 @@ class Pipeline(Model):
     )
     reader_options: ReaderOptions = Described(
         default_factory=dict, description="options of Spark's Kafka reader, of those in contract/reader_options.py"
+    )
+    spark: SparkOptions = Described(
+        default_factory=dict, description="options of Spark for this pipeline's runs; they go before others: docs/cluster.md"
     )
     max_batches: int | None = Described(default=None, ge=1, description="end a run after so many batches; the rest waits")
     max_minutes: float | None = Described(

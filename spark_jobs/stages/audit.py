@@ -69,7 +69,9 @@ class Audit:
             self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
         self.seconds += time.monotonic() - began
 
-    def _account(self, batch: Batch, progress: Progress | None, written: sink.Written | None) -> None:
+    def _account(self, batch: Batch, told: Progress | None, written: sink.Written | None) -> None:
+        # Of a batch in which a stage ran twice nothing is believed but its time: it is counted as one whose progress was lost.
+        progress = None if told and told.repeated else told
         found, rows_out = self._found(batch, progress), written.rows if written else 0
         account = balance(self.run.spec, batch, progress, found, rows_out)
         if account.unaccounted and found and not found.reread:
@@ -82,7 +84,7 @@ class Audit:
         fired = self.timers.fired.get(batch.id, {}) if self.timers else {}
         row = self._where(batch) | account.model_dump() | {
             "source": "progress" if progress else "reread",
-            "seconds": progress.seconds if progress else None,
+            "seconds": told.seconds if told else None,
             "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
             "first_event_time": moment(first_us), "last_event_time": moment(last_us),
             "watermark": batch.watermark, "late_before": moment(batch.late_before_ms * 1000 or None),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.contract.report import StateUse
+from spark_jobs.stages.repeated import Repeated
 
 
 class Progress(NamedTuple):
@@ -19,6 +20,8 @@ class Progress(NamedTuple):
     observed: dict[str, dict[str, Any]]
     operators: tuple[dict[str, Any], ...]
     """In the order of the pipeline's steps; Spark lists them from the last to the first."""
+    repeated: bool = False
+    """Whether a stage ran more than once, so that counts may be too high."""
 
     @property
     def state(self) -> StateUse | None:
@@ -48,7 +51,9 @@ class Progress(NamedTuple):
 class Follower:
     """Collects the progress of a query's batches while it runs; the driver itself forgets all but the last hundred."""
 
-    def __init__(self, query: StreamingQuery) -> None:
+    def __init__(self, query: StreamingQuery, repeated: Repeated | None = None) -> None:
+        """Without `repeated` no stage is expected to run more than once: no executor can be lost in local mode."""
+        self._repeated = repeated
         # PySpark's own recentProgress renders and parses all of them at each call, five times a second.
         self._recent = query._jsq.recentProgress  # noqa: SLF001
         self._last = ""
@@ -56,9 +61,10 @@ class Follower:
 
     def progress(self) -> dict[int, Progress]:
         """Batch id -> progress, so far. A trigger that ran no batch reports one too, which is left out."""
-        for event in self._unseen():
-            if "addBatch" in event["durationMs"]:
-                self._found[event["batchId"]] = _read(event)
+        events = [event for event in self._unseen() if "addBatch" in event["durationMs"]]
+        again = bool(events) and self._repeated is not None and self._repeated.since_last()
+        for event in events:
+            self._found[event["batchId"]] = _read(event)._replace(repeated=again)
         return self._found
 
     def _unseen(self) -> list[dict[str, Any]]:

@@ -69,3 +69,26 @@ def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypat
     for name, value in settings.environment().items():
         monkeypatch.setenv(name, value)
     assert Settings.from_environment() == settings
+
+
+def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    monkeypatch.setenv("SLUICE_SPARK_SECRET_FILE", str(file := tmp_path / "secret"))
+    with pytest.raises(SettingInvalid, match="cannot be read: No such file"):
+        Settings.from_environment()
+    file.touch(mode=0o600)
+    with pytest.raises(SettingInvalid, match="is empty"):
+        Settings.from_environment()
+    file.write_text("canary")
+    assert "canary" not in str(Settings.from_environment())
+    file.chmod(0o644)
+    with pytest.raises(SettingInvalid, match="everybody on this machine may read it"):
+        Settings.from_environment()
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1.5", "soon"])
+def test_how_long_a_run_waits_for_executors_is_a_whole_number(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    monkeypatch.setenv("SLUICE_EXECUTOR_WAIT", given)
+    with pytest.raises(SettingInvalid, match=f"SLUICE_EXECUTOR_WAIT is {given!r}"):
+        Settings.from_environment()

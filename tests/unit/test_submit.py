@@ -68,3 +68,38 @@ def test_sparks_log_configuration_is_where_the_options_point(settings: Settings)
     options = submit.configuration(settings)["spark.driver.extraJavaOptions"].split()
     [log4j] = [option for option in options if option.startswith("-Dlog4j2.configurationFile=file:")]
     assert Path(log4j.partition("file:")[2]).is_file()
+
+
+def test_local_mode_ships_nothing_and_is_told_nothing_of_a_cluster(settings: Settings) -> None:
+    for name in submit.configuration(settings):
+        assert not name.startswith(("spark.archives", "spark.jars", "spark.executorEnv", "spark.pyspark", "spark.locality"))
+
+
+def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(settings: Settings) -> None:
+    cluster = settings._replace(master="spark://m:7077")
+    shipped = submit.configuration(cluster)
+    assert [Path(jar).parent for jar in shipped["spark.jars"].split(",")] == [settings.jars] * 2
+    assert "spark.executor.extraClassPath" not in shipped
+    there = submit.configuration(cluster._replace(executor_jars="/opt/jars"))
+    assert "spark.jars" not in there
+    assert there["spark.executor.extraClassPath"].split(":")[0] == "/opt/jars/delta-spark_4.2_2.13-4.4.0.jar"
+    assert "-XX:SharedArchiveFile=/opt/jars/classes.jsa" in there["spark.executor.extraJavaOptions"].split()
+
+
+def test_executors_work_in_utc_and_the_driver_keeps_its_own_python(settings: Settings) -> None:
+    options = submit.configuration(settings._replace(master="yarn", executor_python="/opt/python"))
+    assert "-Duser.timezone=UTC" in options["spark.executor.extraJavaOptions"].split()
+    assert (options["spark.pyspark.driver.python"], options["spark.pyspark.python"]) == (sys.executable, "/opt/python")
+
+
+def test_commands_that_only_look_need_no_cluster(settings: Settings) -> None:
+    cluster = settings._replace(master="spark://m:7077")
+    for command in (submit.explanation(cluster, "flight_events"), submit.inspection(cluster, "flight_events", [])):
+        assert command[1:3] == ["--master", "local[2]"]
+
+
+def test_the_secret_of_the_cluster_is_on_no_command_line(settings: Settings, tmp_path: Path) -> None:
+    (file := tmp_path / "secret").write_text("hunter2")
+    secured = settings._replace(master="spark://m:7077", spark_secret_file=str(file))
+    told = submit.command(secured, "flight_events", Path("/r"), "1")
+    assert "hunter2" not in " ".join(told)

@@ -1,0 +1,116 @@
+"""Shipment: what executors of a cluster need of a run and may not have: code, Python, jars. Imports no pyspark.
+
+The code goes as an archive and not as spark.submit.pyFiles, which would stand before the driver's own code on its path: what
+it finds as files there (pipelines, configuration) is not to be found in a zip.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SettingInvalid, SparkFailed
+from spark_jobs.contract.settings import Settings
+
+PLACE = "code"
+"""Where executors find the code, in the folder that they work in."""
+KEPT_SECONDS = 7 * 86_400
+"""An archive that no run has used for so long is removed; executors that come late in a run fetch it from the driver."""
+LEFT_OUT = ("__pycache__", "java")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def configuration(settings: Settings) -> dict[str, str]:
+    """Spark's options that send it. Raises SettingInvalid, or SparkFailed where the archive cannot be written."""
+    archives = [f"{code()}#{PLACE}"]
+    given, python = settings.executor_python, settings.executor_python
+    if "#" in given:
+        archive, _, inside = given.partition("#")
+        name, _, within = inside.strip("/").partition("/")
+        if not name or not within:
+            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
+                                 "Write for example environment.tar.gz#environment/bin/python.")
+        if "://" not in archive and not Path(archive).is_file():
+            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
+                                 "Pack an environment as docs/cluster.md shows, or name a Python that the workers have.")
+        archives.append(f"{archive}#{name}")
+        python = f"./{name}/{within}"
+    return {
+        "spark.archives": ",".join(archives),
+        "spark.executorEnv.PYTHONPATH": f"./{PLACE}",
+        "spark.executorEnv.TZ": "UTC",
+        **({"spark.pyspark.python": python} if python else {}),
+    }
+
+
+def code() -> Path:
+    """The archive with Sluice and the package that the pipelines are in; made where it is not there yet.
+
+    Its name is its content's digest, so that runs of the same code share one. Raises SparkFailed.
+    """
+    files = list(_files())
+    digest = hashlib.sha256()
+    for name, path in files:
+        content = path.read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    folder = _folder()
+    archive = folder / f"sluice-{digest.hexdigest()[:16]}.zip"
+    if archive.exists():
+        os.utime(archive)
+    else:
+        _write(archive, files)
+    for old in folder.iterdir():
+        with suppress(FileNotFoundError):  # another run removes it too
+            if old != archive and time.time() - old.stat().st_mtime > KEPT_SECONDS:
+                old.unlink()
+    return archive
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    """Name within the archive, and place, of each file; by name."""
+    for top in sorted({__package__, registry.package().partition(".")[0]}):
+        for folder in map(Path, _module(top).__path__):
+            for path in sorted(folder.rglob("*")):
+                within = path.relative_to(folder)
+                if path.is_file() and not any(part in LEFT_OUT or part.startswith(".") for part in within.parts):
+                    yield f"{top}/{within.as_posix()}", path
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise SettingInvalid(f"SLUICE_PIPELINES is {registry.package()!r}: {error}.",
+                             "Name a Python package on the PYTHONPATH, or unset it.") from None
+
+
+def _folder() -> Path:
+    """This user's alone: whoever else could write into it would run code as this user."""
+    folder = Path(tempfile.gettempdir()) / f"sluice-code-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    about = folder.lstat()
+    if about.st_uid != os.getuid() or about.st_mode & 0o022 or folder.is_symlink():
+        raise SparkFailed(f"{folder} is not this user's alone, and the code that executors run would lie in it.",
+                          "Remove it, or set TMPDIR to a folder of your own.")
+    return folder
+
+
+def _write(archive: Path, files: list[tuple[str, Path]]) -> None:
+    """The same files give the same bytes; nobody sees an archive that is not whole."""
+    handle, unfinished = tempfile.mkstemp(dir=archive.parent)
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as into:
+            for name, path in files:
+                into.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
+        Path(unfinished).replace(archive)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)

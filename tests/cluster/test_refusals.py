@@ -1,0 +1,70 @@
+"""What a cluster does not give: the run ends in words within its time, and not in silence."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local.cluster import running
+from tests.harness.process import Running
+from tests.harness.scene import Scene
+
+pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+SECRET = "canary-5f1c9ad2"
+WAIT_SECONDS = "12"
+"""Long enough for one line about what is waited for."""
+
+
+@pytest.fixture
+def scene(kafka: str, tmp_path: Path) -> Scene:
+    made = Scene(kafka, tmp_path, "flight_events", events=600, deliveries=1)
+    made.deliver_all()
+    made.settings = made.settings._replace(executor_wait=WAIT_SECONDS)
+    return made
+
+
+def refused(scene: Scene, folder: Path, run_id: str, code: str) -> Running:
+    """A drain that ends with that code, and one line for it."""
+    drain = Running(scene, folder, run_id)
+    assert drain.end() != 0
+    assert drain.report is not None, drain.said
+    assert drain.report.problem is not None
+    assert drain.report.problem.code == code, drain.report.problem
+    assert "Traceback" not in drain.said
+    return drain
+
+
+def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(scene: Scene, tmp_path: Path) -> None:
+    scene.settings = scene.settings._replace(spark_conf="spark.executor.memory=64g")
+    drain = refused(scene, tmp_path, "greedy", "NO_EXECUTORS")
+    assert "waits for a first executor" in drain.said
+    assert "64g of memory" in drain.report.problem.what
+    assert "spark.executor.memory" in drain.report.problem.remedy
+
+
+def test_a_master_that_is_not_there_is_told_at_once(scene: Scene, tmp_path: Path) -> None:
+    scene.settings = scene.settings._replace(master="spark://127.0.0.1:1")
+    assert "127.0.0.1:1: Connection refused" in refused(scene, tmp_path, "nobody", "CLUSTER_UNREACHABLE").report.problem.what
+
+
+def test_the_secret_lets_a_run_in_shows_nowhere_and_without_it_the_run_ends_in_words(scene: Scene, tmp_path: Path) -> None:
+    with running(tmp_path / "spark", workers=1, secret=SECRET) as secured:
+        scene.settings = scene.settings._replace(master=secured.master)
+        assert "SLUICE_SPARK_SECRET_FILE" in refused(scene, tmp_path, "without", "CLUSTER_UNREACHABLE").report.problem.remedy
+        (file := tmp_path / "secret").touch(mode=0o600)
+        scene.settings = scene.settings._replace(spark_secret_file=str(file))
+        file.write_text("another")
+        assert str(file) in refused(scene, tmp_path, "wrong", "CLUSTER_UNREACHABLE").report.problem.remedy
+        file.write_text(SECRET + "\n")
+        let_in = Running(scene, tmp_path, "right", "planned=wait")
+        let_in.hold("planned")
+        listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        let_in.let_go("planned")
+        assert let_in.end() == 0, let_in.said
+        scene.assert_exact()
+        report = let_in.report.model_dump_json()
+        kept = b"".join(path.read_bytes() for path in (tmp_path / "root").rglob("*") if path.is_file())
+        assert SECRET not in listed + let_in.said + report + secured.logs()
+        assert SECRET.encode() not in kept

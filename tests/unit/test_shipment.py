@@ -1,0 +1,82 @@
+"""What goes to executors: code that is the same for the same files, and their Python."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import shipment
+from spark_jobs.contract.errors import SettingInvalid, SparkFailed
+from spark_jobs.contract.settings import Settings
+
+SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g")
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (folder := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
+    names = zipfile.ZipFile(shipment.code()).namelist()
+    assert {"spark_jobs/stages/record.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_same_code_gives_the_same_archive_and_other_code_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (package := tmp_path / "flows").mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLUICE_PIPELINES", "flows")
+    first = shipment.code()
+    bytes_then = first.read_bytes()
+    first.unlink()
+    os.utime(package / "__init__.py", (0, 0))
+    assert (shipment.code(), first.read_bytes()) == (first, bytes_then)
+    (package / "logic.py").write_text("ONE = 1\n")
+    assert shipment.code() != first
+
+
+def test_archives_that_no_run_has_used_for_a_week_are_removed(temporary: Path) -> None:
+    used = shipment.code()
+    for name, age in (("sluice-old.zip", shipment.KEPT_SECONDS + 60), ("sluice-young.zip", 60)):
+        (used.parent / name).touch()
+        os.utime(used.parent / name, (time.time() - age,) * 2)
+    os.utime(used, (0, 0))
+    shipment.code()
+    assert {path.name for path in used.parent.iterdir()} == {used.name, "sluice-young.zip"}
+
+
+def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
+    folder = shipment.code().parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(SparkFailed, match="is not this user's alone"):
+        shipment.code()
+
+
+@pytest.mark.parametrize(("given", "python", "archive"), [
+    ("", None, None), ("/opt/python", "/opt/python", None), ("{}#env/bin/python", "./env/bin/python", "{}#env"),
+    ("s3://b/e.tar.gz#env/bin/python", "./env/bin/python", "s3://b/e.tar.gz#env"),
+])
+def test_executors_have_the_python_that_is_named(tmp_path: Path, given: str, python: str | None, archive: str | None) -> None:
+    (packed := tmp_path / "e.tar.gz").touch()
+    options = shipment.configuration(SETTINGS._replace(executor_python=given.format(packed)))
+    assert options.get("spark.pyspark.python") == python
+    assert options["spark.archives"].split(",") == [f"{shipment.code()}#code", *([archive.format(packed)] if archive else [])]
+    assert (options["spark.executorEnv.PYTHONPATH"], options["spark.executorEnv.TZ"]) == ("./code", "UTC")
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"), ("e.tar.gz#env", "names no Python"),
+])
+def test_a_python_that_cannot_be_is_refused(given: str, says: str) -> None:
+    with pytest.raises(SettingInvalid, match=says):
+        shipment.configuration(SETTINGS._replace(executor_python=given))

@@ -1,0 +1,94 @@
+"""Options of Spark: those that are Sluice's are refused by name, wherever they come from; the others reach Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import session, submit
+from spark_jobs.contract import registry, spark_options
+from spark_jobs.contract.errors import SettingInvalid, SpecInvalid
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
+from spark_jobs.contract.spec import Pipeline, State
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+SPEC = registry.load("flight_events")
+
+
+def with_options(options: dict[str, str]) -> Pipeline:
+    fields = {name: getattr(SPEC, name) for name in Pipeline.model_fields}
+    return Pipeline(**{**fields, "spark": options})
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "delta-spark_4.2_2.13-4.4.0.jar").touch()
+    (tmp_path / submit.FILES_JAR).touch()
+    return Settings("/root", "a:1", tmp_path, "spark://m:7077", "3g")
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_an_owned_one_is_refused_by_name_with_the_reason(name: str) -> None:
+    with pytest.raises(SpecInvalid) as refused:
+        with_options({name: "x"})
+    assert f"spark is [{name!r}]: {OWNED[name]}. Leave it out." in str(refused.value)
+    with pytest.raises(SettingInvalid) as refused_too:
+        spark_options.read(f"{name}=x", "SLUICE_SPARK_CONF")
+    assert f"SLUICE_SPARK_CONF has [{name!r}]: {OWNED[name]}." in refused_too.value.what
+
+
+@pytest.mark.parametrize("prefix", OWNED_PREFIXES)
+def test_a_family_of_owned_ones_is_refused_whatever_its_members_are_called(prefix: str) -> None:
+    with pytest.raises(SpecInvalid, match="Leave it out"):
+        with_options({f"{prefix}anything": "x"})
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://m:7077"])
+def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(settings: Settings, master: str) -> None:
+    set_here = {**submit.configuration(settings._replace(master=master)), **session.STATIC, **session.dynamic(State())}
+    free = {name for name in set_here if spark_options.refusal(name, "x") is None}
+    assert free == ({*submit.SCHEDULED} if master != "local[2]" else set())
+
+
+@pytest.mark.parametrize("name", ["spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.hadoop.fs.s3a.access.key"])
+def test_a_secret_is_refused_and_not_shown(name: str) -> None:
+    with pytest.raises(SettingInvalid) as refused:
+        spark_options.read(f"{name}=canary", "SLUICE_SPARK_CONF")
+    assert name in refused.value.what
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("executor.memory=2g", "their names begin with spark."), ("spark.executor.memory", "which is not name=value"),
+    ("spark.executor.memory=", "the value is empty"), ("spark.a='b", "cannot be read"),
+])
+def test_what_is_no_option_is_refused(text: str, says: str) -> None:
+    with pytest.raises(SettingInvalid, match=says):
+        spark_options.read(text, "SLUICE_SPARK_CONF")
+
+
+def test_the_spec_goes_before_the_connection_and_that_before_the_installation(settings: Settings) -> None:
+    a, b, c = (f"spark.executor.{name}" for name in ("memory", "cores", "heartbeatInterval"))
+    installed = settings._replace(spark_conf=f"{a}=1g {b}=1 {c}=1s spark.locality.wait=1s")
+    connected = installed._replace(spark_conf=spark_options.merged(installed.spark_conf, {a: "2g", b: "2"}))
+    found = submit.configuration(connected, pipeline={a: "3g"})
+    assert (found[a], found[b], found[c], found["spark.locality.wait"]) == ("3g", "2", "1s", "1s")
+
+
+def test_a_value_with_spaces_survives_the_way_to_another_process() -> None:
+    given = {"spark.a": "x y", "spark.b": "it's=1"}
+    assert spark_options.read(spark_options.written(given), "a test") == given
+
+
+def test_options_leave_the_state_as_it_is() -> None:
+    changed = with_options({"spark.executor.memory": "7g"})
+    assert changed.spark == {"spark.executor.memory": "7g"}
+    assert fingerprint(changed, "4.2.0") == fingerprint(SPEC, "4.2.0")
+
+
+@pytest.mark.parametrize("name", [*OWNED, *OWNED_PREFIXES])
+def test_the_page_has_every_owned_one(name: str) -> None:
+    assert f"`{name}" in PAGE.read_text()
