@@ -9,7 +9,7 @@ KILLS ?= 200
 SEED := $(shell date +%s)
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
-READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/files/*.java 2>/dev/null | cksum | cut -d' ' -f1)
+READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
 IMAGE := sluice:local
@@ -108,7 +108,7 @@ need:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "Python 3.11 to 3.13 is needed, and '$(PYTHON)' is $$($(PYTHON) --version); name another: make PYTHON=python3.12 ..." >&2; exit 1; }
 
 $(READY): | need
-	@echo 'setting up, once: about 170 Python packages and 60 jars; some minutes'
+	@echo 'setting up, once: about 180 Python packages and 100 jars; some minutes'
 	@[ -x .local/uv/bin/uv ] || { $(PYTHON) -m venv .local/uv; .local/uv/bin/pip install -q --require-hashes -r requirements/uv.txt; }
 	@[ -x $(BIN)/python ] || .local/uv/bin/uv venv -q --python $(PYTHON) .venv
 	@echo '  Python packages ...'
@@ -116,7 +116,7 @@ $(READY): | need
 	@.local/uv/bin/uv pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements/lock.txt
 	@.local/uv/bin/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@echo '  jars ...'
-	@for part in spark kafka build; do rm -rf jars/$$part; mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
+	@for part in spark s3 kafka build; do rm -rf jars/$$part; mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
 	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
 	@$(BIN)/python -m local.files_jar
 	@echo '  class-data archive, by which every drain starts sooner ...'

@@ -5,6 +5,7 @@ By Eclipse's compiler, a jar like the others: a machine that runs Sluice has a J
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -19,6 +20,9 @@ from spark_jobs.contract.settings import REPO, Settings
 
 SOURCES = REPO / "spark_jobs" / "java"
 COMPILER = REPO / "jars" / "build"
+DELTA = REPO / "jars" / "spark"
+NEEDED = ("hadoop-client-api-*.jar", "spark-sql_*.jar", "spark-common-utils_*.jar", "scala-library-*.jar")
+"""Of pyspark's jars: what the sources name. S3A itself is not among them: they ask it through Hadoop's FileSystem."""
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a JVM that lives for two seconds: half the processor time."""
 
@@ -38,9 +42,10 @@ def make(settings: Settings) -> Path:
 
 def _compile(folder: Path) -> None:
     [compiler] = COMPILER.glob("ecj-*.jar")
-    [hadoop] = _spark_jars().glob("hadoop-client-api-*.jar")
+    needed = [*(path for name in NEEDED for path in _spark_jars().glob(name)), *DELTA.glob("delta-storage-*.jar")]
     sources = sorted(map(str, SOURCES.rglob("*.java")))
-    words = [jvm.java() or "java", *SMALL, "-jar", str(compiler), "-source", "17", "-target", "17", "-cp", str(hadoop)]
+    path = os.pathsep.join(map(str, needed))
+    words = [jvm.java() or "java", *SMALL, "-jar", str(compiler), "-source", "17", "-target", "17", "-cp", path]
     subprocess.run([*words, "-d", str(folder), *sources], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 

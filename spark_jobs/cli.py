@@ -21,8 +21,12 @@ from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import opened
+from spark_jobs.contract.store_errors import told
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.reset import Intent
 
 app = typer.Typer(
@@ -71,7 +75,7 @@ def drain(
         if planned.idle:
             return
         run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
-        path = report or Path(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
+        path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
         attend(words, {**os.environ, **environment(settings)}, application(), console.print)
@@ -149,8 +153,8 @@ def _carry_out(intent: Intent, *, execute: bool) -> None:
         console.print(line)
     if intent.execute is None:
         return
-    if execute:
-        intent.execute()
+    for line in (intent.execute() or ()) if execute else ():
+        console.print(line)
     console.print("done" if execute else "nothing is done yet: add --execute")
 
 
@@ -174,7 +178,7 @@ def _steps(spec: Pipeline) -> str:
     return " -> ".join(words) + delay
 
 
-def _summarise(report: Report, path: Path) -> None:
+def _summarise(report: Report, path: Path | UPath) -> None:
     account = report.account
     console.print(
         f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
@@ -198,7 +202,12 @@ def _one_line_errors() -> Iterator[None]:
     """A SluiceError becomes one line and its exit status."""
     try:
         yield
-    except SluiceError as error:
+    except typer.Exit:
+        raise
+    except Exception as failure:
+        error = failure if isinstance(failure, SluiceError) else told(failure)
+        if error is None:
+            raise
         Console(stderr=True, soft_wrap=True).print(f"[red]{error.code}[/] {error.what} {error.remedy}", highlight=False)
         raise typer.Exit(error.exit_status) from None
 

@@ -68,7 +68,7 @@ class Cluster:
         """The session, which has executors as long as the block runs. Raises ClusterUnreachable."""
         if self._joining is not None:
             self._await(self._joining)
-        spark = session(self._name, state)
+        spark = session(self._name, state, self._settings.root)
         if self._joining is not None:
             self._watch = Executors(spark, self._name, self._settings, self._say)
         return spark

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import broken
+from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.report import StateUse
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class Cursor(BaseModel):
 
     def write(self, path: UPath) -> None:
         """Whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(self.model_dump_json(indent=2))
-        partial.rename(path)
+        write_whole(path, self.model_dump_json(indent=2))
 
 
 def read_cursor(path: UPath) -> Cursor:

@@ -7,6 +7,7 @@ Three witnesses. On a local disk Hadoop keeps a checksum beside each file (Check
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import zipfile
@@ -43,7 +44,7 @@ def wrong_ssts(snapshot: UPath) -> Iterator[tuple[UPath, str]]:
 
 def sst_files(snapshot: UPath) -> list[tuple[UPath, int]]:
     """Those that a snapshot needs, with their sizes in bytes."""
-    with zipfile.ZipFile(str(snapshot)) as file:
+    with snapshot.open("rb") as opened, zipfile.ZipFile(opened) as file:
         said = json.loads(file.read("metadata").decode().splitlines()[1])
     return [(snapshot.parent / "SSTs" / sst["dfsSstFileName"], int(sst["sizeBytes"])) for sst in said["sstFiles"]]
 
@@ -73,4 +74,4 @@ def _against_form(path: UPath, content: bytes) -> str:
             json.loads(content)["id"]
     except (ValueError, KeyError):
         return "does not parse"
-    return "is no whole zip file" if path.suffix == ".zip" and not zipfile.is_zipfile(str(path)) else ""
+    return "is no whole zip file" if path.suffix == ".zip" and not zipfile.is_zipfile(io.BytesIO(content)) else ""

@@ -21,6 +21,7 @@ from spark_jobs.contract.report import Report, StateUse
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import Cursor, read_cursor
+from spark_jobs.folders import set_aside
 from spark_jobs.identity import Identity, stored
 from spark_jobs.integrity import Integrity, drop_orphans
 from spark_jobs.lease import lease
@@ -113,9 +114,8 @@ def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
 
     def execute() -> None:
         with lease(paths.lease, "sluice doctor"):
-            aside.mkdir(parents=True, exist_ok=True)
             if path.exists():
-                path.rename(aside / path.name)
+                set_aside(path, aside)
             drop_orphans(Checkpoint(paths.checkpoint))
 
     return Repair(f"move {path} to {aside}: {why}", execute)

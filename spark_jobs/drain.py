@@ -18,6 +18,7 @@ from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.store import is_remote
 from spark_jobs.cursor import read_cursor
 from spark_jobs.failure import understood
 from spark_jobs.identity import Identity, in_words, lost, settle, warned
@@ -29,6 +30,7 @@ from spark_jobs.run import Run
 from spark_jobs.stages import checks, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
+from spark_jobs.store import require_writable
 
 
 def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None]) -> Report:
@@ -46,15 +48,26 @@ def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], 
         **record, ended_at=datetime.now(UTC), status="failed" if problem else "succeeded",
         problem=Problem.of(problem) if problem else None,
     )
-    if record.get("generation"):
+    return _noted(report, settings, spec) if record.get("generation") else report
+
+
+def _noted(report: Report, settings: Settings, spec: Pipeline) -> Report:
+    """The report, with its row in ops.runs; a failure to write that is the run's, unless it has one already."""
+    try:
         ops.append(Paths(settings.root, spec).root, "runs", [_row(report)])
+    except Exception as error:
+        if not is_remote(settings.root):
+            raise
+        if report.problem is None:
+            problem = Problem.of(understood(error, spec.name))
+            return report.model_copy(update={"status": "failed", "problem": problem})
     return report
 
 
 def _run(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], record: dict[str, Any]) -> None:
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
-    paths.ensure_writable()
+    require_writable(paths)
     with lease(paths.lease, run_id) as held, Cluster(spec.name, settings, say) as cluster:
         failpoint.at("leased")
         topic = topic_state(settings, spec.topic.name)

@@ -37,7 +37,7 @@ OPERATORS = {
 
 def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     """The query that a drain would start, without sink and counters. Reads nothing from Kafka."""
-    spark = session(spec.name, spec.state)
+    spark = session(spec.name, spec.state, settings.root)
     records = fate.judged(source.follow(spark, spec, settings), spec)
     return from_state_on(fate.entered(records, spec), spec, Paths(settings.root, spec).root, Timers(spark))
 

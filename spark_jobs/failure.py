@@ -19,6 +19,8 @@ from spark_jobs.contract.errors import (
     by_code,
     unexpected,
 )
+from spark_jobs.contract.store import sluice_url
+from spark_jobs.contract.store_errors import told
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
@@ -71,6 +73,7 @@ _RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
 _UNREADABLE = re.compile(
     r"ChecksumException: Checksum error: (?:file:)?(?P<changed>\S+)"
     r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/\S+/state/\S+)"
+    r"|FileNotFoundException: (?:No such file or directory: )?(?P<lost>s3a://\S+/state/\S+)"
     r"|(?P<state>\[CANNOT_LOAD_STATE_STORE[\w.]*\] .*?)\.? (?:If the stream job|SQLSTATE)"
 )
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
@@ -81,6 +84,8 @@ def understood(error: BaseException, pipeline: str) -> SluiceError:
     if isinstance(error, SluiceError):
         return error
     text = str(error)
+    if (store := told(error)) is not None:
+        return store
     known = _in_the_checkpoint(text, pipeline) or _in_the_logic(text, pipeline) or _around(text) or _in_the_sink(text)
     return known or unexpected(error)
 
@@ -89,7 +94,7 @@ def _in_the_checkpoint(text: str, pipeline: str) -> SluiceError | None:
     """What Spark could not read of the checkpoint: a file that is named tells most."""
     found = list(_UNREADABLE.finditer(text))
     changed = next((f"{one['changed']} is not what was written" for one in found if one["changed"]), None)
-    gone = next((f"{one['gone']} is missing" for one in found if one["gone"]), None)
+    gone = next((f"{sluice_url(one['gone'] or one['lost'])} is missing" for one in found if one["gone"] or one["lost"]), None)
     what = changed or gone or next((one["state"] for one in found if one["state"]), None)
     return broken(what, pipeline) if what else None
 

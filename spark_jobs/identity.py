@@ -11,10 +11,12 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken, CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
+from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
+from spark_jobs.folders import begun
 from spark_jobs.integrity import refuse_broken
 from spark_jobs.kafka import TopicState
 
@@ -40,13 +42,14 @@ class Identity(BaseModel):
 
     def write(self, path: UPath) -> None:
         """Whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(json.dumps(self.model_dump(), indent=2, sort_keys=True))
-        partial.rename(path)
+        write_whole(path, json.dumps(self.model_dump(), indent=2, sort_keys=True))
 
 
 def stored(paths: Paths) -> Identity | None:
     """The identity beside the checkpoint; None where there is no checkpoint yet. Raises CheckpointBroken."""
+    if moves := begun(paths.moving):
+        raise CheckpointBroken(f"a reset of {paths.table.name} was cut off: {moves[0][0]} is moved in part.",
+                               f"It goes on where it stopped: sluice reset {paths.table.name} --execute")
     try:
         if paths.identity.exists():
             return Identity.model_validate_json(paths.identity.read_text())

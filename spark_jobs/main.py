@@ -12,13 +12,14 @@ import os
 import sys
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 from spark_jobs import failpoint, orphan
 from spark_jobs.contract import registry
-from spark_jobs.contract.errors import unexpected
+from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.store import opened
+from spark_jobs.contract.store_errors import told as store_told
 from spark_jobs.drain import drain
 from spark_jobs.explain import explain
 from spark_jobs.state.answer import answer
@@ -40,10 +41,14 @@ def main(words: list[str]) -> int:
         report = drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say)
     except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
         report = Report(
-            pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(unexpected(error)),
+            pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(_known(error)),
             started_at=started, ended_at=datetime.now(UTC),
         )
-    report.write(wanted.report)
+    try:
+        report.write(wanted.report)
+    except Exception as error:  # noqa: BLE001 - an object store that is gone: the line below is all that is left to say
+        if report.problem is None:
+            report = report.model_copy(update={"problem": Problem.of(_known(error))})
     failpoint.at("reported")
     if report.problem is None:
         return 0
@@ -60,10 +65,14 @@ def _tell(wanted: argparse.Namespace) -> int:
         for line in lines:
             say(line)
     except Exception as error:  # noqa: BLE001 - as a drain: one line, whatever it was
-        problem = unexpected(error)
+        problem = _known(error)
         say(str(problem))
         return problem.exit_status
     return 0
+
+
+def _known(error: BaseException) -> SluiceError:
+    return store_told(error) or unexpected(error)
 
 
 def _inquiry(wanted: argparse.Namespace) -> Inquiry:
@@ -80,7 +89,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, dest="command")
     command = commands.add_parser("drain", help="consume what Kafka holds now, and stop")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
-    command.add_argument("--report", type=Path, required=True, help="where to write what happened, as JSON")
+    command.add_argument("--report", type=opened, required=True, help="where to write what happened, as JSON")
     command.add_argument("--run-id", required=True, help="the run's name in the ops tables")
     command = commands.add_parser("explain", help="print the physical plan and what it does with state; reads nothing")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")

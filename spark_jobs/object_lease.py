@@ -3,7 +3,9 @@
 `lease.<fence>` in the pipeline's folder of checkpoints: the newest holds. Each number is made once, by whichever process asks
 first; its holder puts it again every BEAT_SECONDS. One that is older than TTL_SECONDS has expired, by the store's own clock: no
 two machines' clocks are compared. A holder that was stopped for longer finds a newer number before it commits a batch, and
-gives up. Delta refuses what falls in between: both would commit under one transaction id.
+gives up. What falls in between, the store refuses: entries of the table's log and of the checkpoint's logs are put only if they
+are absent, by Spark too (spark_jobs/java/sluice/store). Of two that commit one version the second learns that the first has
+committed under its own transaction id, and fails. Off S3 Spark's own classes write those logs; see docs/object-store.md.
 """
 
 from __future__ import annotations
@@ -13,15 +15,16 @@ import os
 import socket
 import threading
 import time
+import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import from_url
 
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost
+from spark_jobs.store import client
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -36,8 +39,8 @@ class ObjectLease:
 
     def __init__(self, path: UPath, run_id: str) -> None:
         self._path = path
-        self._store = from_url(str(path.parent))
-        self._told = {"run_id": run_id, "pid": os.getpid(), "host": socket.gethostname(),
+        self._store = client(str(path.parent))
+        self._told = {"token": uuid.uuid4().hex, "run_id": run_id, "pid": os.getpid(), "host": socket.gethostname(),
                       "started_at": datetime.now(UTC).isoformat(timespec="seconds")}
         self._fence = -1
         self._beaten = 0.0
@@ -51,12 +54,10 @@ class ObjectLease:
             raise self._held(holder)
         self._fence = 0 if newest is None else newest + 1
         self._beaten = time.monotonic()
-        with suppress(AlreadyExistsError):
-            obstore.put(self._store, self._name(self._fence), self._content(), mode="create")
-            # Whoever has gone further meanwhile has removed lower numbers, and this may have been one of them.
-            if self._newest() == self._fence:
-                self._begin()
-                return
+        # Whoever has gone further meanwhile has removed lower numbers, and this may have been one of them.
+        if self._put_first() and self._newest() == self._fence:
+            self._begin()
+            return
         raise self._held(self._seen()[1] or "another run")
 
     def confirm(self) -> None:
@@ -70,12 +71,25 @@ class ObjectLease:
         """Let the next one have it at once."""
         self._done.set()
         self._beating.join()  # it would put it back
-        if self._newest() == self._fence:
-            obstore.put(self._store, self._name(self._fence), self._content(released=True))
+        with suppress(BaseError, OSError):  # a store that does not answer lets it expire
+            if self._newest() == self._fence:
+                obstore.put(self._store, self._name(self._fence), self._content(released=True))
 
     def holder(self) -> str | None:
         """Who holds it now, in words; None where nobody does."""
         return self._seen()[1]
+
+    def _put_first(self) -> bool:
+        """Whether this number is ours. A put whose answer was lost is sent again, and refused though it was the first."""
+        name = self._name(self._fence)
+        try:
+            obstore.put(self._store, name, self._content(), mode="create")
+        except AlreadyExistsError:
+            with suppress(FileNotFoundError):
+                said: dict[str, Any] = json.loads(bytes(obstore.get(self._store, name).bytes()))
+                return said.get("token") == self._told["token"]
+            return False
+        return True
 
     def _begin(self) -> None:
         for old in self._fences()[:-1]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from spark_jobs import delta
 from spark_jobs.contract.metrics import COUNTS
 
 if TYPE_CHECKING:
@@ -67,27 +68,29 @@ _patiently = retry(
 @_patiently
 def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
     """Add rows."""
-    deltalake.write_deltalake(str(_made(root, table)), _arrow(table, rows), mode="append")
+    deltalake.write_deltalake(
+        path := str(_made(root, table)), _arrow(table, rows), mode="append", storage_options=delta.options(path))
 
 
 @_patiently
 def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int) -> None:
     """Put rows in the place of all rows whose columns equal `where`, in one commit."""
     predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
-    deltalake.write_deltalake(str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate)
+    deltalake.write_deltalake(path := str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate,
+                              storage_options=delta.options(path))
 
 
 @_patiently
 def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_id: int) -> None:
     """Remove the rows of a generation's later batches, in one commit."""
     where = f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND batch_id > {batch_id}"
-    deltalake.DeltaTable(str(_made(root, table))).delete(where)
+    delta.opened(_made(root, table)).delete(where)
 
 
 def query(root: UPath, table: str, sql: str) -> pa.Table:
     """Run SQL (DataFusion's) in which the ops table is called by its name. One that nobody wrote is empty, and stays unmade."""
     path = str(root / "ops" / table)
-    if deltalake.DeltaTable.is_deltatable(path):
+    if delta.is_table(path):
         return _select(path, table, sql)
     with TemporaryDirectory() as empty:
         _create(empty, table)
@@ -95,18 +98,19 @@ def query(root: UPath, table: str, sql: str) -> pa.Table:
 
 
 def _select(path: str, table: str, sql: str) -> pa.Table:
-    return pa.table(deltalake.QueryBuilder().register(table, deltalake.DeltaTable(path)).execute(sql).read_all())
+    return pa.table(deltalake.QueryBuilder().register(table, delta.opened(path)).execute(sql).read_all())
 
 
 def _made(root: UPath, table: str) -> UPath:
     path = root / "ops" / table
-    if not deltalake.DeltaTable.is_deltatable(str(path)):
+    if not delta.is_table(path):
         _create(str(path), table)
     return path
 
 
 def _create(path: str, table: str) -> None:
-    deltalake.DeltaTable.create(path, SCHEMAS[table], partition_by=["pipeline"], mode="ignore")
+    deltalake.DeltaTable.create(path, SCHEMAS[table], partition_by=["pipeline"], mode="ignore",
+                                storage_options=delta.options(path))
 
 
 def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:

@@ -18,6 +18,7 @@ from spark_jobs.identity import in_words, lost, settle, warned
 from spark_jobs.kafka import TopicState, newest_record, topic_state
 from spark_jobs.lease import holder
 from spark_jobs.stages import closing, table
+from spark_jobs.store import require_writable
 
 
 class Plan(BaseModel):
@@ -38,7 +39,7 @@ class Plan(BaseModel):
 def plan(spec: Pipeline, settings: Settings) -> Plan:
     """Raises the SluiceError that the drain would end with: no lease, changed spec, no Kafka, no topic, lost records."""
     paths = Paths(settings.root, spec)
-    paths.ensure_writable()
+    require_writable(paths)
     held = holder(paths.lease)
     if held:
         raise LeaseHeld(f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it.")

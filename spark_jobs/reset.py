@@ -8,14 +8,10 @@ Both give the next run a generation of its own, so that Delta takes its batches 
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
-
-import deltalake
 
 from spark_jobs import ops
 from spark_jobs.checkpoint import Checkpoint
@@ -24,18 +20,21 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.cursor import read_cursor
+from spark_jobs.delta import opened
+from spark_jobs.folders import begun, copy, move
 from spark_jobs.identity import stored
 from spark_jobs.integrity import Integrity
 from spark_jobs.lease import lease
 from spark_jobs.stages import history, table
+from spark_jobs.store import require_writable
 
 
 class Intent(NamedTuple):
     """What would be done, in words, and the doing of it."""
 
     lines: tuple[str, ...]
-    execute: Callable[[], None] | None
-    """None where there is nothing to do."""
+    execute: Callable[[], tuple[str, ...] | None] | None
+    """None where there is nothing to do. It may say what it did, a line each."""
 
 
 def reset(spec: Pipeline, settings: Settings) -> Intent:
@@ -43,14 +42,17 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     committed = Checkpoint(paths.checkpoint).committed()
     aside = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    moves = [(path, path.with_name(f"{path.name}.{aside}")) for path in (paths.version, paths.table) if path.exists()]
+    cut_off = begun(paths.moving)
+    found = [(path, path.with_name(f"{path.name}.{aside}")) for path in (paths.version, paths.table) if path.exists()]
+    moves = cut_off or found
     state = f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
+    if cut_off:
+        state = "goes on with a reset that was cut off"
 
-    def execute() -> None:
-        paths.ensure_writable()
+    def execute() -> tuple[str, ...]:
+        require_writable(paths)
         with lease(paths.lease, "sluice reset"):
-            for old, new in moves:
-                old.rename(new)
+            return move(moves, paths.moving)
 
     return Intent(
         (f"{spec.name}: {state}", *(f"move {old} to {new}" for old, new in moves),
@@ -72,9 +74,9 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
 
     def execute() -> None:
         with lease(paths.lease, "sluice rewind"):
-            shutil.copytree(Path(str(paths.version)), Path(str(kept)))
+            copy(paths.version, kept)
             generation = uuid.uuid4().hex[:12]
-            delta = deltalake.DeltaTable(str(paths.table))
+            delta = opened(paths.table)
             if version != delta.version():
                 delta.restore(version)
             delta.alter.set_table_properties({table.GENERATION: generation}, raise_if_not_exists=False)

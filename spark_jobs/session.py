@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.spec import State
+from spark_jobs.contract.store import is_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +18,8 @@ STATIC = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 """Settled when the session is made."""
+CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
+"""Who writes a checkpoint's files: Spark's default renames, which an object store cannot."""
 
 
 def dynamic(state: State) -> dict[str, str]:
@@ -40,11 +43,16 @@ def dynamic(state: State) -> dict[str, str]:
     }
 
 
-def session(name: str, state: State) -> SparkSession:
-    """The session of this process, set for one pipeline's state."""
+def session(name: str, state: State, root: str = "") -> SparkSession:
+    """The session of this process, set for one pipeline's state, and for the place of the root."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    if is_s3(root):
+        spark.conf.set(CHECKPOINTS, "sluice.store.ConditionalCheckpoints")
+    else:  # a session may serve several roots: the tests' does
+        spark.conf.unset(CHECKPOINTS)
+    return spark

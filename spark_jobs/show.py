@@ -9,6 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from spark_jobs.contract.settings import VARIABLES
+from spark_jobs.contract.store import opened
 
 SHOWN_BYTES = 60
 DEFAULT_ROOT = str(VARIABLES["SLUICE_ROOT"][1])
@@ -66,14 +67,12 @@ WITHIN = {"operators": ("batches", "(SELECT pipeline, batch_id, audited_at, unne
 
 def view(root: str, table: Table, pipeline: str | None, limit: int) -> RichTable:
     """The newest `limit` rows of an ops table, for the terminal."""
-    from upath import UPath  # noqa: PLC0415 - the help does not need it
-
-    from spark_jobs import ops  # noqa: PLC0415
+    from spark_jobs import ops  # noqa: PLC0415 - the help does not need it
 
     columns, order = COLUMNS[table]
     where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
     stored, source = WITHIN.get(table, (table, table))
-    rows = ops.query(UPath(root), stored, f"SELECT {columns} FROM {source} {where} ORDER BY {order} LIMIT {limit}")
+    rows = ops.query(opened(root), stored, f"SELECT {columns} FROM {source} {where} ORDER BY {order} LIMIT {limit}")
     shown = RichTable(title=f"{table}, newest first" + (f", of {pipeline}" if pipeline else ""), title_justify="left")
     for name in rows.column_names:
         shown.add_column(name, overflow="fold" if name in {"reason", "observed", "type", "problem"} else "ellipsis")

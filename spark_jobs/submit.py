@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spark_jobs import shipment
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
+from spark_jobs.contract.store import Store, is_s3
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 HERE = Path(__file__).parent
 MANY = 3_000_000
@@ -34,12 +39,16 @@ LOOKING = "local[2]"
 """The master of commands that look and do not run: they need no cluster."""
 
 
+LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"}
+"""Who writes the entries of Delta's log there: its own overwrites what another writer has committed meanwhile."""
+
+
 def application() -> str:
     """The file that spark-submit is given."""
     return str(HERE / "main.py")
 
 
-def arguments(pipeline: str, report: Path, run_id: str) -> list[str]:
+def arguments(pipeline: str, report: Path | UPath, run_id: str) -> list[str]:
     """What follows the file."""
     return ["drain", pipeline, "--report", str(report), "--run-id", run_id]
 
@@ -54,6 +63,11 @@ def files_jar(settings: Settings) -> Path:
     return settings.jars / FILES_JAR
 
 
+def s3_jars(settings: Settings) -> Path:
+    """Where the jars lie that only a root on S3 needs."""
+    return settings.jars.parent / "s3"
+
+
 def configuration(settings: Settings, records: int = 0, *, archived: bool = True, pipeline: Options | None = None) -> Options:
     """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing or SettingInvalid.
 
@@ -66,26 +80,31 @@ def configuration(settings: Settings, records: int = 0, *, archived: bool = True
         raise JarsMissing(f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
                           "Run `make setup`, or point SLUICE_JARS at them.")
     given = {**spark_options.read(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
+    s3 = sorted(s3_jars(settings).glob("*.jar")) if is_s3(settings.root) else []
+    if is_s3(settings.root) and not (s3 and files_jar(settings).exists()):
+        raise JarsMissing(f"{s3_jars(settings)} and {files_jar(settings)} do not hold what a root on S3 needs.",
+                          "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.")
     return {
         **({} if settings.local else SCHEDULED),
         **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": " ".join(_java_options(settings, records, archived=archived)),
-        **_executors(settings, jars, records),
+        **_executors(settings, jars, s3, records),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **(object_store() if s3 else {}),
         **(FILES if settings.local_files == "sluice" and files_jar(settings).exists() else {}),
     }
 
 
-def _executors(settings: Settings, jars: list[Path], records: int) -> Options:
+def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: int) -> Options:
     """What executors start with."""
     kafka = settings.kafka_config.java_options()
     if settings.local:
         # On the class path, not in spark.jars: those are copied and fetched again by every executor of every run.
         return {
-            "spark.executor.extraClassPath": ":".join(map(str, jars)),
+            "spark.executor.extraClassPath": ":".join(map(str, [*jars, *s3])),
             **({"spark.executor.extraJavaOptions": " ".join(kafka)} if kafka else {}),
         }
     there = settings.executor_jars
@@ -94,12 +113,19 @@ def _executors(settings: Settings, jars: list[Path], records: int) -> Options:
     options += _archived(Path(there) / ARCHIVE) if there else []
     return {
         **({"spark.executor.extraClassPath": ":".join(f"{there}/{jar.name}" for jar in jars)} if there
-           else {"spark.jars": ",".join(map(str, jars))}),
+           else {"spark.jars": ",".join(map(str, [*jars, *s3]))}),
+        # Behind all others, as for the driver: what is before them stays as the class-data archive was made for.
+        **({"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(there).parent / 's3'}/*"} if there and s3 else {}),
         "spark.executor.extraJavaOptions": " ".join(options),
         # The driver's is named too: the executors' would take its place.
         "spark.pyspark.driver.python": sys.executable,
         **shipment.configuration(settings),
     }
+
+
+def object_store() -> dict[str, str]:
+    """What Spark must be told of the S3 that the root lies on. No key is among it: see docs/object-store.md."""
+    return {**LOG_STORE, **{f"spark.hadoop.{name}": value for name, value in Store.from_environment().spark().items()}}
 
 
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
@@ -130,8 +156,12 @@ def _archived(path: Path) -> list[str]:
 
 def environment(settings: Settings) -> dict[str, str]:
     """Variables of the process that spark-submit starts."""
+    # Behind all others on the driver's class path: what is before them stays as the class-data archive was made for.
+    behind = [f"{s3_jars(settings)}/*"] if is_s3(settings.root) else []
     return {
         **settings.environment(),
+        **({"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, [os.environ.get("SPARK_DIST_CLASSPATH"), *behind]))}
+           if behind else {}),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
@@ -141,7 +171,7 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def command(settings: Settings, pipeline: str, report: Path, run_id: str, records: int = 0) -> list[str]:
+def command(settings: Settings, pipeline: str, report: Path | UPath, run_id: str, records: int = 0) -> list[str]:
     """The whole command of a drain, for a process of its own."""
     return _submitted(settings, pipeline, arguments(pipeline, report, run_id), records)
 

@@ -13,8 +13,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
-LONGEST_FIRST = ("stack", "e2e", "cluster", "faults", "spark", "airflow", "unit")
-A_LANE_EACH = ("stack", "e2e", "cluster", "faults")
+LONGEST_FIRST = ("stack", "e2e", "cluster", "faults", "store", "spark", "airflow", "unit")
+A_LANE_EACH = ("stack", "e2e", "cluster", "faults", "store")
 TOGETHER = (
     "spark/test_state.py", "spark/test_doctor.py", "spark/test_failpoints.py", "spark/test_safety.py", "spark/test_reset.py",
     "spark/test_logic.py", "airflow/test_dags.py", "unit/test_flights.py", "unit/test_deliveries.py", "unit/test_files_jar.py",

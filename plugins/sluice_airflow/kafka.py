@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import shutil
-import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
+from sluice_airflow.secret_folder import secret_folder, sweep
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka_config import KafkaConfig
 from spark_jobs.contract.settings import Settings
@@ -22,8 +18,6 @@ from spark_jobs.contract.settings import Settings
 CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"
 """Of the folders in which secrets are handed over."""
-YOUNG_SECONDS = 60
-"""A folder's age until which its lock may not have been taken yet."""
 
 
 def task_settings() -> Settings:
@@ -62,21 +56,12 @@ def handed_over(settings: Settings) -> Iterator[Settings]:
     The file is its owner's alone, in a folder that is too, and goes with the block. Where this process is killed, the next
     task of this user on this machine removes the folder: nobody holds its lock any more.
     """
-    _sweep()
+    sweep(PREFIX)
     if settings.kafka_config.path or not settings.kafka_config.librdkafka():
         yield settings
         return
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, (Path(folder) / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield settings._replace(kafka_config=settings.kafka_config.kept_at(Path(folder) / "kafka.properties"))
-
-
-def _sweep() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError), (folder / "lock").open("r+") as lock:
-            if time.time() - folder.stat().st_mtime > YOUNG_SECONDS:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+    with secret_folder(PREFIX) as folder:
+        yield settings._replace(kafka_config=settings.kafka_config.kept_at(folder / "kafka.properties"))
 
 
 def _text(value: Any) -> str:

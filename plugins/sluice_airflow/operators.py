@@ -18,6 +18,7 @@ from sluice_airflow.handover import hand_over, planned_records
 from sluice_airflow.kafka import handed_over, task_settings
 from sluice_airflow.processes import end_tree
 from sluice_airflow.retries import told_in_one_line
+from sluice_airflow.root import declared_root
 from spark_jobs import submit
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SettingInvalid, SparkFailed
@@ -41,7 +42,7 @@ class PlanOperator(BaseOperator, SkipMixin):
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG need not
 
-        with told_in_one_line(self.log):
+        with told_in_one_line(self.log), declared_root():
             planned = plan(registry.load(self.pipeline), task_settings())
         for line in planned.lines:
             self.log.info("%s", line)
@@ -57,10 +58,10 @@ class DrainOperator(SparkSubmitOperator):
         # Client mode, whatever the connection says: the report is a file of this machine.
         super().__init__(conn_id=conn_id, name=f"sluice-{pipeline}", deploy_mode="client", **kwargs)
         self.pipeline = pipeline
-        self._secrets: Path | None = None
+        self._secrets: tuple[Path, ...] = ()
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the provider's returns nothing
-        with told_in_one_line(self.log):
+        with told_in_one_line(self.log), declared_root() as keys:
             master, given = require_spark(self._conn_id)
             found = task_settings()
             found = found._replace(master=master, spark_conf=spark_options.merged(found.spark_conf, given))
@@ -68,7 +69,8 @@ class DrainOperator(SparkSubmitOperator):
             path = report_path(found.root, self.pipeline, attempt)
             path.unlink(missing_ok=True)
             with handed_over(found) as settings:
-                self._secrets = Path(settings.kafka_config.path) if settings != found else None
+                declaration = Path(settings.kafka_config.path) if settings != found else None
+                self._secrets = tuple(filter(None, (declaration, keys)))
                 self._say_what_to_submit(settings, path, attempt, planned_records(context))
                 self._submit(context)
             report = read_report(path)
@@ -79,8 +81,8 @@ class DrainOperator(SparkSubmitOperator):
         submitted = getattr(self._hook, "_submit_sp", None)
         if submitted is not None:
             end_tree(submitted.pid)
-        if self._secrets is not None:  # Airflow may leave no time for the block around it to end
-            self._secrets.unlink(missing_ok=True)
+        for secret in self._secrets:  # Airflow may leave no time for the blocks around it to end
+            secret.unlink(missing_ok=True)
 
     def _say_what_to_submit(self, settings: Settings, report: Path, attempt: str, records: int) -> None:
         # Now and not at parse: these are the facts of the machine that runs the task.

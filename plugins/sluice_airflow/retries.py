@@ -9,6 +9,7 @@ from typing import Any
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
 from spark_jobs.contract.errors import SluiceError, catalogue
+from spark_jobs.contract.store_errors import told as store_told
 
 
 def _rule(error: type[SluiceError], *, subclasses: bool) -> RetryRule:
@@ -37,7 +38,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 class told_in_one_line:
-    """Log a SluiceError from the block as one line, and let it go on without the frames that it came through.
+    """Log a SluiceError, or what an object store said, from the block as one line, and let it go on without the frames that it came through.
 
     Airflow logs the traceback of whatever fails a task; what is left of it after this says nothing that the line does not.
     """
@@ -49,6 +50,7 @@ class told_in_one_line:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, SluiceError):
-            self._log.error("%s", error)
-            raise error.with_traceback(None) from None
+        known = error if error is None or isinstance(error, SluiceError) else store_told(error)
+        if known is not None:
+            self._log.error("%s", known)
+            raise known.with_traceback(None) from None

@@ -66,6 +66,18 @@ class KafkaConfigInvalid(SluiceError):
     code, exit_status = "KAFKA_CONFIG_INVALID", 15
 
 
+class RootRefused(SluiceError):
+    """The object store that the root lies on turned these keys, this bucket or this request away."""
+
+    code, exit_status = "ROOT_REFUSED", 16
+
+
+class RootUnreachable(SluiceError):
+    """The object store that the root lies on did not answer, or not with what was asked for."""
+
+    code, exit_status, retry = "ROOT_UNREACHABLE", 17, True
+
+
 class KafkaUnreachable(SluiceError):
     """No broker answered within the time limit."""
 

@@ -2,6 +2,7 @@
 
 <root>/tables/<pipeline>                          the output
 <root>/checkpoints/<pipeline>/lease               held by the one process that writes checkpoint and table
+<root>/checkpoints/<pipeline>/moving.json          what a reset has begun to move and not ended, on an object store
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint of that checkpoint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    how far the account and the checks have come
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RootNotWritable
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import opened
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -25,14 +27,13 @@ class Paths:
     """The paths of one pipeline under one root. Any root that fsspec and Spark both understand."""
 
     def __init__(self, root: str, pipeline: Pipeline) -> None:
-        from upath import UPath  # fsspec is not needed to parse a DAG
-
-        self.root: UPath = UPath(root)
+        self.root: UPath = opened(root)
         self.table: UPath = self.root / "tables" / pipeline.name
         self.version: UPath = self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
+        self.moving: UPath = self.version.parent / "moving.json"
         self.cursor: UPath = self.version / "cursor.json"
 
     def ops(self, table: str) -> UPath:
@@ -40,7 +41,7 @@ class Paths:
         return self.root / "ops" / table
 
     def ensure_writable(self) -> None:
-        """Make the version's folder and write into it. Raises RootNotWritable with the operating system's reason."""
+        """Make the version's folder, on a disk, and write into it. Raises RootNotWritable with the system's reason."""
         probe = self.version / ".writable"
         try:
             self.version.mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,4 @@ class Paths:
 
 def ops_path(root: str, table: str) -> UPath:
     """The path of one ops table, for readers that have no pipeline in hand."""
-    from upath import UPath  # as above
-
-    path: UPath = UPath(root) / "ops" / table
-    return path
+    return opened(root) / "ops" / table

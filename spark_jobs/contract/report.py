@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 
 from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
+from spark_jobs.contract.files import write_whole
+from spark_jobs.contract.store import is_remote
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 VERSION: Final = 1
 
@@ -120,15 +125,14 @@ class Report(Part):
         """The checks of one severity that failed."""
         return tuple(check for check in self.checks if check.outcome == "failed" and check.severity == severity)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | UPath) -> None:
         """Write whole or not at all: a half-written report is none."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(self.model_dump_json(indent=2))
-        partial.replace(path)
+        if not is_remote(str(path)):  # there is no folder on an object store, and a bucket is not Sluice's to make
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, self.model_dump_json(indent=2))
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path | UPath) -> Report:
     """Raises ReportMissing where there is none, or it is not one of this version."""
     try:
         return Report.model_validate_json(path.read_bytes())

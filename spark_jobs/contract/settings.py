@@ -11,6 +11,7 @@ from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
 from spark_jobs.contract.pem import exposure
+from spark_jobs.contract.store import PATH_STYLE, Store
 
 REPO = Path(__file__).parent.parent.parent
 
@@ -30,6 +31,7 @@ VARIABLES = {
         "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; the driver's if not set", ""),
     "SLUICE_EXECUTOR_JARS": ("a folder on the workers with the jars of SLUICE_JARS; each run sends them if not set", ""),
     "SLUICE_EXECUTOR_WAIT": ("seconds that a run goes on without an executor before it gives up", "120"),
+    PATH_STYLE: ("whether an S3's bucket stands in the path of a URL (true) or in its host (false)", ""),
     "SLUICE_KAFKA_CONFIG": ("the properties file that says how Kafka is reached and who asks: docs/kafka.md", ""),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
@@ -52,6 +54,7 @@ class Settings(NamedTuple):
     executor_python: str = ""
     executor_jars: str = ""
     executor_wait: str = "120"
+    path_style: str = ""
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -74,13 +77,14 @@ class Settings(NamedTuple):
         if files not in LOCAL_FILES:
             raise SettingInvalid(f"SLUICE_LOCAL_FILES is {files!r}: it can be {' or '.join(LOCAL_FILES)}.",
                                  "Leave it out for sluice; hadoop starts a process for each mode and each link.")
+        Store.from_environment()  # what is wrong with it is said at once
         return cls(
-            values["SLUICE_ROOT"].rstrip("/"), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
+            sluice_url(values["SLUICE_ROOT"].rstrip("/")), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
             files, spark_options.written(spark_options.read(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")),
             _secret_file(values["SLUICE_SPARK_SECRET_FILE"]), values["SLUICE_EXECUTOR_PYTHON"],
             values["SLUICE_EXECUTOR_JARS"].rstrip("/"), _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
-            kafka_config,
+            values[PATH_STYLE], kafka_config,
         )
 
     @classmethod

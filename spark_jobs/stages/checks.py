@@ -17,6 +17,7 @@ from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
 from spark_jobs.contract.report import Account, CheckResult, StateUse
+from spark_jobs.contract.store import spark_url
 from spark_jobs.cursor import Cursor
 from spark_jobs.run import Run
 
@@ -49,10 +50,10 @@ def judge_output(run: Run, since: int, version: int) -> list[CheckResult]:
         return []
     table = run.spark.read.format("delta")
     if run.spec.output_mode == "complete":  # the last batch's rows are the whole result
-        rows = table.option("versionAsOf", version).load(str(run.paths.table))
+        rows = table.option("versionAsOf", version).load(spark_url(run.paths.table))
     else:
         changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)
-        rows = changes.load(str(run.paths.table)).where("_change_type IN ('insert', 'update_postimage')")
+        rows = changes.load(spark_url(run.paths.table)).where("_change_type IN ('insert', 'update_postimage')")
     rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp").cache()
     try:
         return _judge("output", run.spec.output_checks, rows)

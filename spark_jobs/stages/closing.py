@@ -15,6 +15,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.contract.errors import LeaseLost
+from spark_jobs.contract.files import create_whole
 from spark_jobs.contract.spec import Pipeline
 
 if TYPE_CHECKING:
@@ -81,17 +83,21 @@ def plan(checkpoint: Checkpoint, closing: Closing, now: datetime) -> int:
     changed = {"batchWatermarkMs": closing.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
     path = checkpoint.folder / "offsets" / str(last + 1)
     _forget(path)
-    partial = path.with_name(f".sluice.{path.name}.partial")
-    partial.write_text("\n".join([version, json.dumps(json.loads(metadata) | changed, separators=(",", ":")), *sources]))
-    partial.rename(path)
+    try:
+        create_whole(path, "\n".join([version, json.dumps(json.loads(metadata) | changed, separators=(",", ":")), *sources]))
+    except FileExistsError:
+        raise LeaseLost(f"batch {last + 1} was planned in {path.parent} by another process meanwhile.",
+                        "The next run begins with that batch.") from None
     return last + 1
 
 
 def unplan(checkpoint: Checkpoint) -> None:
     """Take back a batch without data that was planned, held, and never ran: the next run would begin with it, for nothing."""
     planned = checkpoint.planned()
-    if planned and planned[-1] not in checkpoint.committed() and checkpoint.batch(planned[-1]).covered == 0:
-        path = checkpoint.folder / "offsets" / str(planned[-1])
+    if not planned or checkpoint.batch(planned[-1]).covered:
+        return
+    path, commit = (checkpoint.folder / log / str(planned[-1]) for log in ("offsets", "commits"))
+    if not commit.exists():  # asked for by its name: a listing may be older than the commit
         path.unlink()
         _forget(path)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import deltalake
 
+from spark_jobs.delta import opened
+
 if TYPE_CHECKING:
     from upath import UPath
 
@@ -17,7 +19,7 @@ FIRST = 20
 
 def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Batch id and Delta's history entry of each commit that `owner` made (pipeline/generation), the newest first."""
-    for entry in _entries(deltalake.DeltaTable(str(path))):
+    for entry in _entries(opened(path)):
         note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == owner:
             yield note["batch"], entry

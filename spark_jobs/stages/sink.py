@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import deltalake
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs import failpoint
+from spark_jobs.contract.store import spark_url
+from spark_jobs.delta import opened
 from spark_jobs.run import Run
 from spark_jobs.stages import commit, history
 from spark_jobs.stages.bound import Bound
@@ -32,7 +33,7 @@ def start(rows: DataFrame, run: Run, bound: Bound, timers: Timers) -> StreamingQ
     """Start the query: it takes what Kafka holds now, as far as the bound lets it, and stops."""
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
     writer = writer.foreachBatch(_writer(run, bound, timers))
-    return writer.option("checkpointLocation", str(run.paths.checkpoint)).trigger(availableNow=True).start()
+    return writer.option("checkpointLocation", spark_url(run.paths.checkpoint)).trigger(availableNow=True).start()
 
 
 def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int], None]:
@@ -42,7 +43,7 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
     the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark cannot go
     on at all (CheckpointInfo length: 0). So a batch that is already in the table is run once more, for its state alone.
     """
-    path, owner = str(run.paths.table), run.identity.owner(run.spec.name)
+    path, owner = spark_url(run.paths.table), run.identity.owner(run.spec.name)
     way = commit.way(run.spec)
 
     def write(batch: DataFrame, batch_id: int) -> None:
@@ -53,7 +54,7 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
             batch.write.format("noop").mode("append").save()
         else:
             run.lease.confirm()
-            refuse_changed(deltalake.DeltaTable(path), batch.schema)
+            refuse_changed(opened(run.paths.table), batch.schema)
             way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
         failpoint.at("table.committed")
         timers.note(batch_id)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import deltalake
 
+from spark_jobs import delta
 from spark_jobs.checkpoint import Checkpoint, broken
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
@@ -29,7 +30,7 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
     """
     if not known_id:
         return
-    if not deltalake.DeltaTable.is_deltatable(str(path)):
+    if not delta.is_table(path):
         raise TableReplaced(f"there is no table at {path}, and the checkpoint has written one there: it was dropped.",
                             f"Put it back; or begin anew: `sluice reset {path.name}`.")
     if identifier(path) != known_id:
@@ -40,7 +41,7 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
 
 
 def _refuse_restored(path: UPath, known_version: int) -> None:
-    table = deltalake.DeltaTable(str(path))
+    table = delta.opened(path)
     since = table.version() - known_version
     restored = [entry for entry in table.history(since) if entry["operation"] == "RESTORE"] if since > 0 else []
     to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
@@ -64,9 +65,9 @@ def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
 
 def newest_batch(path: UPath, owner: str) -> int:
     """The newest batch that the table has of this owner (pipeline/generation), by its transaction id; -1 where it has none."""
-    if not deltalake.DeltaTable.is_deltatable(str(path)):
+    if not delta.is_table(path):
         return -1
-    done = deltalake.DeltaTable(str(path)).transaction_version(owner)
+    done = delta.opened(path).transaction_version(owner)
     return -1 if done is None else int(done)
 
 
@@ -76,17 +77,17 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
     Raises CheckpointForeign where another generation wrote it: a new checkpoint on the same table would double every row.
     Raises TableChanged where it lacks a column that the query writes, or has it with another type.
     """
-    if not deltalake.DeltaTable.is_deltatable(str(path)):
+    if not delta.is_table(path):
         # The change feed tells which rows a run wrote, from the log alone as long as rows are only appended.
         deltalake.DeltaTable.create(
             str(path), deltalake.Schema.from_json(columns.json()), name=spec.name, description=spec.about,
             configuration={
                 "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": CHECKPOINT_INTERVAL, GENERATION: generation,
             },
-            raise_if_key_not_exists=False,
+            raise_if_key_not_exists=False, storage_options=delta.options(path),
         )
         return 0
-    table = deltalake.DeltaTable(str(path))
+    table = delta.opened(path)
     owner = table.metadata().configuration.get(GENERATION)
     if owner != generation:
         raise CheckpointForeign(
@@ -115,9 +116,9 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
 
 def identifier(path: UPath) -> str:
     """Delta's own id of the table."""
-    return str(deltalake.DeltaTable(str(path)).metadata().id)
+    return str(delta.opened(path).metadata().id)
 
 
 def version(path: UPath) -> int:
     """The table's newest version."""
-    return deltalake.DeltaTable(str(path)).version()
+    return delta.opened(path).version()

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.errors import SluiceError, StateUnreadable
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import spark_url
 from spark_jobs.session import session
 from spark_jobs.state import text
 from spark_jobs.state.changes import changes
@@ -28,7 +29,7 @@ class _Purged(StateUnreadable):
 def answer(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Iterator[str]:
     """Lines for a person. Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root."""
     target = resolve(spec, settings, inquiry)
-    spark = session(spec.name, target.spec.state)
+    spark = session(spec.name, target.spec.state, settings.root)
     for place, number in enumerate(target.steps):
         if place:
             yield ""
@@ -64,7 +65,7 @@ def _changes(spark: SparkSession, target: Target, number: int, inquiry: Inquiry)
 
 def _reading(spark: SparkSession, target: Target, number: int, batch: int, limit: int) -> tuple[Operator, Reading]:
     """All variables of a step after a batch."""
-    checkpoint, steps = str(target.checkpoint.folder), target.spec.steps
+    checkpoint, steps = spark_url(target.checkpoint.folder), target.spec.steps
     purged = _Purged(f"the state of batch {batch} is purged.", "Ask for a later batch.")
     if batch not in target.readable:
         raise purged

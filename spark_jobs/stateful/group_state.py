@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import deltalake
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.columns import spark_type
 from spark_jobs.contract.errors import InitialStateMissing
 from spark_jobs.contract.steps import GroupState
+from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
+from spark_jobs.delta import is_table
 from spark_jobs.stateful.logic import found
 from spark_jobs.stateful.timers import Counting, counting
 
@@ -59,10 +60,10 @@ def initial(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:
     if step.initial_state is None:
         return None
     path = step.initial_state if "/" in step.initial_state else str(root / "tables" / step.initial_state)
-    if not deltalake.DeltaTable.is_deltatable(path):
+    if not is_table(path):
         raise InitialStateMissing(f"there is no Delta table at {path}, which GroupState.initial_state names.",
                                   "Write it first, or leave initial_state out.")
-    table = rows.sparkSession.read.format("delta").load(path)
+    table = rows.sparkSession.read.format("delta").load(spark_url(path))
     missing = [key for key in step.keys if key not in table.columns]
     if missing:
         raise InitialStateMissing(f"{path} lacks the key column {missing[0]}: it has {', '.join(table.columns)}.",

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.settings import Settings
 from spark_jobs.session import STATIC
-from spark_jobs.submit import configuration, environment
+from spark_jobs.submit import LOG_STORE, configuration, environment, s3_jars
 
 SESSION = pytest.StashKey[SparkSession]()
 
@@ -48,9 +48,12 @@ def start(settings: Settings, **more: str) -> SparkSession:
     # As a small drain: the second compiler took a third of a session's processor time. But hundreds of queries fill the 48 MB
     # that the JVM has for the first one's code, and are then compiled again and again.
     options["spark.driver.extraJavaOptions"] += " -XX:ReservedCodeCacheSize=256m"
-    for key, value in {**options, **STATIC, **more}.items():
+    for key, value in {**options, **LOG_STORE, **STATIC, **more}.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as patch:
+        # Where a root on S3 has them, behind all others: tests/store has no JVM of its own.
+        patch.setenv("SPARK_DIST_CLASSPATH", f"{s3_jars(settings)}/*")
+        session = builder.getOrCreate()
     # It says at exit that it closes its connections, when pytest has already closed the log.
     logging.getLogger("py4j").setLevel(logging.WARNING)
     return session

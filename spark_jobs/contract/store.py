@@ -1,0 +1,134 @@
+"""The object store that a root may lie on, and how it is said to each of the four clients that speak to it, in one place.
+
+Where it is and who asks is declared once, by the variables that all of them know (AWS_ENDPOINT_URL, AWS_REGION; for the keys the
+chain of environment, profile and instance). No key passes through here. Imports none of the clients.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from spark_jobs.contract.errors import SettingInvalid
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+SCHEME: Final = "s3://"
+PATH_STYLE: Final = "SLUICE_S3_PATH_STYLE"
+DEFAULT_REGION: Final = "us-east-1"
+"""Of a store that has an endpoint of its own and says nothing of regions: most take any."""
+CONNECT_SECONDS: Final = 3
+ANSWER_SECONDS: Final = 20
+"""For one answer. A connection on which nothing comes for so long is given up, and the request sent again."""
+PATIENCE_SECONDS: Final = 60
+"""For one request with all its repetitions."""
+_CHAIN: Final = (
+    # Spark itself hands a driver's AWS_ACCESS_KEY_ID on to executors, as the options that the first two look for.
+    "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+)
+
+
+def is_remote(root: str) -> bool:
+    """Whether it is no folder of this machine."""
+    return "://" in root and not root.startswith(("file://", "local://"))
+
+
+def is_s3(root: str) -> bool:
+    """Whether it lies on S3, or what speaks as S3 does."""
+    return root.startswith((SCHEME, "s3a://"))
+
+
+def spark_url(path: UPath | str) -> str:
+    """As Spark and Hadoop call it: their client for S3 goes by another scheme."""
+    text = str(path)
+    return f"s3a://{text.removeprefix(SCHEME)}" if text.startswith(SCHEME) else text
+
+
+def sluice_url(url: str) -> str:
+    """As Sluice calls it, whatever Hadoop said."""
+    return url.replace("s3a://", SCHEME)
+
+
+def opened(root: str) -> UPath:
+    """The root, for the files under it.
+
+    fsspec remembers listings. They are old as soon as another process, Spark's JVM above all, has written: it must not.
+    """
+    from upath import UPath
+
+    if not is_remote(root):
+        return UPath(root)
+    return UPath(sluice_url(root), **({"use_listings_cache": False} | (Store.from_environment().files() if is_s3(root) else {})))
+
+
+class Store(NamedTuple):
+    """Where an S3 is. All empty: Amazon's own, as its clients find it."""
+
+    endpoint: str = ""
+    region: str = ""
+    path_style: bool = False
+    """The bucket in the path of a URL, not in its host: what most servers of one's own need."""
+
+    @classmethod
+    def from_environment(cls) -> Store:
+        """Raises SettingInvalid where an endpoint is no URL, or SLUICE_S3_PATH_STYLE neither true nor false."""
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        if endpoint and not endpoint.startswith(("http://", "https://")):
+            raise SettingInvalid(f"AWS_ENDPOINT_URL is {endpoint!r}: it is no URL.", "For example https://store.example:9000.")
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or (DEFAULT_REGION if endpoint else "")
+        style = os.environ.get(PATH_STYLE) or ("true" if endpoint else "false")
+        if style not in {"true", "false"}:
+            raise SettingInvalid(f"{PATH_STYLE} is {style!r}: it can be true or false.",
+                                 "Leave it out for true where AWS_ENDPOINT_URL is set, and false on Amazon's own.")
+        return cls(endpoint.rstrip("/"), region, style == "true")
+
+    def files(self) -> dict[str, Any]:
+        """For s3fs, by which UPath reads and writes."""
+        told = {"endpoint_url": self.endpoint, "region_name": self.region}
+        return {
+            "client_kwargs": {name: value for name, value in told.items() if value},
+            # s3fs repeats a request five times itself, whatever these do.
+            "config_kwargs": {
+                "connect_timeout": CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS, "retries": {"max_attempts": 1},
+                "s3": {"addressing_style": "path" if self.path_style else "auto"},
+            },
+        }
+
+    def delta(self) -> dict[str, str]:
+        """For delta-rs. It is asked for conditional puts by name: where a store has none, commits must fail."""
+        return {
+            **self._rust(), "conditional_put": "etag",
+            "aws_force_credential_load": "true",  # or profiles are left out where the endpoint is not Amazon's
+            "connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
+            "max_retries": "6", "retry_timeout": f"{PATIENCE_SECONDS}s",
+            **({"allow_http": "true"} if self.endpoint.startswith("http://") else {}),
+        }
+
+    def lease(self) -> dict[str, str]:
+        """For obstore, which the lease uses."""
+        return self._rust() | {"conditional_put": "etag"}
+
+    def spark(self) -> dict[str, str]:
+        """For S3A, Hadoop's client, by which Spark reads and writes."""
+        return {
+            "fs.s3a.aws.credentials.provider": ",".join(_CHAIN),
+            "fs.s3a.path.style.access": "true" if self.path_style else "false",
+            **({"fs.s3a.endpoint": self.endpoint} if self.endpoint else {}),
+            **({"fs.s3a.endpoint.region": self.region} if self.region else {}),
+            "fs.s3a.connection.establish.timeout": f"{CONNECT_SECONDS}s",
+            "fs.s3a.connection.timeout": f"{ANSWER_SECONDS}s",
+            # A run must end: by the defaults, twenty repetitions of which each waits twice as long as the one before, a store
+            # that answers 503 would be asked for days.
+            "fs.s3a.attempts.maximum": "2",
+            "fs.s3a.retry.limit": "5",
+            "fs.s3a.retry.throttle.limit": "7",
+        }
+
+    def _rust(self) -> dict[str, str]:
+        return {
+            **({"endpoint": self.endpoint} if self.endpoint else {}),
+            **({"region": self.region} if self.region else {}),
+            "virtual_hosted_style_request": "false" if self.path_style else "true",
+        }

@@ -1,0 +1,64 @@
+package sluice.store;
+
+import io.delta.storage.HadoopFileSystemLogStore;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.util.Iterator;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Delta's log on S3: an entry is put only if there is none of its name, whoever writes it, as delta-rs does. Delta's own store
+ * for S3 keeps apart the writers of one JVM only, and overwrites what others have committed meanwhile.
+ *
+ * <p>Source: S3SingleDriverLogStore of Delta 4.4.0.
+ */
+public class ConditionalLogStore extends HadoopFileSystemLogStore {
+  public ConditionalLogStore(Configuration configuration) {
+    super(configuration);
+  }
+
+  @Override
+  public void write(Path path, Iterator<String> actions, Boolean overwrite, Configuration configuration) throws IOException {
+    FileSystem files = path.getFileSystem(configuration);
+    if (overwrite) {
+      try (FSDataOutputStream stream = files.create(path, true)) {
+        lines(actions, stream);
+      }
+      return;
+    }
+    try {
+      create(new NewObject(files, path), actions);
+    } catch (org.apache.hadoop.fs.FileAlreadyExistsException exists) {
+      throw new FileAlreadyExistsException(path.toString()); // what Delta takes for a commit of another writer
+    }
+  }
+
+  @Override
+  public Boolean isPartialWriteVisible(Path path, Configuration configuration) {
+    return false;
+  }
+
+  private static void create(NewObject entry, Iterator<String> actions) throws IOException {
+    try {
+      lines(actions, entry.stream());
+    } catch (IOException | RuntimeException failure) {
+      entry.abandon();
+      throw failure;
+    }
+    try {
+      entry.stream().close();
+    } catch (IOException failure) {
+      entry.settle(failure);
+    }
+  }
+
+  private static void lines(Iterator<String> actions, FSDataOutputStream stream) throws IOException {
+    while (actions.hasNext()) {
+      stream.write((actions.next() + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+  }
+}

@@ -1,0 +1,73 @@
+"""The object store as the lease and the first question to it need it: a client with the standard chain's credentials."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore, from_url
+
+from spark_jobs.contract.errors import RootRefused
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
+
+RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
+FRESH = timedelta(minutes=5)
+"""For how long a key is used that has an end, until it is asked for again: botocore renews it in time."""
+
+
+def client(url: str) -> ObjectStore:
+    """Of everything under `url`, whatever obstore opens: S3, Google, Azure, a local folder. Raises RootRefused without keys."""
+    if not is_s3(url):
+        return from_url(url)
+    store = Store.from_environment()
+    options = {"connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
+               "allow_http": store.endpoint.startswith("http://")}
+    return from_url(url, config=store.lease(), client_options=options, retry_config=RETRIES,  # type: ignore[arg-type]
+                    credential_provider=_credentials())
+
+
+def require_writable(paths: Paths) -> None:
+    """Raise RootNotWritable, RootRefused or RootUnreachable where the pipeline's checkpoint cannot be written."""
+    if is_remote(str(paths.root)):
+        refuse_unusable(str(paths.version))
+    else:
+        paths.ensure_writable()
+
+
+def refuse_unusable(url: str) -> None:
+    """Put an object there and take it away again.
+
+    Raises RootRefused where the store turns these keys or this bucket away, or RootUnreachable where it does not answer within
+    some 20 seconds. Makes no bucket.
+    """
+    from spark_jobs.contract.store_errors import told  # noqa: PLC0415 - only where it is needed
+
+    probe = f".sluice-writable-{uuid.uuid4().hex[:8]}"
+    try:
+        there = client(url)
+        obstore.put(there, probe, b"")
+        obstore.delete(there, probe)
+    except (BaseError, OSError) as error:
+        raise told(error, url) or error from None
+
+
+def _credentials() -> Callable[[], Any]:
+    """By botocore's chain, which s3fs uses too: environment, profile, container, instance."""
+    from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415 - a disk needs none
+
+    found = Session().get_credentials()
+    if found is None:
+        raise RootRefused("no credentials for the object store were found: not in the environment, in no profile, and this "
+                          "machine has no role.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.")
+
+    def current() -> dict[str, Any]:
+        keys = found.get_frozen_credentials()
+        ends = datetime.now(UTC) + FRESH if keys.token else None
+        return {"access_key_id": keys.access_key, "secret_access_key": keys.secret_key, "token": keys.token, "expires_at": ends}
+
+    return current

@@ -1,0 +1,104 @@
+"""Airflow's connection to the object store: read without its provider, and handed on by a profile in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sluice_airflow import root
+from spark_jobs.contract.errors import SettingInvalid
+
+CONNECTION = {"conn_type": "aws", "login": "KEY", "password": "canary",
+              "extra": {"endpoint_url": "http://127.0.0.1:1", "region_name": "eu-west-1"}}
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """The connection is there, and so are keys of the worker's; the temporary folder is the test's."""
+    monkeypatch.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(CONNECTION))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "the worker's")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return monkeypatch
+
+
+def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_the_task_ends(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = dict(os.environ)
+    with root.declared_root() as file:
+        assert file is not None
+        assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        assert file.read_text().splitlines() == ["[sluice_root]", "aws_access_key_id = KEY", "aws_secret_access_key = canary"]
+        assert os.environ["AWS_SHARED_CREDENTIALS_FILE"] == str(file)
+        assert (os.environ["AWS_PROFILE"], os.environ["AWS_REGION"]) == ("sluice_root", "eu-west-1")
+        assert os.environ["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
+        assert "AWS_ACCESS_KEY_ID" not in os.environ, "the worker's would win over the profile"
+        assert not [name for name, value in os.environ.items() if "canary" in value and name != "AIRFLOW_CONN_SLUICE_ROOT"]
+    assert dict(os.environ) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connected: pytest.MonkeyPatch) -> None:
+    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", '{"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}')
+    with root.declared_root() as file:
+        assert file is None
+        assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_REGION"]) == ("the worker's", "eu-west-1")
+    connected.delenv("AIRFLOW_CONN_SLUICE_ROOT")
+    with root.declared_root() as file:
+        assert file is None
+        assert os.environ["AWS_ACCESS_KEY_ID"] == "the worker's"
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ({"conn_type": "http"}, "has type 'http'"), ({"password": None}, "has no secret key"), ({"login": None}, "has no access key"),
+    ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would be without effect"),
+])
+def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, change: dict[str, object], says: str) -> None:
+    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps({key: value for key, value in {**CONNECTION, **change}.items() if value}))
+    with pytest.raises(SettingInvalid) as raised, root.declared_root():
+        pass
+    assert says in str(raised.value)
+    assert "connection 'sluice_root'" in str(raised.value)
+    assert "canary" not in str(raised.value)
+
+
+def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) -> None:
+    masked: list[str] = []
+    connected.setattr(root, "mask_secret", masked.append)
+    with root.declared_root():
+        assert masked == ["canary"]
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_drain_is_submitted_with_the_profile_and_without_a_key(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from sluice_airflow.operators import DrainOperator  # noqa: PLC0415 - the home comes first
+    from spark_jobs.contract.errors import ReportMissing  # noqa: PLC0415
+
+    submit, jars = tmp_path / "bin" / "spark-submit", tmp_path / "jars" / "spark"
+    for folder in (submit.parent, jars, jars.parent / "s3"):
+        folder.mkdir(parents=True)
+    for name in ("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"):
+        (jars.parent / name).touch()
+    told = f'echo "$@" >{tmp_path}/words', f"env | grep -v AIRFLOW_CONN >{tmp_path}/env", f'cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read'
+    submit.write_text("\n".join(("#!/bin/sh", *told)))
+    submit.chmod(0o700)
+    connected.setattr("sys.executable", str(submit.parent / "python"))
+    connected.setenv("SLUICE_JARS", str(jars))
+    connected.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    connected.setenv("SLUICE_ROOT", "s3://bucket/root")
+    connected.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
+    operator = DrainOperator(task_id="drain", pipeline="flight_events")
+    ti = SimpleNamespace(try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None, xcom_push=lambda **_: None)
+
+    with pytest.raises(ReportMissing):
+        operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
+    operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+
+    assert "aws_secret_access_key = canary" in (tmp_path / "read").read_text()
+    assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()
+    assert "AWS_PROFILE=sluice_root" in (tmp_path / "env").read_text()
+    assert list(tmp_path.glob(f"{root.PREFIX}*")) == []

@@ -1,0 +1,88 @@
+"""A real S3 server, a bucket with the least policy that the documentation names, and the lane's session told of both."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.store import Store
+from tests.harness.broker import kafka
+from tests.harness.object_store import NOT_TESTED, ObjectStore, binary, running
+from tests.harness.process import PIPELINES, none_left
+from tests.harness.scene import Scene
+from tests.harness.session import spark, surroundings
+from tests.store.root import Root
+
+__all__ = ["kafka", "spark"]
+POLICY = Path(__file__).parents[2] / "docs" / "object-store-policy.json"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Great Expectations, pandas and py4j warn while they load and when they close; their warnings are shown, not errors."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("default"))
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """One for the folder."""
+    if binary() is None:
+        pytest.skip(NOT_TESTED)
+    with running(tmp_path_factory.mktemp("object-store")) as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def store(server: ObjectStore) -> ObjectStore:
+    """It, as somebody sees it who has the rights of docs/object-store.md in one bucket, and no others."""
+    user = server._replace(access_key=f"sluice{secrets.token_hex(6)}", secret_key=f"canary-{secrets.token_urlsafe(18)}")
+    server.user(user.access_key, user.secret_key)
+    return user
+
+
+@pytest.fixture(scope="package")
+def bucket(server: ObjectStore, store: ObjectStore) -> str:
+    """Made by its owner, who lets the user in by the documented policy."""
+    name = server.bucket()
+    text = POLICY.read_text().replace("BUCKET", name)
+    policy = json.loads(text)
+    for statement in policy["Statement"]:
+        statement["Principal"] = {"AWS": [store.access_key]}
+    server.client().put_bucket_policy(Bucket=name, Policy=json.dumps(policy))
+    return name
+
+
+@pytest.fixture(scope="package", autouse=True)
+def as_submitted(kafka: str, spark: Any, store: ObjectStore) -> Iterator[None]:
+    """The environment of a drain; its JVM began without the store's keys, and is told of them."""
+    with surroundings(kafka) as patch:
+        for name, value in {**store.variables, "SLUICE_PIPELINES": PIPELINES, "AWS_ALLOW_HTTP": "true"}.items():
+            patch.setenv(name, value)
+        hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - it has no Python form
+        keys = {"fs.s3a.access.key": store.access_key, "fs.s3a.secret.key": store.secret_key}
+        for name, value in {**Store.from_environment().spark(), **keys}.items():
+            hadoop.set(name, value)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def none_outlives_its_test() -> Iterator[None]:
+    """No drain in a process of its own does."""
+    with none_left():
+        yield
+
+
+@pytest.fixture
+def scene(kafka: str, bucket: str, store: ObjectStore, tmp_path: Path) -> Callable[..., Scene]:
+    """Make a scene for a pipeline, under a prefix of its own."""
+
+    def make(pipeline: str, **given: Any) -> Scene:
+        return Root(store, bucket).under(Scene(kafka, tmp_path, pipeline, **given))
+
+    return make

@@ -1,0 +1,170 @@
+"""What makes commits safe: of two writers of one entry the second is refused by the store, whoever they are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from spark_jobs import delta
+from spark_jobs.contract.store import spark_url
+from tests.harness.object_store import ObjectStore
+from tests.harness.store_proxy import Harm, Proxy, between
+from tests.store.root import Root
+
+ROW = pa.table({"writer": ["delta-rs"], "number": [0]})
+COMMITS = 40
+HELD_SECONDS = 5.0
+"""For which the proxy keeps a request: longer than another writer's commit takes."""
+
+
+@pytest.fixture
+def root(store: ObjectStore, bucket: str) -> Root:
+    return Root(store, bucket)
+
+
+@pytest.fixture
+def proxied(server: ObjectStore, store: ObjectStore, spark: Any) -> Iterator[tuple[Proxy, Root]]:
+    """A bucket of its own, which Spark reaches through a proxy, and delta-rs does not."""
+    with between(server.endpoint) as proxy, through(spark, proxy, server) as name:
+        yield proxy, Root(server, name)
+
+
+@contextmanager
+def through(spark: Any, proxy: Proxy, server: ObjectStore) -> Iterator[str]:
+    """The name of a bucket, its owner's, that Spark reaches through the proxy."""
+    name = server.bucket()
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    own = {"endpoint": proxy.endpoint, "access.key": server.access_key, "secret.key": server.secret_key, "retry.limit": "2"}
+    for key, value in own.items():
+        hadoop.set(f"fs.s3a.bucket.{name}.{key}", value)
+    yield name
+
+
+def table(url: str, **options: str) -> str:
+    deltalake.DeltaTable.create(url, deltalake.Schema.from_arrow(ROW.schema), storage_options={**(delta.options(url) or {}), **options})
+    return url
+
+
+def append_by_delta_rs(url: str, number: int, **options: str) -> None:
+    row = pa.table({"writer": ["delta-rs"], "number": [number]})
+    deltalake.write_deltalake(url, row, mode="append", storage_options={**(delta.options(url) or {}), **options})
+
+
+def append_by_spark(spark: Any, url: str, number: int) -> None:
+    rows = spark.createDataFrame([("spark", number)], "writer string, number long").coalesce(1)
+    rows.write.format("delta").mode("append").save(spark_url(url))
+
+
+def rows(url: str, **options: str) -> set[tuple[str, int]]:
+    found = deltalake.DeltaTable(url, storage_options={**(delta.options(url) or {}), **options})
+    there = pa.table(deltalake.QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()).to_pylist()
+    assert len(there) == len({(row["writer"], row["number"]) for row in there}), "a commit is there twice"
+    return {(row["writer"], row["number"]) for row in there}
+
+
+def test_a_commit_of_sparks_that_was_on_its_way_while_another_was_made_overwrites_it_not(spark, proxied, server):
+    proxy, root = proxied
+    keys = {"aws_access_key_id": server.access_key, "aws_secret_access_key": server.secret_key}
+    url = table(f"{root.url}/t", **keys)
+    append_by_spark(spark, url, 1)
+    proxy.harm = Harm("slow", r"PUT \S+/_delta_log/0+2\.json", times=1, seconds=HELD_SECONDS)
+    writing = threading.Thread(target=append_by_spark, args=(spark, url, 2))
+    writing.start()
+    wait_for(lambda: bool(proxy.struck), "Spark's commit")
+    append_by_delta_rs(url, 2, **keys)
+    assert writing.is_alive(), "Spark's commit was not on its way any more"
+    writing.join(60)
+    assert rows(url, **keys) == {("spark", 1), ("delta-rs", 2), ("spark", 2)}
+
+
+def wait_for(moment: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    ended = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        if moment():
+            return
+        ended.wait(0.02)
+    raise AssertionError(f"{what}: not within {seconds} s")
+
+
+def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_to_succeed_is_there(spark, root):
+    url = table(f"{root.url}/raced")
+    told: list[tuple[str, int]] = []
+    done = threading.Event()
+
+    def by_delta_rs() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            try:
+                append_by_delta_rs(url, number)
+            except deltalake.exceptions.CommitFailedError:
+                continue  # it was told that it failed
+            told.append(("delta-rs", number))
+
+    racing = threading.Thread(target=by_delta_rs)
+    racing.start()
+    try:
+        for number in range(COMMITS):
+            append_by_spark(spark, url, number)
+            told.append(("spark", number))
+    finally:
+        done.set()
+        racing.join()
+    assert len(told) > 1.5 * COMMITS, f"delta-rs made only {len(told) - COMMITS} commits: they did not race"
+    assert rows(url) == set(told)
+    entries = [name for name in root.objects("raced/_delta_log") if name.endswith(".json")]
+    assert len(entries) == 1 + len(told)
+
+
+@pytest.mark.parametrize("kind", ["commits", "offsets"])
+def test_of_two_queries_the_second_to_write_an_entry_of_the_checkpoints_log_fails_and_changes_nothing(spark, root, kind):
+    jvm, name = spark._jvm, f"spark/{kind}/7"  # noqa: SLF001
+    one, other = (checkpoints(spark, f"{root.url}/spark").createAtomic(path(jvm, f"{root.url}/{name}"), False) for _ in range(2))
+    for stream, text in ((one, b"first"), (other, b"second")):
+        stream.write(text)
+    one.close()
+    with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
+        other.close()
+    with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
+        late = checkpoints(spark, f"{root.url}/spark").createAtomic(path(jvm, f"{root.url}/{name}"), False)
+        late.close()
+    assert root.read(name) == b"first"
+
+
+def test_an_entry_that_was_given_up_is_not_there_and_one_that_may_be_overwritten_is(spark, root):
+    jvm, name = spark._jvm, f"{root.url}/spark/state/1"  # noqa: SLF001
+    given_up = checkpoints(spark, f"{root.url}/spark").createAtomic(path(jvm, name), False)
+    given_up.write(b"never")
+    given_up.cancel()
+    assert root.objects("spark/state/1") == {}
+    for text in (b"first", b"second"):
+        stream = checkpoints(spark, f"{root.url}/spark").createAtomic(path(jvm, name), True)
+        stream.write(text)
+        stream.close()
+    assert root.read("spark/state/1") == b"second"
+
+
+def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own(spark, proxied):
+    proxy, root = proxied
+    proxy.harm = Harm("unanswered", r"PUT \S+/spark/commits/7", times=1)
+    stream = checkpoints(spark, f"{root.url}/spark").createAtomic(path(spark._jvm, f"{root.url}/spark/commits/7"), False)  # noqa: SLF001
+    stream.write(b"mine")
+    stream.close()
+    assert len(proxy.struck) == 1
+    assert root.read("spark/commits/7") == b"mine"
+
+
+def checkpoints(spark: Any, url: str) -> Any:
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    return spark._jvm.sluice.store.ConditionalCheckpoints(path(spark._jvm, url), hadoop)  # noqa: SLF001
+
+
+def path(jvm: Any, url: str) -> Any:
+    return jvm.org.apache.hadoop.fs.Path(spark_url(url))

@@ -1,0 +1,86 @@
+"""The store slow, busy, or cut off in a commit, under a drain: the run goes on or ends in words, and the next one is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from s3fs import S3FileSystem
+
+from spark_jobs import failpoint
+from spark_jobs.contract import store as declared
+from tests.harness.scene import Scene
+from tests.harness.store_proxy import Harm, Proxy, between
+from tests.store.root import Root
+from tests.store.test_commits import through
+
+SHORT_SECONDS = 5
+"""Patience of the tests' runs with a store that does not answer."""
+
+
+class Faulty:
+    """A scene whose every client reaches the store through a proxy."""
+
+    def __init__(self, scene: Scene, proxy: Proxy) -> None:
+        self.scene, self.proxy = scene, proxy
+
+    def harm(self, harm: Harm | None) -> None:
+        self.proxy.struck.clear()
+        self.proxy.harm = harm
+
+    def mends(self) -> None:
+        """Without harm, the next drain ends well, and everything is exact."""
+        self.harm(None)
+        self.scene.run("next")
+        self.scene.assert_exact()
+
+
+@pytest.fixture
+def faulty(kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+    """A bucket of its own, its owner's: Hadoop keeps a client for each."""
+    monkeypatch.setattr(declared, "PATIENCE_SECONDS", SHORT_SECONDS)
+    with between(server.endpoint) as proxy, through(spark, proxy, server) as bucket:
+        for name, value in (server.variables | {"AWS_ENDPOINT_URL": proxy.endpoint}).items():
+            monkeypatch.setenv(name, value)
+        scene = Root(server, bucket).under(Scene(kafka, tmp_path, "flight_events", events=600, deliveries=2))
+        scene.deliver()
+        yield Faulty(scene, proxy)
+    S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize("harm", [
+    Harm("slow", ".", seconds=0.02),
+    Harm("busy", ".", times=12),
+    Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
+    Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
+    Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),
+], ids=["slow", "busy for a while", "the table's commit unanswered", "the checkpoint's commit unanswered", "its plan unanswered"])
+def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(faulty, harm):
+    faulty.harm(harm)
+    faulty.scene.run("under it")
+    assert faulty.proxy.struck, "nothing was harmed"
+    faulty.harm(None)
+    faulty.scene.assert_exact()
+
+
+@pytest.mark.parametrize("harm", [
+    Harm("busy", r"PUT \S+/tables/"), Harm("lost", r"PUT \S+/_delta_log/"), Harm("lost", r"PUT \S+/spark/commits/"),
+    Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
+], ids=["busy for good", "the table's commit lost", "the checkpoint's commit lost", "the account's commit unanswered"])
+def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(faulty, harm, monkeypatch):
+    monkeypatch.setattr(failpoint, "at", when("planned", lambda: faulty.harm(harm)))
+    report = faulty.scene.drain("cut off")
+    assert faulty.proxy.struck, "nothing was harmed"
+    assert report.problem is not None
+    assert report.problem.code == "ROOT_UNREACHABLE", report.problem
+    assert faulty.proxy.endpoint in report.problem.what
+    monkeypatch.undo()
+    for name, value in {"AWS_ENDPOINT_URL": faulty.proxy.endpoint}.items():
+        monkeypatch.setenv(name, value)
+    faulty.mends()
+
+
+def when(wanted: str, act: Callable[[], None]) -> Callable[[str], None]:
+    """In the place of failpoint.at: act where it is passed."""
+    return lambda place: act() if place == wanted else None

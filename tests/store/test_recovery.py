@@ -1,0 +1,264 @@
+"""Killed, resumed, taken back, mended and begun anew, with the root in the store: exact each time."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from spark_jobs import failpoint, object_lease
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, StateUnreadable
+from spark_jobs.contract.report import Report
+from spark_jobs.doctor import doctor
+from spark_jobs.explain import explain
+from spark_jobs.identity import stored
+from spark_jobs.lease import holder, lease
+from spark_jobs.object_lease import ObjectLease
+from spark_jobs.plan import plan
+from spark_jobs.reset import reset, rewind
+from spark_jobs.state.answer import answer
+from spark_jobs.state.inquiry import Inquiry
+from tests.harness.object_store import ObjectStore
+from tests.harness.process import Running
+from tests.harness.scene import Scene
+from tests.store.root import Root, copied, of
+
+SHORT_LIFE, SHORT_BEAT = 15.0, 1.0
+"""Of a lease, in seconds: a test does not wait for a minute."""
+
+
+@pytest.fixture(scope="module")
+def base(kafka: str, bucket: str, store: ObjectStore, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """Two deliveries drained, each in a batch with data and one without, and a third that waits."""
+    scene = Root(store, bucket).under(Scene(kafka, tmp_path_factory.mktemp("base"), "aircraft_rotations", events=1500, deliveries=3))
+    for number in range(2):
+        scene.deliver()
+        scene.run(f"run-{number}")
+    scene.assert_exact()
+    assert plan(scene.spec, scene.settings).idle
+    scene.deliver()
+    return scene
+
+
+@pytest.fixture
+def drained(base: Scene, store: ObjectStore) -> Scene:
+    """A copy of it."""
+    return copied(base, store)
+
+
+def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_goes_on_from_there(
+    scene, store, tmp_path, monkeypatch
+):
+    made = scene("aircraft_rotations", events=600, deliveries=2)
+    made.deliver()
+    profile = tmp_path / "credentials"
+    profile.write_text(f"[sluice]\naws_access_key_id = {store.access_key}\naws_secret_access_key = {store.secret_key}\n")
+    with monkeypatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.delenv(name)
+        running = Running(made, tmp_path, "killed", "leased=wait table.committed=wait",
+                          AWS_SHARED_CREDENTIALS_FILE=str(profile), AWS_PROFILE="sluice")
+    running.hold("leased")
+    second = made.drain("second")
+    assert second.problem is not None
+    assert second.problem.code == "LEASE_HELD"
+    assert "run killed (process " in second.problem.what
+    with pytest.raises(LeaseHeld, match="run killed"):
+        reset(made.spec, made.settings).execute()
+    assert_nobody_shows(store.secret_key)
+    running.let_go("leased")
+    running.hold("table.committed")
+    assert_nobody_shows(store.secret_key)
+    running.kill()
+    assert running.end() in {-signal.SIGKILL, 128 + signal.SIGKILL}
+    assert (Checkpoint(made.paths.checkpoint).planned(), Checkpoint(made.paths.checkpoint).committed()) == ([0], [])
+    assert store.secret_key not in running.said
+
+    monkeypatch.setattr(object_lease, "TTL_SECONDS", SHORT_LIFE)
+    monkeypatch.setattr(object_lease, "BEAT_SECONDS", SHORT_BEAT)
+    with pytest.raises(LeaseHeld, match="run killed"):
+        ObjectLease(made.paths.lease, "at once").take()
+    running.wait_until(lambda: holder(made.paths.lease) is None, "the end of a dead run's lease")
+    made.deliver()
+    made.run("next")
+    made.assert_exact()
+
+
+def assert_nobody_shows(secret: str) -> None:
+    """No process of this machine has it on its command line."""
+    for process in psutil.process_iter(["cmdline"]):
+        assert not any(secret in word for word in process.info["cmdline"] or ()), process
+
+
+def test_what_a_crash_leaves_at_each_place_is_gone_on_from(scene, store, monkeypatch):
+    """Copies of the root at each failpoint, without the lease: as if it had expired."""
+    made = scene("flight_events", events=600, deliveries=2)
+    made.deliver()
+    root, images = of(made, store), dict[str, Scene]()
+
+    def at(place: str) -> None:
+        if place not in images:
+            images[place] = copied(made, store)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "at", at)
+        made.run("first")
+    assert images.keys() == failpoint.POINTS.keys() - {"reported"}, "that is main.py's"
+    made.deliver()
+    assert root.objects(), "the base is there"
+    for place in ("planned", "table.committed", "audit", "judged"):
+        crashed = images[place]
+        left = of(crashed, store)
+        for name in left.objects("checkpoints"):
+            if "/lease." in name:
+                left.remove(name)
+        crashed.run(f"after {place}")
+        crashed.assert_exact()
+
+
+def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there(drained, store):
+    before = of(drained, store).objects()
+    intent = rewind(drained.spec, drained.settings, 1)
+    assert of(drained, store).objects() == before, "showing changes nothing"
+    assert intent.execute is not None
+    intent.execute()
+    root = of(drained, store)
+    assert Checkpoint(drained.paths.checkpoint).committed() == [0, 1]
+    version = f"checkpoints/{drained.spec.name}/{drained.paths.version.name}"
+    kept = {name.partition("/spark/")[2]: tag for name, tag in root.objects(f"{version}.kept-").items() if "/spark/" in name}
+    assert kept == {name.partition("/spark/")[2]: tag for name, tag in before.items() if name.startswith(f"{version}/spark/")}
+    drained.run("again")
+    drained.assert_exact()
+    with pytest.raises(StateUnreadable, match="the state after batch 99"):
+        rewind(drained.spec, drained.settings, 99)
+
+
+def newest(root: Root, folder: str) -> str:
+    return max((name for name in root.objects(folder)), key=lambda name: int(name.rpartition("/")[2]))
+
+
+def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, store):
+    root, before = of(drained, store), of(drained, store).objects()
+    lines, execute = doctor(drained.spec, drained.settings)
+    assert execute is None
+    assert lines[-1].startswith("nothing to mend: what the next run goes on from is whole")
+    assert not [line for line in lines if line.startswith("damaged")], lines
+    assert root.objects() == before
+    torn = newest(root, f"checkpoints/{drained.spec.name}/v1/spark/commits/")
+    root.write(torn, root.read(torn)[:10])
+    refused = drained.drain("refused")
+    assert refused.problem is not None
+    assert refused.problem.code == "CHECKPOINT_BROKEN"
+    assert f"{root.url}/{torn} does not parse" in refused.problem.what
+    lines, execute = doctor(drained.spec, drained.settings)
+    assert execute is not None, lines
+    execute()
+    drained.run("mended")
+    drained.assert_exact()
+
+
+def test_doctor_goes_back_behind_a_snapshot_that_is_torn_or_gone(drained, store):
+    root = of(drained, store)
+    snapshots = [name for name in root.objects(f"checkpoints/{drained.spec.name}/v1/spark/state/0/0/") if name.endswith(".zip")]
+    last = max(snapshots, key=lambda name: int(name.rpartition("/")[2].partition("_")[0]))
+    root.write(last, root.read(last)[:100])
+    refused = drained.drain("refused")
+    assert refused.problem is not None
+    assert refused.problem.code == "CHECKPOINT_BROKEN", refused.problem
+    lines, execute = doctor(drained.spec, drained.settings)
+    assert any(line == f"damaged: {root.url}/{last} is no whole zip file" for line in lines), lines
+    assert execute is not None
+    execute()
+    drained.run("mended")
+    drained.assert_exact()
+
+
+def test_beginning_anew_moves_every_object_and_says_how_many(drained, store):
+    root, before = of(drained, store), of(drained, store).objects()
+    intent = reset(drained.spec, drained.settings)
+    assert root.objects() == before
+    assert intent.execute is not None
+    said = intent.execute()
+    assert said is not None
+    mine = {name: tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name}
+    assert sum(int(line.split()[1]) for line in said) == len(mine)
+    kept = {name: tag for name, tag in root.objects().items() if ".kept-" in name}
+    assert sorted(kept.values()) == sorted(mine.values())
+    assert not mine.keys() & root.objects().keys()
+    new = drained.run("new")
+    assert new.account.read == drained.ledger.num_rows
+
+
+@pytest.mark.parametrize("requests", [r"PUT \S+\.kept-\S+/offsets/", r"(POST \S+delete|DELETE )"], ids=["copying", "removing"])
+def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, store, requests, monkeypatch):
+    from s3fs import S3FileSystem  # noqa: PLC0415
+
+    from tests.harness.store_proxy import Harm, between  # noqa: PLC0415
+
+    before = of(drained, store).objects()
+    with between(store.endpoint) as proxy:
+        with monkeypatch.context() as patch:
+            patch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+            reached = of(drained, store).under(drained)
+            intent = reset(reached.spec, reached.settings)
+            proxy.harm = Harm("lost", rf"^{requests}(?!\S*lease)")
+            assert intent.execute is not None
+            with pytest.raises(Exception, match=r"."):
+                intent.execute()
+        S3FileSystem.clear_instance_cache()
+    again = of(drained, store).under(drained)
+    with pytest.raises(CheckpointBroken, match="was cut off"):
+        plan(again.spec, again.settings)
+    with pytest.raises(CheckpointBroken, match="was cut off"):
+        stored(again.paths)
+    intent = reset(again.spec, again.settings)
+    assert "goes on with a reset that was cut off" in intent.lines[0]
+    assert intent.execute is not None
+    intent.execute()
+    mine = [tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name]
+    assert sorted(tag for name, tag in of(again, store).objects().items() if ".kept-" in name) == sorted(mine)
+    assert not plan(again.spec, again.settings).idle
+
+
+def test_explain_and_state_read_what_is_there(base):
+    assert "TransformWithStateInPySpark" in "\n".join(explain(base.spec, base.settings))
+    told = "\n".join(answer(base.spec, base.settings, Inquiry(limit=3)))
+    assert "batches 0 to 3 can be read" in told
+
+
+def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no_key_is_anywhere(scene, store, tmp_path):
+    made = scene("flight_events", events=600, deliveries=1, topic="flights-command")
+    made.deliver()
+    words = [str(Path(sys.executable).parent / "sluice")]
+    import os  # noqa: PLC0415
+
+    env = {**os.environ, **made.settings.environment(), "SLUICE_TEST_TOPIC": made.topic}
+    drained = subprocess.run([*words, "drain", "flight_events", "--run-id", "by-hand"], env=env, capture_output=True, text=True,
+                             timeout=240, check=False)
+    assert drained.returncode == 0, drained.stdout + drained.stderr
+    root = of(made, store)
+    assert drained.stdout.splitlines()[-1] == f"report: {root.url}/reports/flight_events/by-hand.json"
+    report = Report.model_validate_json(root.read("reports/flight_events/by-hand.json"))
+    assert report.account.read == made.ledger.num_rows
+    shown = subprocess.run([*words, "show", "runs"], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert "by-hand" in shown.stdout, shown.stderr
+    made.assert_exact()
+    told = drained.stdout + drained.stderr + shown.stdout + shown.stderr
+    assert store.secret_key not in told
+    written = [name for name in root.objects() if store.secret_key.encode() in root.read(name)]
+    assert (written, len(root.objects()) > 10) == ([], True)
+
+
+def test_the_lease_is_had_by_one_of_several_at_once(drained):
+    with lease(drained.paths.lease, "the first"):
+        refused = drained.drain("the second")
+        assert refused.problem is not None
+        assert refused.problem.code == "LEASE_HELD"
+        assert "run the first" in refused.problem.what
+        assert "run the first" in str(holder(drained.paths.lease))
+    assert holder(drained.paths.lease) is None

@@ -1,0 +1,123 @@
+"""One declaration of the object store, said to each client; and what the clients say, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import submit
+from spark_jobs.contract.errors import JarsMissing, RootRefused, RootUnreachable, SettingInvalid, SluiceError
+from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url, spark_url
+from spark_jobs.contract.store_errors import told
+
+ENDPOINT = "http://127.0.0.1:7070"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "SLUICE_S3_PATH_STYLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(("root", "remote", "s3"), [
+    ("/data", False, False), ("file:///data", False, False), ("s3://b/p", True, True), ("s3a://b/p", True, True),
+    ("gs://b/p", True, False), ("memory://b/p", True, False),
+])
+def test_a_root_is_a_folder_of_this_machine_or_in_a_store(root: str, remote: bool, s3: bool) -> None:
+    assert (is_remote(root), is_s3(root)) == (remote, s3)
+
+
+def test_spark_calls_it_by_another_scheme_and_a_disk_as_it_is() -> None:
+    assert (spark_url("s3://b/p"), sluice_url("s3a://b/p"), spark_url("/data")) == ("s3a://b/p", "s3://b/p", "/data")
+
+
+def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint() -> None:
+    store = Store.from_environment()
+    assert store == Store("", "", path_style=False)
+    assert store.files()["client_kwargs"] == {}
+    assert "endpoint" not in store.delta()
+    assert "fs.s3a.endpoint" not in store.spark()
+    assert store.spark()["fs.s3a.path.style.access"] == "false"
+
+
+def test_an_endpoint_is_told_to_every_client_with_the_bucket_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"{ENDPOINT}/")
+    store = Store.from_environment()
+    assert store == Store(ENDPOINT, "us-east-1", path_style=True)
+    assert store.files()["client_kwargs"] == {"endpoint_url": ENDPOINT, "region_name": "us-east-1"}
+    assert store.delta().items() >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
+    assert store.lease().items() >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
+    assert store.spark().items() >= {"fs.s3a.endpoint": ENDPOINT, "fs.s3a.path.style.access": "true"}.items()
+
+
+def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_S3_PATH_STYLE", "yes")
+    with pytest.raises(SettingInvalid, match="SLUICE_S3_PATH_STYLE is 'yes'"):
+        Store.from_environment()
+    monkeypatch.setenv("SLUICE_S3_PATH_STYLE", "true")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
+    with pytest.raises(SettingInvalid, match=r"AWS_ENDPOINT_URL is '127\.0\.0\.1:7070': it is no URL"):
+        Store.from_environment()
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Settings:
+    """With every jar that is looked for, empty."""
+    for name in ("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return Settings("s3://b/p", "127.0.0.1:1", tmp_path / "spark", "local[2]", "1g")
+
+
+def test_the_jars_of_s3_are_behind_all_others_and_on_the_class_path_of_no_other_run(installed: Settings) -> None:
+    there, elsewhere = installed, installed._replace(root="/data")
+    assert submit.environment(there)["SPARK_DIST_CLASSPATH"].endswith(f"{installed.jars.parent}/s3/*")
+    assert "SPARK_DIST_CLASSPATH" not in submit.environment(elsewhere)
+    confs = [submit.configuration(settings) for settings in (there, elsewhere)]
+    assert confs[0]["spark.driver.extraClassPath"] == confs[1]["spark.driver.extraClassPath"]
+    assert "hadoop-aws" in confs[0]["spark.executor.extraClassPath"]
+    assert not [name for name in confs[1] if "s3a" in name]
+    assert confs[0]["spark.delta.logStore.s3a.impl"] == "sluice.store.ConditionalLogStore"
+
+
+@pytest.mark.parametrize("gone", ["s3/hadoop-aws-0.jar", "spark/sluice-files.jar"])
+def test_a_run_without_them_is_refused_and_one_on_a_disk_is_not(installed: Settings, gone: str) -> None:
+    (installed.jars.parent / gone).unlink()
+    with pytest.raises(JarsMissing, match="do not hold what a root on S3 needs"):
+        submit.configuration(installed)
+    submit.configuration(installed._replace(root="/data"))
+
+
+def test_no_key_is_among_what_spark_is_told(installed: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "canary")
+    assert "canary" not in str(submit.command(installed, "flight_events", Path("/r.json"), "run"))
+    assert "canary" not in str(submit.environment(installed))
+
+
+def test_the_page_shows_the_policy_that_the_tests_run_under() -> None:
+    docs = REPO / "docs"
+    assert (docs / "object-store-policy.json").read_text() in (docs / "object-store.md").read_text()
+
+
+SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
+    ("Generic S3 error: Error performing PUT http://h/b in 1ms - HTTP error: error sending request", RootUnreachable, "no connection"),
+    ("botocore.exceptions.ClientError: An error occurred (SlowDown) when calling the PutObject operation", RootUnreachable, "503"),
+    ("botocore.exceptions.ClientError: An error occurred (InvalidAccessKeyId) when calling", RootRefused, "the access key"),
+    (": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Status Code: 403)",
+     RootRefused, "does not allow"),
+    ("[Errno 111] Connection refused", None, ""),
+    ("kafka.errors.TimeoutException: timed out\n\tat org.apache.hadoop.fs.s3a.S3AException.x", None, ""),
+    ("botocore.exceptions.ClientError: An error occurred (404) when calling the HeadObject operation: Not Found", None, ""),
+)
+
+
+@pytest.mark.parametrize(("text", "error", "said"), SAID)
+def test_what_a_client_says_is_told_in_words_and_what_others_say_is_not_the_stores(
+    text: str, error: type[SluiceError] | None, said: str
+) -> None:
+    found = told(RuntimeError(text))
+    assert type(found) is (error or type(None))
+    assert said in str(found or "")
