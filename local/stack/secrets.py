@@ -100,8 +100,9 @@ def _keys(user: str) -> str:
 
 def _say_who(home: Path, owner: int, group: int) -> None:
     """For Compose: whom the containers run as, and what his name is there."""
-    (home / "passwd").write_text(
-        f"root:x:0:0:root:/root:/usr/sbin/nologin\nsluice:x:{owner}:{group}:Sluice:/tmp:/usr/sbin/nologin\n")
+    names = home / "passwd"
+    names.write_text(f"root:x:0:0:root:/root:/usr/sbin/nologin\nsluice:x:{owner}:{group}:Sluice:/tmp:/usr/sbin/nologin\n")
+    names.chmod(0o644)
     environment = home.parent / ".env"
     text = environment.read_text() if environment.exists() else ""
     lines = [line for line in text.splitlines() if not line.startswith(("SLUICE_UID=", "SLUICE_GID="))]

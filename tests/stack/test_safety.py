@@ -57,9 +57,10 @@ def _texts(stack: Stack) -> Iterator[tuple[str, bytes]]:
         yield f"process {process.pid}", " ".join(process.info["cmdline"] or []).encode()
     for service, folders in VOLUMES.items():
         for folder in folders:
-            # Through the container, whose user may read them; tar stops for no file that goes meanwhile.
-            words = ["docker", "exec", stack.id(service), "tar", "--ignore-failed-read", "-cf", "-",
-                     *(f"--exclude={path}" for path in MEMORY), folder]
+            # What is in memory, only the container itself sees; tar stops for no file that goes meanwhile.
+            within = ["docker", "exec", stack.id(service), "tar", "--ignore-failed-read", "-cf", "-",
+                      *(f"--exclude={path}" for path in MEMORY), folder]
+            words = within if folder.startswith("/tmp") else ["docker", "cp", f"{stack.id(service)}:{folder}", "-"]
             yield f"{service}:{folder}", subprocess.run(words, capture_output=True, check=False).stdout
 
 
