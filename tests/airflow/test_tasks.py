@@ -1,5 +1,6 @@
 """The tasks, each executed as Airflow's task runner would, with a spark-submit that does what the test says."""
 
+import json
 import stat
 import sys
 import threading
@@ -25,6 +26,7 @@ from spark_jobs.contract.errors import (
     JarsMissing,
     KafkaUnreachable,
     ReportMissing,
+    SettingInvalid,
     SluiceError,
     StateIncompatible,
 )
@@ -141,6 +143,30 @@ class TestDrain:
         installation.spark_reports(report(), 0)
 
         with pytest.raises(ConnectionMissing, match="AIRFLOW_CONN_SLUICE_SPARK"):
+            installation.run("drain")
+        assert not installation.called.exists()
+
+    def test_the_connections_options_reach_spark_before_the_installations(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SLUICE_SPARK_CONF", "spark.executor.memory=1g spark.cores.max=8")
+        extra = {"conf": {"spark.executor.memory": "2g", "spark.speculation": True}}
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
+            {"conn_type": "spark", "host": "master.example", "port": 7077, "extra": extra}))
+        installation.spark_reports(report(), 0)
+        installation.run("drain")
+        words = installation.called.read_text().split()
+        assert words[words.index("--master") + 1] == "spark://master.example:7077"
+        assert {"spark.executor.memory=2g", "spark.cores.max=8", "spark.speculation=true"} <= set(words)
+        assert any(word.startswith("spark.archives=") for word in words)
+
+    def test_an_option_that_is_sluices_is_refused_by_its_name_before_spark_starts(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
+            {"conn_type": "spark", "host": "local[2]", "extra": {"conf": {"spark.executor.extraClassPath": "/x"}}}))
+        installation.spark_reports(report(), 0)
+        with pytest.raises(SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has \['spark.executor.extraClass"):
             installation.run("drain")
         assert not installation.called.exists()
 

@@ -64,6 +64,11 @@ MUTANTS: tuple[Mutant, ...] = (
         '        "TZ": "UTC",\n', "", f"{UNIT}/test_submit.py::test_driver_and_python_work_in_utc",
     ),
     Mutant(
+        "an owned option of Spark is passed on", "spark_jobs/contract/spark_options.py",
+        "    if owned:\n", "    if False:\n",
+        f"{UNIT}/test_spark_options.py::test_an_owned_one_is_refused_by_name_with_the_reason",
+    ),
+    Mutant(
         "Hadoop's own file classes cannot be chosen", "spark_jobs/submit.py",
         'if settings.local_files == "sluice" and files_jar', "if files_jar",
         f"{UNIT}/test_files_jar.py::test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops",
