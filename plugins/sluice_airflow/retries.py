@@ -38,7 +38,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 class told_in_one_line:
-    """Log a SluiceError, or what an object store said, from the block as one line, and let it go on without the frames that it came through.
+    """Log a SluiceError, or what an object store said, as one line, and let it go on without the frames that it came through.
 
     Airflow logs the traceback of whatever fails a task; what is left of it after this says nothing that the line does not.
     """

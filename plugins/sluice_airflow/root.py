@@ -20,7 +20,7 @@ PREFIX = "sluice-root-"
 """Of the folders in which keys are handed over."""
 EXTRA = {"region_name": "AWS_REGION", "endpoint_url": "AWS_ENDPOINT_URL"}
 """What the connection says beside the keys -> the variable that all clients of the store know."""
-TOKEN = "aws_session_token"  # noqa: S105 - its name
+TOKEN = "aws_session_token"
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")
 """What would win over the profile that the keys are handed over in."""
 
@@ -47,7 +47,8 @@ def declared_root() -> Iterator[Path | None]:
         file = folder / "credentials"
         file.touch(mode=0o600)
         file.write_text("\n".join((f"[{CONNECTION}]", *lines, "")))
-        with _environment({**dict.fromkeys(KEYS), **variables, "AWS_SHARED_CREDENTIALS_FILE": str(file), "AWS_PROFILE": CONNECTION}):
+        profile = {"AWS_SHARED_CREDENTIALS_FILE": str(file), "AWS_PROFILE": CONNECTION}
+        with _environment({**dict.fromkeys(KEYS), **variables, **profile}):
             yield file
 
 
@@ -55,7 +56,8 @@ def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
     """The variables, and the lines of the profile; none where the connection has no keys."""
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "aws":
-        raise SettingInvalid(f"{source} has type {connection.conn_type!r}: it is not one to an object store.", "Give it type 'aws'.")
+        raise SettingInvalid(f"{source} has type {connection.conn_type!r}: it is not one to an object store.",
+                             "Give it type 'aws'.")
     extra = dict(connection.extra_dejson)
     token = extra.pop(TOKEN, None)
     if unknown := sorted(extra.keys() - EXTRA.keys()):

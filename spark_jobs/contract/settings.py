@@ -11,7 +11,7 @@ from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
 from spark_jobs.contract.pem import exposure
-from spark_jobs.contract.store import PATH_STYLE, Store
+from spark_jobs.contract.store import PATH_STYLE, Store, sluice_url
 
 REPO = Path(__file__).parent.parent.parent
 

@@ -1,7 +1,7 @@
 """The object store that a root may lie on, and how it is said to each of the four clients that speak to it, in one place.
 
-Where it is and who asks is declared once, by the variables that all of them know (AWS_ENDPOINT_URL, AWS_REGION; for the keys the
-chain of environment, profile and instance). No key passes through here. Imports none of the clients.
+Where it is and who asks is declared once, by the variables that all of them know: AWS_ENDPOINT_URL, AWS_REGION, for the keys the
+chain of environment, profile and instance. No key passes through here. Imports none of the clients.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def opened(root: str) -> UPath:
 
     if not is_remote(root):
         return UPath(root)
-    return UPath(sluice_url(root), **({"use_listings_cache": False} | (Store.from_environment().files() if is_s3(root) else {})))
+    told = Store.from_environment().files() if is_s3(root) else {}
+    return UPath(sluice_url(root), **({"use_listings_cache": False} | told))
 
 
 class Store(NamedTuple):

@@ -54,11 +54,13 @@ def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connecte
 
 
 @pytest.mark.parametrize(("change", "says"), [
-    ({"conn_type": "http"}, "has type 'http'"), ({"password": None}, "has no secret key"), ({"login": None}, "has no access key"),
+    ({"conn_type": "http"}, "has type 'http'"),
+    ({"password": None}, "has no secret key"), ({"login": None}, "has no access key"),
     ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would be without effect"),
 ])
 def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, change: dict[str, object], says: str) -> None:
-    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps({key: value for key, value in {**CONNECTION, **change}.items() if value}))
+    changed = {key: value for key, value in {**CONNECTION, **change}.items() if value}
+    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(changed))
     with pytest.raises(SettingInvalid) as raised, root.declared_root():
         pass
     assert says in str(raised.value)
@@ -83,8 +85,11 @@ def test_a_drain_is_submitted_with_the_profile_and_without_a_key(connected: pyte
         folder.mkdir(parents=True)
     for name in ("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"):
         (jars.parent / name).touch()
-    told = f'echo "$@" >{tmp_path}/words', f"env | grep -v AIRFLOW_CONN >{tmp_path}/env", f'cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read'
-    submit.write_text("\n".join(("#!/bin/sh", *told)))
+    submit.write_text(f"""#!/bin/sh
+echo "$@" >{tmp_path}/words
+env | grep -v AIRFLOW_CONN >{tmp_path}/env
+cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read
+""")
     submit.chmod(0o700)
     connected.setattr("sys.executable", str(submit.parent / "python"))
     connected.setenv("SLUICE_JARS", str(jars))

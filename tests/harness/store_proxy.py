@@ -83,8 +83,8 @@ class _Connection(StreamRequestHandler):
         if harm and harm.kind == "lost":
             return self._cut()
         if harm and harm.kind == "busy":
-            self.wfile.write(b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % len(BUSY)
-                             + (b"" if line.startswith("HEAD") else BUSY))
+            head = b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % len(BUSY)
+            self.wfile.write(head + (b"" if line.startswith("HEAD") else BUSY))
             return True
         if harm and harm.kind == "slow":
             time.sleep(harm.seconds)

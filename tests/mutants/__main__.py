@@ -16,10 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from spark_jobs.contract.settings import REPO
-from tests.mutants import account, commands, faults, operators, properties
+from tests.mutants import account, commands, faults, operators, properties, store
 from tests.mutants.mutant import Mutant
 
-MUTANTS = (*commands.MUTANTS, *account.MUTANTS, *operators.MUTANTS, *properties.MUTANTS, *faults.MUTANTS)
+MUTANTS = (*commands.MUTANTS, *account.MUTANTS, *operators.MUTANTS, *properties.MUTANTS, *faults.MUTANTS, *store.MUTANTS)
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""
 TESTS_FAILED = 1

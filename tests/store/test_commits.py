@@ -48,7 +48,8 @@ def through(spark: Any, proxy: Proxy, server: ObjectStore) -> Iterator[str]:
 
 
 def table(url: str, **options: str) -> str:
-    deltalake.DeltaTable.create(url, deltalake.Schema.from_arrow(ROW.schema), storage_options={**(delta.options(url) or {}), **options})
+    told = {**(delta.options(url) or {}), **options}
+    deltalake.DeltaTable.create(url, deltalake.Schema.from_arrow(ROW.schema), storage_options=told)
     return url
 
 
@@ -126,15 +127,15 @@ def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_t
 @pytest.mark.parametrize("kind", ["commits", "offsets"])
 def test_of_two_queries_the_second_to_write_an_entry_of_the_checkpoints_log_fails_and_changes_nothing(spark, root, kind):
     jvm, name = spark._jvm, f"spark/{kind}/7"  # noqa: SLF001
-    one, other = (checkpoints(spark, f"{root.url}/spark").createAtomic(path(jvm, f"{root.url}/{name}"), False) for _ in range(2))
+    there, entry = checkpoints(spark, f"{root.url}/spark"), path(jvm, f"{root.url}/{name}")
+    one, other = (there.createAtomic(entry, False) for _ in range(2))
     for stream, text in ((one, b"first"), (other, b"second")):
         stream.write(text)
     one.close()
     with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
         other.close()
     with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
-        late = checkpoints(spark, f"{root.url}/spark").createAtomic(path(jvm, f"{root.url}/{name}"), False)
-        late.close()
+        there.createAtomic(entry, False).close()
     assert root.read(name) == b"first"
 
 

@@ -55,7 +55,7 @@ def faulty(kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pyte
     Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
     Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
     Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),
-], ids=["slow", "busy for a while", "the table's commit unanswered", "the checkpoint's commit unanswered", "its plan unanswered"])
+], ids=["slow", "busy for a while", "the table's commit unanswered", "the batch's commit unanswered", "its plan unanswered"])
 def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(faulty, harm):
     faulty.harm(harm)
     faulty.scene.run("under it")

@@ -35,7 +35,8 @@ SHORT_LIFE, SHORT_BEAT = 15.0, 1.0
 @pytest.fixture(scope="module")
 def base(kafka: str, bucket: str, store: ObjectStore, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """Two deliveries drained, each in a batch with data and one without, and a third that waits."""
-    scene = Root(store, bucket).under(Scene(kafka, tmp_path_factory.mktemp("base"), "aircraft_rotations", events=1500, deliveries=3))
+    folder = tmp_path_factory.mktemp("base")
+    scene = Root(store, bucket).under(Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3))
     for number in range(2):
         scene.deliver()
         scene.run(f"run-{number}")

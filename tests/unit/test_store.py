@@ -103,10 +103,10 @@ def test_the_page_shows_the_policy_that_the_tests_run_under() -> None:
 
 
 SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
-    ("Generic S3 error: Error performing PUT http://h/b in 1ms - HTTP error: error sending request", RootUnreachable, "no connection"),
-    ("botocore.exceptions.ClientError: An error occurred (SlowDown) when calling the PutObject operation", RootUnreachable, "503"),
+    ("Generic S3 error: Error performing PUT http://h/b in 1ms - error sending request", RootUnreachable, "no connection"),
+    ("botocore.exceptions.ClientError: An error occurred (SlowDown) when calling PutObject", RootUnreachable, "503"),
     ("botocore.exceptions.ClientError: An error occurred (InvalidAccessKeyId) when calling", RootRefused, "the access key"),
-    (": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Status Code: 403)",
+    (": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (403)",
      RootRefused, "does not allow"),
     ("[Errno 111] Connection refused", None, ""),
     ("kafka.errors.TimeoutException: timed out\n\tat org.apache.hadoop.fs.s3a.S3AException.x", None, ""),
