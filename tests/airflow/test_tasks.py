@@ -166,7 +166,7 @@ class TestDrain:
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
             {"conn_type": "spark", "host": "local[2]", "extra": {"conf": {"spark.executor.extraClassPath": "/x"}}}))
         installation.spark_reports(report(), 0)
-        with pytest.raises(SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has \['spark.executor.extraClass"):
+        with pytest.raises(SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has"):
             installation.run("drain")
         assert not installation.called.exists()
 
