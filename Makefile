@@ -12,12 +12,20 @@ PARALLEL := -n $(LANES) --no-loadscope-reorder
 READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators up down clean lock need
+IMAGE := sluice:local
+BUILD ?=
+STACK := docker compose --profile demo
+
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators settings up down clean lock \
+  need image stack stack-secrets stack-demo stack-down
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-setup: $(READY) ## fetch Python packages and jars, once; every other target does it too
+setsettings: $(READY) ## write docs/settings.md anew, from the code
+	@$(BIN)/python -m local.settings_page
+
+up: $(READY) ## fetch Python packages and jars, once; every other target does it too
 
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
@@ -65,13 +73,34 @@ up: $(READY) ## start Kafka and Airflow's UI and leave them running
 down: ## stop what `make up` started
 	@$(BIN)/python -m local.up down
 
+image: ## build the one image of Airflow, Spark and the command line; BUILD='--network host' and the like go to docker build
+	@docker build $(BUILD) --build-arg REVISION=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) -t $(IMAGE) .
+	@docker image inspect --format '{{.Size}}' $(IMAGE) | awk '{printf "$(IMAGE): %.2f GB\n", $$1 / 1e9}'
+
+stack-secrets: ## make the stack's secrets in .stack, once: it never overwrites
+	@docker image inspect $(IMAGE) >/dev/null 2>&1 || $(MAKE) --no-print-directory image
+	@docker run --rm --network none --user "$$(id -u):$$(id -g)" -v "$(CURDIR):/project" $(IMAGE) python -m local.stack.secrets /project
+
+stack: image stack-secrets ## the stack in containers: Postgres, Kafka, object store, Airflow; waits until all of it is healthy
+	@docker compose up --detach --wait --wait-timeout 900
+	@printf 'Airflow is at http://127.0.0.1:%s, user admin; the password is in .stack/secrets/airflow_passwords\n' "$${SLUICE_UI_PORT:-8080}"
+
+stack-demo: ## publish the flights in three deliveries to the stack, let its DAGs drain them, and hold the result against the ledger
+	@$(STACK) run --rm producer
+
+stack-down: ## stop the stack; VOLUMES=1 removes its data too
+	@$(STACK) down $(if $(VOLUMES),--volumes)
+
 clean: ## remove everything that setup, demo and up have made
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m local.up down; fi
 	rm -rf .venv .local jars
 
 lock: $(READY) ## resolve the dependencies anew and write requirements/lock.txt
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
-	  --group airflow --group spark --group dev -o requirements/lock.txt
+	  --group airflow --group spark --group demo --group dev -o requirements/lock.txt
+	@# The image's part of it: nothing that only tests need.
+	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
+	  --group airflow --group spark --group demo -c requirements/lock.txt -o requirements/image.txt
 
 need:
 	@command -v java >/dev/null || { echo 'Java 17 is missing. Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17' >&2; exit 1; }

@@ -16,6 +16,7 @@ POLL_SECONDS = 1.0
 QUIET_SECONDS = 20.0
 AIRFLOWS_OWN = "Task failed with exception"
 ENDED = ("success", "failed")
+NOT_FOUND = 404
 
 
 class Api:
@@ -89,6 +90,18 @@ class Api:
         found = self._answer("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return {task["task_id"]: task["state"] for task in found}
 
+    def handed_over(self, dag_id: str, run_id: str, task_id: str) -> Any:
+        """What a task returned; None where it returned nothing."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
+        answer = self._client.get(path)
+        return None if answer.status_code == NOT_FOUND else answer.json()["value"]
+
+    def runs(self, dag_id: str, since: datetime) -> dict[str, str]:
+        """The runs that have started since then, scheduled ones too, and the state of each."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns"
+        found = self._answer("GET", path, params={"start_date_gte": since.isoformat(), "limit": "100"})["dag_runs"]
+        return {run["dag_run_id"]: run["state"] for run in found}
+
     def asset_events(self) -> list[dict[str, Any]]:
         """What has been published so far."""
         return list(self._answer("GET", "/api/v2/assets/events")["asset_events"])
@@ -99,8 +112,10 @@ class Api:
         found = [event["event"] for log in logs for event in _events(log, 0)[0] if event.get("level") in {"error", "critical"}]
         return [line for line in found if line != AIRFLOWS_OWN]
 
-    def _answer(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer = self._client.request(method, path, json=body)
+    def _answer(
+        self, method: str, path: str, body: dict[str, Any] | None = None, params: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        answer = self._client.request(method, path, json=body, params=params)
         if answer.is_error:
             message = f"Airflow refused {method} {path} with {answer.status_code}: {answer.text[:300]}"
             raise AirflowError(message)

@@ -122,17 +122,8 @@ def _show(reports: summary.Reports) -> None:
     summary.show_runs(console, reports)
     summary.show_checks(console, reports)
     summary.show_rows(console, [HOME / "root" / "tables" / name for name in registry.names()])
-    sent = ledger.counts(HOME / "ledger")
-    wrong = summary.disagreements(reports, sent)
-    for line in wrong:
-        console.print(f"[red]✗[/] {escape(line)}")
-    if wrong:
+    if not summary.show_verdict(console, reports, ledger.counts(HOME / "ledger")):
         raise typer.Exit(1)
-    records = sum(sum(kinds.values()) for kinds in sent.values())
-    console.print(
-        f"[green]✓[/] The ledger of what was published agrees: {records:,} records read by each of {len(registry.names())} "
-        f"pipelines, {sum(kinds['malformed'] for kinds in sent.values()):,} malformed, "
-        f"{sum(kinds['premature'] for kinds in sent.values()):,} premature, 0 unaccounted.")
     console.print(NEXT.format(root=HOME / "root"), highlight=False)
 
 

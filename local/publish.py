@@ -20,10 +20,17 @@ class PublishError(Exception):
     """The broker did not take the delivery; the message says why and what to do."""
 
 
+Client = tuple[tuple[str, str], ...]
+"""librdkafka's properties by name: who asks, and how. Hashable, so that one producer serves all deliveries."""
+
+
 def publish(
-    bootstrap: str, topic: str, records: Sequence[Delivered], delivery: int, ledger_folder: Path, partitions: int
+    bootstrap: str, topic: str, records: Sequence[Delivered], delivery: int, ledger_folder: Path, partitions: int,
+    client: Client = (),
 ) -> dict[str, int]:
     """Send `records` in their order, making the topic if need be, and return how many there were of each kind.
+
+    As `client` says, where it says anything: the topic must then be there, since making one is another right than writing.
 
     Records of one key go to one partition, and the record's own timestamp is sent as Kafka's CreateTime. The ledger's
     file is written last, so a delivery without one may be in the topic in part.
@@ -33,15 +40,18 @@ def publish(
     if ledger.delivery_file(ledger_folder, delivery).exists():
         message = f"delivery {delivery} of {topic} was already sent; publish another one"
         raise ledger.LedgerError(message)
-    create_topic(bootstrap, topic, partitions)
-    places = _send(bootstrap, topic, records, partitions)
+    if not client:
+        create_topic(bootstrap, topic, partitions)
+    places = _send(bootstrap, topic, records, partitions, client)
     ledger.write(ledger_folder, delivery, topic, records, places)
     return dict.fromkeys(ledger.KINDS, 0) | Counter(record.kind for record in records)
 
 
-def _send(bootstrap: str, topic: str, records: Sequence[Delivered], partitions: int) -> list[tuple[int, int]]:
+def _send(
+    bootstrap: str, topic: str, records: Sequence[Delivered], partitions: int, client: Client
+) -> list[tuple[int, int]]:
     """Send, and wait for the broker to confirm: the (partition, offset) of each record, in their order."""
-    producer = _producer(bootstrap)
+    producer = _producer(bootstrap, client)
     places: list[tuple[int, int]] = [(-1, -1)] * len(records)
     refusals: Counter[str] = Counter()
 
@@ -61,7 +71,7 @@ def _send(bootstrap: str, topic: str, records: Sequence[Delivered], partitions: 
                 raise
             # The topic was deleted and made anew: this producer has learnt that it is not there.
             _producer.cache_clear()
-            producer = _producer(bootstrap)
+            producer = _producer(bootstrap, client)
             _produce(producer, topic, record, partitions, partial(confirmed, index))
     left = producer.flush(FLUSH_SECONDS)
     if left or refusals:
@@ -73,7 +83,7 @@ def _send(bootstrap: str, topic: str, records: Sequence[Delivered], partitions: 
 
 
 @cache
-def _producer(bootstrap: str) -> Producer:
+def _producer(bootstrap: str, client: Client) -> Producer:
     """One for all deliveries: an idempotent producer waits half a second for its id before it sends its first record."""
     return Producer(
         {
@@ -84,6 +94,7 @@ def _producer(bootstrap: str) -> Producer:
             "linger.ms": 20,
             # What is not taken is told by PublishError; a broker that starts, or has been stopped, is no news.
             "log_level": 0,
+            **dict(client),
         }
     )
 

@@ -60,6 +60,22 @@ def show_rows(console: Console, tables: Iterable[Path], rows: int = 3) -> None:
         console.print(table)
 
 
+def show_verdict(console: Console, reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> bool:
+    """Whether the reports agree with the ledger, in a line, or in what they do not."""
+    wrong = disagreements(reports, sent)
+    for line in wrong:
+        console.print(f"[red]✗[/] {escape(line)}")
+    if wrong:
+        return False
+    pipelines = {pipeline for pipeline, _ in reports}
+    records = sum(sum(kinds.values()) for kinds in sent.values())
+    console.print(
+        f"[green]✓[/] The ledger of what was published agrees: {records:,} records read by each of {len(pipelines)} "
+        f"pipelines, {sum(kinds['malformed'] for kinds in sent.values()):,} malformed, "
+        f"{sum(kinds['premature'] for kinds in sent.values()):,} premature, 0 unaccounted.")
+    return True
+
+
 def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> list[str]:
     """In what the reports differ from the ledger, whose counts by delivery and kind are `sent`. Empty is good."""
     found = []

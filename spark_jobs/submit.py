@@ -112,9 +112,10 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
     options += ["-XX:TieredStopAtLevel=1"] if records < MANY else []
     options += _archived(Path(there) / ARCHIVE) if there else []
     return {
-        **({"spark.executor.extraClassPath": ":".join([*(f"{there}/{jar.name}" for jar in jars),
-                                                       *(f"{Path(there).parent}/s3/{jar.name}" for jar in s3)])} if there
+        **({"spark.executor.extraClassPath": ":".join(f"{there}/{jar.name}" for jar in jars)} if there
            else {"spark.jars": ",".join(map(str, [*jars, *s3]))}),
+        # Behind all others, as for the driver: what is before them stays as the class-data archive was made for.
+        **({"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(there).parent / 's3'}/*"} if there and s3 else {}),
         "spark.executor.extraJavaOptions": " ".join(options),
         # The driver's is named too: the executors' would take its place.
         "spark.pyspark.driver.python": sys.executable,

@@ -1,0 +1,92 @@
+"""`make stack-demo`, and what a kill or a restart amid a drain leaves, held against the ledger by code that is not Sluice's."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract import registry
+from tests.harness.stack import Stack
+from tests.harness.verifier import Verifier
+
+MONTHS, DELIVERIES = "1", "4"
+AT_WORK = """
+import psutil
+from spark_jobs import submit
+found = [process.info["cmdline"] or [""] for process in psutil.process_iter(["cmdline"])]
+print(sum("python" in words[0] and submit.application() in words for words in found))
+"""
+PATIENCE_SECONDS = 600
+
+
+def _demo(stack: Stack, *words: str) -> str:
+    return stack.compose("run", "--rm", "producer", "python", "-m", "local.stack.demo", "--months", MONTHS,
+                         "--deliveries", DELIVERIES, *words).stdout
+
+
+def _verified(stack: Stack, folder: Path) -> None:
+    """Every pipeline's table, late and bad records and account, from copies of the root and of the producer's ledger."""
+    root = stack.copy("store", "/data/store/buckets/sluice/root", folder / "root")
+    ledger = folder / "ledger"
+    subprocess.run(["docker", "run", "--rm", "--network", "none", "--user", "0", "--volume", "sluice-tests_ledger:/from:ro",
+                    "--volume", f"{folder}:/to", "sluice:local", "cp", "-r", "/from", "/to/ledger"], check=True)
+    for spec in registry.load_all():
+        verdict = Verifier(root, ledger, spec.name, spec.watermark_delay).verdict()
+        assert verdict.told == (), spec.name
+        assert (verdict.lost, verdict.doubled, verdict.unaccounted) == (0, 0, 0), spec.name
+
+
+def _trigger(stack: Stack, run_id: str) -> None:
+    with stack.airflow() as api:
+        for name in registry.names():
+            api.trigger(name, run_id)
+
+
+def _wait(stack: Stack, run_id: str) -> None:
+    said: list[str] = []
+    with stack.airflow() as api:
+        states = api.wait(run_id, registry.names(), said.append)
+    assert set(states.values()) == {"success"}, (states, said)
+
+
+def _until_a_drain_works(stack: Stack) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while stack.python("airflow-scheduler", AT_WORK).strip() == "0":
+        assert time.monotonic() < deadline, "no drain began"
+
+
+def test_the_demo_ends_with_the_ledgers_sign(stack: Stack, tmp_path: Path) -> None:
+    said = _demo(stack, "--last", "2")
+    assert "✓ The ledger of what was published agrees" in said
+    _verified(stack, tmp_path)
+
+
+@pytest.mark.parametrize(("delivery", "what"), [("3", "kill"), ("4", "restart")])
+def test_containers_that_go_amid_a_drain_leave_nothing_lost_or_doubled(
+    stack: Stack, tmp_path: Path, delivery: str, what: str
+) -> None:
+    _demo(stack, "--publish-only", "--first", delivery, "--last", delivery)
+    run_id = f"{what}-{datetime.now(UTC):%H%M%S}"
+    _trigger(stack, run_id)
+    _until_a_drain_works(stack)
+    if what == "kill":
+        stack.compose("kill", "--signal", "KILL", "airflow-scheduler", "spark-worker")
+    else:
+        stack.compose("restart")
+    stack.up()
+    _wait(stack, run_id)
+    _verified(stack, tmp_path)
+
+
+def test_a_stop_ends_drains_between_two_batches(stack: Stack) -> None:
+    """After the others: there is nothing left to drain, so the stop is quick, and by the scheduler's own will."""
+    began = time.monotonic()
+    stack.compose("stop", "airflow-scheduler")
+    assert time.monotonic() - began < 120
+    status = {one["Config"]["Labels"]["com.docker.compose.service"]: one["State"]["ExitCode"] for one in stack.containers()}
+    assert status["airflow-scheduler"] == 0
+    stack.up()

@@ -1,0 +1,119 @@
+"""docker-compose.yml as it is written: what holds without docker, and so is always tested."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from spark_jobs.contract.settings import REPO
+
+TEXT = (REPO / "docker-compose.yml").read_text()
+STACK: dict[str, Any] = yaml.safe_load(TEXT)
+SERVICES: dict[str, dict[str, Any]] = STACK["services"]
+ONCE = {name for name, service in SERVICES.items() if service["restart"] == "on-failure:5"}
+AT_REST = {name: service for name, service in SERVICES.items() if name not in ONCE and "profiles" not in service}
+SECRETIVE = re.compile(r"PASSWORD|SECRET|KEY|TOKEN|CONN$|CREDENTIALS", re.IGNORECASE)
+UNITS = {"m": 1, "g": 1024}
+each = pytest.mark.parametrize("name", SERVICES)
+
+
+@each
+def test_a_container_may_do_as_little_as_possible(name: str) -> None:
+    service = SERVICES[name]
+    assert re.fullmatch(r"\$\{SLUICE_UID:\?[^}]+\}:\$\{SLUICE_GID:\?[^}]+\}", service["user"])
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert service["init"] is True
+    assert not {"privileged", "cap_add", "devices", "pid", "ipc", "userns_mode", "env_file"} & set(service)
+    assert service.get("network_mode", "none") == "none"
+    assert not any("docker.sock" in str(mount) for mount in service.get("volumes", []))
+
+
+@each
+def test_a_container_has_limits_and_its_log_an_end(name: str) -> None:
+    service = SERVICES[name]
+    assert service["mem_limit"]
+    assert service["cpus"] <= 2
+    assert service["pids_limit"]
+    assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}
+    assert service["restart"] in {"unless-stopped", "on-failure:5", "no"}
+    assert service["stop_grace_period"]
+
+
+def test_what_runs_all_the_time_fits_a_machine_of_8_gb() -> None:
+    limits = [service["mem_limit"].partition(":-")[2].rstrip("}") or service["mem_limit"] for service in AT_REST.values()]
+    assert sum(int(limit[:-1]) * UNITS[limit[-1]] for limit in limits) <= 8 * 1024
+
+
+def test_only_the_ui_is_published_and_only_on_loopback() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert published == {"airflow-api": ["127.0.0.1:${SLUICE_UI_PORT:-8080}:8080"]}
+
+
+def test_all_networks_but_that_of_the_ui_lead_nowhere() -> None:
+    assert {name for name, network in STACK["networks"].items() if not network.get("internal")} == {"ui"}
+    assert [name for name, service in SERVICES.items() if "ui" in service.get("networks", [])] == ["airflow-api"]
+    assert all("networks" in service or service.get("network_mode") == "none" for service in SERVICES.values())
+
+
+def test_the_metadata_are_out_of_reach_for_whoever_touches_records() -> None:
+    both = {name for name, service in SERVICES.items() if {"metadata", "data"} <= set(service.get("networks", []))}
+    assert both == {"airflow-scheduler", "producer"}
+
+
+@each
+def test_a_service_waits_for_what_it_needs_to_be_healthy_or_done(name: str) -> None:
+    for other, how in SERVICES[name].get("depends_on", {}).items():
+        if how["condition"] == "service_healthy":
+            assert "healthcheck" in SERVICES[other]
+        else:
+            assert how["condition"] == "service_completed_successfully"
+            assert other in ONCE
+
+
+@pytest.mark.parametrize("name", AT_REST)
+def test_what_runs_all_the_time_says_whether_it_is_healthy(name: str) -> None:
+    assert AT_REST[name]["healthcheck"]["test"]
+
+
+@each
+def test_no_secret_is_in_an_environment_or_a_command(name: str) -> None:
+    service = SERVICES[name]
+    for variable, value in service.get("environment", {}).items():
+        if SECRETIVE.search(variable.removesuffix("_CMD").removesuffix("_FILE")):
+            # Airflow's list of passwords is a copy in memory: docker/entrypoint.
+            assert str(value).removeprefix("cat ").startswith("/run/secrets/") or value == "/tmp/passwords.json", variable
+    words = [str(word) for key in ("command", "entrypoint") for word in service.get(key, [])]
+    assert not any(SECRETIVE.search(word) for word in words)
+    assert not re.search(r"://[^/\s:]+:[^/\s@]+@", TEXT)
+
+
+def test_each_secret_is_a_file_that_git_ignores_and_that_somebody_needs() -> None:
+    ignored = (REPO / ".gitignore").read_text().splitlines()
+    assert {".stack/", ".env"} <= set(ignored)
+    assert STACK["secrets"] == {name: {"file": f".stack/secrets/{name}"} for name in STACK["secrets"]}
+    used = {name for service in SERVICES.values() for name in service.get("secrets", [])}
+    assert used == set(STACK["secrets"])
+
+
+def test_the_authoritys_key_and_other_keys_of_one_service_stay_where_they_belong() -> None:
+    readers = {secret: {name for name, service in SERVICES.items() if secret in service.get("secrets", [])}
+               for secret in STACK["secrets"]}
+    assert "kafka_ca_key" not in readers
+    assert readers["postgres_password"] == {"postgres"}
+    assert readers["kafka_broker"] == {"kafka"}
+    assert readers["kafka_admin"] == {"topics"}
+    assert readers["store_root"] == {"store", "bucket"}
+
+
+@each
+def test_images_are_named_to_the_version(name: str) -> None:
+    assert re.fullmatch(r"\$\{SLUICE_IMAGE:-sluice:local\}|[a-z/]+:v?\d[\w.-]*", SERVICES[name]["image"])
+
+
+def test_a_drain_has_time_to_end_between_two_batches() -> None:
+    assert SERVICES["airflow-scheduler"]["stop_grace_period"] == "2m"
