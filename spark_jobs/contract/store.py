@@ -64,9 +64,8 @@ def opened(root: str) -> UPath:
         return UPath(root)
     if not is_s3(root):
         return UPath(root, use_listings_cache=False)
-    made = UPath(sluice_url(root), use_listings_cache=False, **Store.from_environment().files())
-    fs: Any = made.fs
-    fs.retries = RETRIES  # of s3fs, which takes it no other way
+    made: UPath = UPath(sluice_url(root), use_listings_cache=False, **Store.from_environment().files())
+    made.fs.retries = RETRIES  # of s3fs, which takes it no other way
     return made
 
 
