@@ -22,10 +22,7 @@ STACK := docker compose --profile demo
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-setsettings: $(READY) ## write docs/settings.md anew, from the code
-	@$(BIN)/python -m local.settings_page
-
-up: $(READY) ## fetch Python packages and jars, once; every other target does it too
+setup: $(READY) ## fetch Python packages and jars, once; every other target does it too
 
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
@@ -66,6 +63,9 @@ bench: $(READY) ## measure against a plain PySpark script; takes about half an h
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
 	@SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
+
+settings: $(READY) ## write docs/settings.md anew, from the code
+	@$(BIN)/python -m local.settings_page
 
 up: $(READY) ## start Kafka and Airflow's UI and leave them running
 	@$(BIN)/python -m local.up up
