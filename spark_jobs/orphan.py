@@ -14,10 +14,15 @@ import time
 import psutil
 
 POLL_SECONDS = 1.0
+SAYS_SECONDS = 20.0
+"""Enough for a run whose JVM died to fail and to write its report."""
 
 
 def watch() -> None:
-    """From now on, ask this process to stop (SIGTERM) once its parent, spark-submit's JVM, or that one's parent has died."""
+    """From now on, ask this process to stop (SIGTERM) once its parent, spark-submit's JVM, or that one's parent has died.
+
+    With its JVM it may end the batch at work. Without one it can only say so; if it has not ended after that, it is killed.
+    """
     threading.Thread(target=_watch, args=(_line(),), name="orphan", daemon=True).start()
 
 
@@ -25,6 +30,10 @@ def _watch(line: tuple[int, ...]) -> None:
     while _line() == line:
         time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
+    while os.getppid() == line[0]:
+        time.sleep(POLL_SECONDS)
+    time.sleep(SAYS_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _line() -> tuple[int, ...]:

@@ -14,9 +14,9 @@ DRIVER = """
 import os, signal, sys, time
 from pathlib import Path
 from spark_jobs import orphan
-orphan.POLL_SECONDS = 0.05
+orphan.POLL_SECONDS, orphan.SAYS_SECONDS = 0.05, 0.5
 out = Path(sys.argv[1])
-signal.signal(signal.SIGTERM, lambda *_: (out.write_text("stopped"), os._exit(0)))
+signal.signal(signal.SIGTERM, lambda *_: out.write_text("asked"))  # a wish that it is in no hurry to grant
 orphan.watch()
 out.write_text("up")
 time.sleep(60)
@@ -32,8 +32,17 @@ def wait_for(path: Path, text: str) -> None:
         time.sleep(0.02)
 
 
+def gone(process: psutil.Process) -> bool:
+    """Whether it ends; where nobody waits for orphans, it stays as a zombie."""
+    deadline = time.monotonic() + 30
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "it lives on"
+        time.sleep(0.02)
+    return True
+
+
 @pytest.mark.parametrize("generation", [0, 1], ids=["the task", "the submitter"])
-def test_it_is_asked_to_stop_when_one_it_depends_on_dies(tmp_path: Path, generation: int) -> None:
+def test_it_is_asked_to_stop_when_one_it_depends_on_dies_and_without_its_jvm_it_does_end(tmp_path: Path, generation: int) -> None:
     out = tmp_path / "out"
     task = subprocess.Popen([sys.executable, "-c", TASK, SUBMITTER, DRIVER, str(out)])
     tree = [task.pid]
@@ -42,7 +51,13 @@ def test_it_is_asked_to_stop_when_one_it_depends_on_dies(tmp_path: Path, generat
         tree += [child.pid for child in psutil.Process(task.pid).children(recursive=True)]
         assert len(tree) == 3
         os.kill(tree[generation], signal.SIGKILL)
-        wait_for(out, "stopped")
+        wait_for(out, "asked")
+        driver = psutil.Process(tree[2])
+        if generation == 0:
+            time.sleep(1.5)  # longer than it is given without a JVM
+            assert driver.status() != psutil.STATUS_ZOMBIE, "the JVM lives: the batch at work may end"
+            os.kill(tree[1], signal.SIGKILL)
+        assert gone(driver)
     finally:
         for pid in tree:
             if psutil.pid_exists(pid):
