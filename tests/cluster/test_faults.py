@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from local.cluster import Cluster, wait_until
@@ -15,12 +13,6 @@ from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PARTITIONS = 4
-SPECULATIVE = (
-    "spark.speculation=true spark.speculation.interval=50ms spark.speculation.quantile=0.25 spark.speculation.multiplier=1.1 "
-    "spark.speculation.minTaskRuntime=1ms spark.speculation.task.duration.threshold=3s spark.network.timeout=1h"
-)
-"""A task that takes a little longer than the others gets a second attempt, and so does one that has no others. An executor that
-stands still is not given up for an hour: nothing else would get its task done."""
 
 
 @pytest.fixture
@@ -72,23 +64,6 @@ def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it
         assert was_counted_again(scene), "no stage ran twice: the test has missed its moment"
     finally:
         cluster.add_worker()
-
-
-def test_with_speculation_an_executor_that_stands_still_is_worked_around_and_counts_nothing_twice(
-        scene: Scene, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLUICE_SPARK_CONF", SPECULATIVE)
-    scene.settings = scene.settings._replace(spark_conf=SPECULATIVE)
-    running = Running(scene, tmp_path, "speculative", "planned=wait")
-    running.hold("planned")
-    wait_until(lambda: len(cluster.executors()) == len(cluster.workers), "the executors")
-    still = cluster.executors()[0]
-    still.suspend()  # it is given a task, as it has a core free, and never begins it
-    try:
-        running.let_go("planned")
-        ended_exact(running, scene)
-    finally:
-        with contextlib.suppress(psutil.NoSuchProcess):  # its worker ends it with the application
-            still.resume()
 
 
 def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_everything_right(
