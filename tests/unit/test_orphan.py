@@ -42,7 +42,7 @@ def gone(process: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("generation", [0, 1], ids=["the task", "the submitter"])
-def test_it_is_asked_to_stop_when_one_it_depends_on_dies_and_without_its_jvm_it_does_end(tmp_path: Path, generation: int) -> None:
+def test_when_one_it_depends_on_dies_it_is_asked_to_stop_and_without_its_jvm_it_ends(tmp_path: Path, generation: int) -> None:
     out = tmp_path / "out"
     task = subprocess.Popen([sys.executable, "-c", TASK, SUBMITTER, DRIVER, str(out)])
     tree = [task.pid]
