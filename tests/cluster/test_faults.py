@@ -13,19 +13,18 @@ from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PARTITIONS = 4
+TRIES = 3
 
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
     """State in Python, which takes its worker a while to begin with: what is struck then has read, and has not ended."""
-    made = Scene(kafka, tmp_path, "aircraft_rotations", events=3000, deliveries=1)
-    made.deliver_all()
-    return made
+    return Scene(kafka, tmp_path, "aircraft_rotations", events=TRIES * 3000, deliveries=TRIES)
 
 
-def struck(scene: Scene, cluster: Cluster, folder: Path, strike: Callable[[], None]) -> Running:
+def struck(scene: Scene, cluster: Cluster, folder: Path, run_id: str, strike: Callable[[], None]) -> Running:
     """A drain that is struck when all tasks have read their part of Kafka, and none has written to the table."""
-    running = Running(scene, folder, "struck", "planned=wait")
+    running = Running(scene, folder, run_id, "planned=wait")
     running.hold("planned")
     wait_until(lambda: len(cluster.executors()) == len(cluster.workers), "the executors")
     before = cluster.map_outputs()
@@ -35,39 +34,42 @@ def struck(scene: Scene, cluster: Cluster, folder: Path, strike: Callable[[], No
     return running
 
 
-def ended_exact(running: Running, scene: Scene) -> None:
-    """It ended well, and table and account are right."""
+def ended_exact(running: Running, scene: Scene, sent: int) -> None:
+    """It ended well, read what was sent, and table and account are right."""
     assert running.end() == 0, running.said
     assert running.report is not None
-    assert running.report.account.read == scene.ledger.num_rows
+    assert running.report.account.read == sent
     scene.assert_exact()
 
 
-def was_counted_again(scene: Scene) -> bool:
-    """Whether a batch's account is by Kafka, since Spark's counts were not to be believed."""
-    return "reread" in {row["source"] for row in scene.ops("batches", "source")}
+def survives(scene: Scene, cluster: Cluster, folder: Path, strike: Callable[[], None], mend: Callable[[], None]) -> None:
+    """Drains that are struck, until one of them has run a stage twice: what was lost may just have been of no more use."""
+    for number in range(TRIES):
+        sent = sum(scene.deliver().values())
+        try:
+            running = struck(scene, cluster, folder, f"struck-{number}", strike)
+            ended_exact(running, scene, sent)
+        finally:
+            mend()
+        if "reread" in {row["source"] for row in scene.ops("batches", "source")}:
+            assert "the account is read from Kafka" in running.said
+            return
+    pytest.fail(f"no stage ran twice: the test has missed its moment {TRIES} times")
 
 
 def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
         scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
-    running = struck(scene, cluster, tmp_path, cluster.lose_executor)
-    ended_exact(running, scene)
-    assert was_counted_again(scene), "no stage ran twice: the test has missed its moment"
-    assert "the account is read from Kafka" in running.said
+    survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
         scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
-    try:
-        running = struck(scene, cluster, tmp_path, cluster.lose_worker)
-        ended_exact(running, scene)
-        assert was_counted_again(scene), "no stage ran twice: the test has missed its moment"
-    finally:
-        cluster.add_worker()
+    survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
 def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_everything_right(
         scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
+    sent = sum(scene.deliver().values())
     running = Running(scene, tmp_path, "killed", "planned=wait")
     running.hold("planned")
     assert len(cluster.applications()) == 1
@@ -75,4 +77,4 @@ def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_eve
     running.end()
     wait_until(lambda: not cluster.applications(), "the application's end at the master")
     wait_until(lambda: not cluster.executors(), "the executors' end")
-    ended_exact(Running(scene, tmp_path, "next"), scene)
+    ended_exact(Running(scene, tmp_path, "next"), scene, sent)
