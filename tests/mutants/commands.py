@@ -115,8 +115,8 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_archive.py::test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_missing",
     ),
     Mutant(
-        "a demo whose ledger disagrees ends well", "local/demo.py",
-        "    if wrong:\n", "    if not wrong and not sent:\n",
+        "a demo whose ledger disagrees ends well", "local/summary.py",
+        "    if wrong:\n        return False\n", "    if wrong:\n        return True\n",
         f"{UNIT}/test_summary.py::TestDemo::test_that_disagrees_with_its_ledger_says_in_what_and_ends_with_1",
     ),
     Mutant(
@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what is only to be shown is done", "spark_jobs/cli.py",
-        "    if execute:\n        intent.execute()", "    intent.execute()",
+        "in (intent.execute() or ()) if execute else ():", "in intent.execute() or ():",
         f"{E2E}/test_commands.py",
     ),
     Mutant(
