@@ -12,7 +12,8 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{COMMITS}::test_a_commit_of_sparks_that_was_on_its_way_while_another_was_made_overwrites_it_not"),
     Mutant(
         "listings of the store are remembered",
-        "spark_jobs/contract/store.py", "sluice_url(root), use_listings_cache=False", "sluice_url(root), use_listings_cache=True",
+        "spark_jobs/contract/store.py",
+        "sluice_url(root), use_listings_cache=False", "sluice_url(root), use_listings_cache=True",
         f"{RECOVERY}::test_what_a_crash_leaves_at_each_place_is_gone_on_from"),
     Mutant(
         "a reset that was cut off is not noted",
