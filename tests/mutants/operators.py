@@ -48,5 +48,5 @@ MUTANTS = (
     Mutant("what is due by the clock waits for a run that has data",
            "spark_jobs/stages/closing.py", "if spec.endless and clock.rows and not clock.ticked:",
            "if spec.endless and not clock.rows and not clock.ticked:",
-           "tests/spark/test_clock.py::test_an_overdue_timer_fires_exactly_once_in_a_run_without_data"),
+           "tests/spark/test_clock.py::test_a_run_on_one_batch_on_many_and_on_none_ends_with_one_batch_without_data"),
 )
