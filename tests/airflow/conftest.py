@@ -8,9 +8,10 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,3 +61,29 @@ def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow.sdk.bases.operator import ExecutorSafeguard  # noqa: PLC0415 - the home comes first
 
     monkeypatch.setattr(ExecutorSafeguard, "test_mode", True)
+
+
+@pytest.fixture
+def submitted(in_task: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Run a drain's task with a spark-submit of these lines of shell, which leaves no report, and with empty jars."""
+
+    def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)) -> None:
+        from sluice_airflow.operators import DrainOperator  # noqa: PLC0415 - the home comes first
+        from spark_jobs.contract.errors import ReportMissing  # noqa: PLC0415
+
+        script = tmp_path / "bin" / "spark-submit"
+        for path in (script, *(tmp_path / "jars" / name for name in jars)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        script.write_text("\n".join(("#!/bin/sh", *lines)))
+        script.chmod(0o700)
+        monkeypatch.setattr("sys.executable", str(script.parent / "python"))
+        monkeypatch.setenv("SLUICE_JARS", str(tmp_path / "jars" / "spark"))
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
+        operator = DrainOperator(task_id="drain", pipeline="flight_events")
+        ti = SimpleNamespace(try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None, xcom_push=lambda **_: None)
+        with pytest.raises(ReportMissing):
+            operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
+        operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+
+    return submit

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from airflow.sdk._shared.secrets_masker import SecretsMasker
@@ -120,32 +120,13 @@ def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is
             assert used.exists()
 
 
-@pytest.mark.usefixtures("in_task")
 def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_without_the_file(
-    connected: pytest.MonkeyPatch, tmp_path: Path
+    connected: pytest.MonkeyPatch, submitted: Callable[..., None], tmp_path: Path
 ) -> None:
-    from sluice_airflow.operators import DrainOperator  # noqa: PLC0415 - the home comes first
-    from spark_jobs.contract.errors import ReportMissing  # noqa: PLC0415
-
-    submit, jars = tmp_path / "bin" / "spark-submit", tmp_path / "jars"
-    for folder in (submit.parent, jars):
-        folder.mkdir()
-    (jars / "delta-spark_0.jar").touch()
-    told = f'echo "$@" >{tmp_path}/words', f"env >{tmp_path}/env", f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read'
-    submit.write_text("\n".join(("#!/bin/sh", *told)))
-    submit.chmod(0o700)
-    connected.setattr("sys.executable", str(submit.parent / "python"))
-    connected.setenv("SLUICE_JARS", str(jars))
     connected.setenv("SLUICE_ROOT", str(tmp_path / "root"))
-    connected.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     connected.setattr(kafka, "declared", lambda: KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x"))
-    operator = DrainOperator(task_id="drain", pipeline="flight_events")
-    ti = SimpleNamespace(try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None, xcom_push=lambda **_: None)
-
-    with pytest.raises(ReportMissing):
-        operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
-    operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+    submitted(f'echo "$@" >{tmp_path}/words', f"env >{tmp_path}/env", f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read')
 
     assert "sasl.password=canary" in (tmp_path / "read").read_text()
     assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -75,33 +75,14 @@ def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) 
         assert masked == ["canary"]
 
 
-@pytest.mark.usefixtures("in_task")
-def test_a_drain_is_submitted_with_the_profile_and_without_a_key(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from sluice_airflow.operators import DrainOperator  # noqa: PLC0415 - the home comes first
-    from spark_jobs.contract.errors import ReportMissing  # noqa: PLC0415
-
-    submit, jars = tmp_path / "bin" / "spark-submit", tmp_path / "jars" / "spark"
-    for folder in (submit.parent, jars, jars.parent / "s3"):
-        folder.mkdir(parents=True)
-    for name in ("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"):
-        (jars.parent / name).touch()
-    submit.write_text(f"""#!/bin/sh
-echo "$@" >{tmp_path}/words
-env | grep -v AIRFLOW_CONN >{tmp_path}/env
-cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read
-""")
-    submit.chmod(0o700)
-    connected.setattr("sys.executable", str(submit.parent / "python"))
-    connected.setenv("SLUICE_JARS", str(jars))
+def test_a_drain_is_submitted_with_the_profile_and_without_a_key(
+    connected: pytest.MonkeyPatch, submitted: Callable[..., None], tmp_path: Path
+) -> None:
     connected.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     connected.setenv("SLUICE_ROOT", "s3://bucket/root")
-    connected.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
-    operator = DrainOperator(task_id="drain", pipeline="flight_events")
-    ti = SimpleNamespace(try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None, xcom_push=lambda **_: None)
-
-    with pytest.raises(ReportMissing):
-        operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
-    operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+    submitted(f'echo "$@" >{tmp_path}/words', f"env | grep -v AIRFLOW_CONN >{tmp_path}/env",
+              f'cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read',
+              jars=("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"))
 
     assert "aws_secret_access_key = canary" in (tmp_path / "read").read_text()
     assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()
