@@ -117,7 +117,9 @@ $(READY): | need
 	@.local/uv/bin/uv pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements/lock.txt
 	@.local/uv/bin/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@echo '  jars ...'
-	@for part in spark s3 kafka build; do rm -rf jars/$$part; mvn -q -B -ntp -Dstyle.color=never -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part; done
+	@# Where it succeeds it says nothing but codes of colour.
+	@for part in spark s3 kafka build; do rm -rf jars/$$part; \
+	  said=$$(mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part 2>&1) || { echo "$$said" >&2; exit 1; }; done
 	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
 	@$(BIN)/python -m local.files_jar
 	@echo '  class-data archive, by which every drain starts sooner ...'
