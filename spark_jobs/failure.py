@@ -59,6 +59,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
      "Ask who did. Running again resumes."),
     ("Master removed our application", NoExecutors, "Spark's master gave up: executors ended as soon as they began",
      "Their logs on the workers say why: no memory, no Java, another secret."),
+    ("Cannot call methods on a stopped SparkContext", SparkFailed, "Spark was ended amid the run, by its master or by hand",
+     "On a cluster the master's log says why. Running again resumes."),
     ("No space left on device|Disk quota exceeded", DiskFull, "no space is left on a disk that the run writes to",
      "Make room under SLUICE_ROOT and in the temporary folder, then run again: it resumes."),
     (r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<said>[^\n]{1,200}))?|"

@@ -93,6 +93,7 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
      "SLUICE_DRIVER_MEMORY"),
     ("org.apache.spark.SparkException: Master removed our application: FAILED", "NO_EXECUTORS", "as soon as they began"),
     ("org.apache.spark.SparkException: Master removed our application: KILLED", "NO_EXECUTORS", "was killed at Spark's master"),
+    ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", "SPARK_FAILED", "ended amid the run"),
     ("org.apache.spark.SparkException: something else", "SPARK_FAILED", "SparkException: something else"),
 ])
 def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause: str, code: str, what: str) -> None:
