@@ -69,12 +69,11 @@ def _by_progress(spec: Pipeline, batch: Batch, progress: Progress, found: Found 
 
 def _by_reading(spec: Pipeline, batch: Batch, found: Found, rows_out: int) -> Account:
     """Of a batch whose progress was lost in a crash, or has counts of what ran twice: Kafka is held against the table alone."""
-    differences = [min(found.filtered, 0), _more_or_less(spec, found.entered, rows_out)]
     return Account(
         covered=batch.covered, gaps=batch.covered - found.read, read=found.read, malformed=found.malformed,
         premature=found.premature, filtered=found.filtered, late=found.late, accepted=found.entered,
         duplicates=found.entered - rows_out if isinstance(spec.steps[-1], Deduplicate) else 0, rows_out=rows_out,
-        unaccounted=sum(map(abs, differences)),
+        unaccounted=abs(min(found.filtered, 0)) + abs(_more_or_less(spec, found.entered, rows_out)),
     )
 
 
