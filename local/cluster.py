@@ -39,10 +39,14 @@ class Cluster:
         lines = ["spark.authenticate true", f"spark.authenticate.secret {secret}", "spark.network.crypto.enabled true",
                  "spark.network.crypto.cipher AES/GCM/NoPadding"]
         self._properties.write_text("\n".join(lines if secret else []) + "\n")
-        log = self._daemon("master", "master.Master")
-        self.master = self._said(log, _MASTER)
-        self._page = self._said(log, _PAGE)
         self.workers: list[subprocess.Popen[bytes]] = []
+        log = self._daemon("master", "master.Master")
+        try:
+            self.master = self._said(log, _MASTER)
+            self._page = self._said(log, _PAGE)
+        except BaseException:  # nobody else has it yet, to stop it
+            self.stop()
+            raise
 
     def add_worker(self, memory: str = "1g") -> None:
         """One of one core; it is registered when this returns."""

@@ -130,14 +130,16 @@ def _refuse_silence(master: str) -> None:
         try:
             with socket.create_connection((host.strip("[]"), int(port)), LISTENS_SECONDS):
                 return
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             said.append(f"{address}: {getattr(error, 'strerror', None) or error}")
-    raise ClusterUnreachable(f"no master of {master} is there ({'; '.join(said)}).", "Start it, or correct the address.")
+    raise ClusterUnreachable(f"no master of {master} is there ({'; '.join(said)}).",
+                             "Start it, or correct the address: spark://host:port, several masters separated by commas.")
 
 
 class Executors:
-    """Looks whether there are any, from a thread of its own; where there are none for too long, it ends the application.
+    """Looks whether there are any, from a thread of its own; where a job has none for too long, it ends the application.
 
+    A run that has no job for them is left alone: with dynamic allocation they go while the driver works by itself.
     Whoever waits for a task to be done fails then, and finds in `problem` what to say instead.
     """
 
@@ -162,6 +164,8 @@ class Executors:
                     if told:
                         self._say(f"{self._name}: an executor is there after {waited:.0f} s")
                     since, told, ever = time.monotonic(), 0.0, True
+                elif not len(self._context.statusTracker().getActiveJobIds()):
+                    since, told = time.monotonic(), 0.0
                 elif waited >= self._limit:
                     self._give_up(ever=ever)
                     return

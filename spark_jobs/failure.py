@@ -44,14 +44,29 @@ MISUSED = {
 }
 """Spark's error class -> what it means here, and the remedy."""
 MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
-    (r"Cannot run program \"(?P<said>[^\"]+)\"|ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
+    # 2, 8 and 13: it is not there, is no program, may not be run. Else it is the machine that can start none.
+    (r"Cannot run program \"(?P<said>[^\"]+)\"[^\n]*?error(?:=|: )(?:2|8|13)\b|"
+     r"ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
      r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})", SettingInvalid,
      "the executors' Python is not there, or not one that Sluice can use",
      "Correct SLUICE_EXECUTOR_PYTHON, or give that Python what docs/cluster.md lists."),
+    (r"Cannot run program \"(?P<said>[^\"]+)\"", SparkFailed, "a machine could not start another process",
+     "It lacks memory, processes or open files: see what else runs there, then run again: it resumes."),
+    (r"ClassNotFoundException: (?P<said>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
+     SettingInvalid, "executors lack one of Sluice's jars, with the class",
+     "Put every jar of SLUICE_JARS into the folder that SLUICE_EXECUTOR_JARS names, on every worker; or leave it unset."),
+    ("Master removed our application: KILLED", NoExecutors, "the application was killed at Spark's master",
+     "Ask who did. Running again resumes."),
     ("Master removed our application", NoExecutors, "Spark's master gave up: executors ended as soon as they began",
      "Their logs on the workers say why: no memory, no Java, another secret."),
+    ("Cannot call methods on a stopped SparkContext", SparkFailed, "Spark was ended amid the run, by its master or by hand",
+     "On a cluster the master's log says why. Running again resumes."),
     ("No space left on device|Disk quota exceeded", DiskFull, "no space is left on a disk that the run writes to",
      "Make room under SLUICE_ROOT and in the temporary folder, then run again: it resumes."),
+    (r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<said>[^\n]{1,200}))?|"
+     r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})", SparkFailed,
+     "executors died while they worked",
+     "If it was memory, give them more (spark.executor.memory, spark.executor.memoryOverhead); their logs say why."),
     ("OutOfMemoryError|Answer from Java side is empty|Error while sending or receiving|Connection refused|Connection reset",
      SparkFailed, "Spark's JVM died: out of memory, or killed",
      "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch (max_offsets_per_batch). Run again."),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 import tempfile
 import time
 import zipfile
@@ -24,7 +25,11 @@ PLACE = "code"
 """Where executors find the code, in the folder that they work in."""
 KEPT_SECONDS = 7 * 86_400
 """An archive that no run has used for so long is removed; executors that come late in a run fetch it from the driver."""
-LEFT_OUT = ("__pycache__", "java")
+LEFT_OUT = "__pycache__"
+JAVA = "spark_jobs/java/"
+"""Sources of a jar that executors get as such."""
+_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+"""An executor deletes what has an archive's name in its folder, before it unpacks it: . and .. would be more than that."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -38,6 +43,9 @@ def configuration(settings: Settings) -> dict[str, str]:
         if not name or not within:
             raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
                                  "Write for example environment.tar.gz#environment/bin/python.")
+        if name == PLACE or not _FOLDER.fullmatch(name):
+            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} is in the place of the executors' own.",
+                                 "After #, name a folder of its own first: environment.tar.gz#environment/bin/python.")
         if "://" not in archive and not Path(archive).is_file():
             raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
                                  "Pack an environment as docs/cluster.md shows, or name a Python that the workers have.")
@@ -58,14 +66,21 @@ def code() -> Path:
     """
     files = _files()
     digest = hashlib.sha256()
-    for name, path in files:
-        content = path.read_bytes()
+    for name, content in files:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    folder = _folder()
-    archive = folder / f"sluice-{digest.hexdigest()[:16]}.zip"
-    if archive.exists():
+    try:
+        return _kept(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
+    except OSError as error:
+        raise SparkFailed(f"the archive of the code that executors run cannot be written: {error}.",
+                          "Make room in the temporary folder, or set TMPDIR to another.") from None
+
+
+def _kept(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
+    """The archive of that name; what no run has used for long is removed."""
+    archive = folder / name
+    try:
         os.utime(archive)
-    else:
+    except FileNotFoundError:
         _write(archive, files)
     for old in folder.iterdir():
         with suppress(FileNotFoundError):  # another run removes it too
@@ -74,16 +89,21 @@ def code() -> Path:
     return archive
 
 
-def _files() -> list[tuple[str, Path]]:
-    """Name within the archive, and place, of each file; by name. A namespace package's folders overlap: the first has it."""
+def _files() -> list[tuple[str, bytes]]:
+    """Name within the archive, and content, of each file; by name. A namespace package's folders overlap: the first has it.
+
+    Each is read once: were it read again for the archive, a deployment in between would leave other code under this name.
+    """
     found = dict[str, Path]()
     for top in {__package__, registry.package().partition(".")[0]}:
         for folder in map(Path, _module(top).__path__):
             for path in folder.rglob("*"):
                 within = path.relative_to(folder)
-                if path.is_file() and not any(part in LEFT_OUT or part.startswith(".") for part in within.parts):
-                    found.setdefault(f"{top}/{within.as_posix()}", path)
-    return sorted(found.items())
+                name = f"{top}/{within.as_posix()}"
+                left_out = name.startswith(JAVA) or any(part == LEFT_OUT or part.startswith(".") for part in within.parts)
+                if path.is_file() and not left_out:
+                    found.setdefault(name, path)
+    return [(name, path.read_bytes()) for name, path in sorted(found.items())]
 
 
 def _module(name: str) -> ModuleType:
@@ -105,13 +125,13 @@ def _folder() -> Path:
     return folder
 
 
-def _write(archive: Path, files: list[tuple[str, Path]]) -> None:
+def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:
     """The same files give the same bytes; nobody sees an archive that is not whole."""
     handle, unfinished = tempfile.mkstemp(dir=archive.parent)
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as into:
-            for name, path in files:
-                into.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
+            for name, content in files:
+                into.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
         Path(unfinished).replace(archive)
     finally:
         Path(unfinished).unlink(missing_ok=True)

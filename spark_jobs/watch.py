@@ -25,8 +25,8 @@ class Watch:
         for batch_id in sorted(progress.keys() - self._shown):
             self._shown.add(batch_id)
             if progress[batch_id].repeated:
-                self._say(f"{self._run.spec.name}: batch {batch_id}: {progress[batch_id].seconds:.1f} s; a part of it ran "
-                          "again, which its counts have twice: the account is read from Kafka")
+                self._say(f"{self._run.spec.name}: batch {batch_id}: {progress[batch_id].seconds:.1f} s; a part of it may have "
+                          "run again, which its counts would have twice: the account is read from Kafka")
                 continue
             self._say(self._line(progress[batch_id]))
             for operator in used(self._run.spec, progress[batch_id], self._timers.fired.get(batch_id, {})):

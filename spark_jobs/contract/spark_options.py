@@ -34,7 +34,7 @@ OWNED = {
     **dict.fromkeys(("spark.archives", "spark.submit.pyFiles", "spark.files", "spark.executorEnv.PYTHONPATH"), _CODE),
     **dict.fromkeys(("spark.jars", "spark.jars.packages", "spark.jars.excludes", "spark.jars.ivy", "spark.jars.repositories",
                      "spark.driver.extraClassPath", "spark.executor.extraClassPath", "spark.driver.userClassPathFirst",
-                     "spark.executor.userClassPathFirst"), _PATHS),
+                     "spark.executor.userClassPathFirst", "spark.files.userClassPathFirst"), _PATHS),
     **dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions", "spark.driver.defaultJavaOptions",
                      "spark.executor.defaultJavaOptions"), _JAVA),
     **dict.fromkeys(("spark.pyspark.python", "spark.pyspark.driver.python"),
@@ -54,7 +54,8 @@ OWNED = {
     "spark.databricks.delta.snapshotPartitions": "Sluice's tables have small logs, which one task reads",
     **dict.fromkeys(("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion",
                      "spark.databricks.delta.commitInfo.userMetadata"), _TABLE),
-    "spark.plugins": "code that no run needs would be in every run",
+    **dict.fromkeys(("spark.plugins", "spark.plugins.defaultList"), "code that no run needs would be in every run"),
+    "spark.databricks.delta.history.metricsEnabled": "the account holds what each commit wrote, by the table's history",
 }
 """Each by name, and why it is not taken."""
 OWNED_PREFIXES = {
@@ -63,8 +64,9 @@ OWNED_PREFIXES = {
     "spark.delta.logStore.": _TABLE,
 }
 """Each family by the beginning of its names, and why none of it is taken."""
-_SECRETIVE = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
-"""As Spark itself redacts (spark.redaction.regex), and one more."""
+_SECRETIVE = re.compile(r"(?i)secret|passw(or)?d|passphrase|token|credential|[._]sas[._]|"
+                        r"(access|account|api|private|storage)[._-]?key")
+"""As Spark itself redacts (spark.redaction.regex), and more: Azure's keys, private keys, variables of an environment."""
 
 
 class Refusal(NamedTuple):
@@ -115,11 +117,14 @@ def read(text: str, source: str) -> Options:
         words = shlex.split(text)
     except ValueError as error:
         raise SettingInvalid(f"{source} cannot be read: {error}.", "Close the quotation marks.") from None
+    found = Options()
     for word in words:
         if "=" not in word:
             raise SettingInvalid(f"{source} has {word!r}, which is not name=value.",
                                  "Write for example 'spark.executor.memory=2g spark.cores.max=8'.")
-    return checked(dict(word.split("=", 1) for word in words), source)
+        # Each as it comes: what follows one that is a secret's may be the rest of the secret, and is not to be shown.
+        found |= checked(dict([word.split("=", 1)]), source)
+    return found
 
 
 def written(options: Options) -> str:

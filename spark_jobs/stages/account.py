@@ -13,7 +13,7 @@ from typing import NamedTuple
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
 from spark_jobs.stages.progress import Progress
 from spark_jobs.stateful import chain
 
@@ -68,12 +68,25 @@ def _by_progress(spec: Pipeline, batch: Batch, progress: Progress, found: Found 
 
 
 def _by_reading(spec: Pipeline, batch: Batch, found: Found, rows_out: int) -> Account:
-    """Of a batch whose progress was lost in a crash."""
+    """Of a batch whose progress was lost in a crash, or has counts of what ran twice: Kafka is held against the table alone."""
     return Account(
         covered=batch.covered, gaps=batch.covered - found.read, read=found.read, malformed=found.malformed,
         premature=found.premature, filtered=found.filtered, late=found.late, accepted=found.entered,
         duplicates=found.entered - rows_out if isinstance(spec.steps[-1], Deduplicate) else 0, rows_out=rows_out,
+        unaccounted=abs(min(found.filtered, 0)) + abs(_more_or_less(spec, found.entered, rows_out)),
     )
+
+
+def _more_or_less(spec: Pipeline, entered: int, rows_out: int) -> int:
+    """Rows of the table that the records cannot have given. Without state there are as many; a Deduplicate gives no more.
+
+    What other steps give comes from state, or from SQL: of that nothing is known here.
+    """
+    steps = spec.steps[spec.first_stateful :]
+    if not steps:
+        return rows_out - entered
+    only_fewer = all(isinstance(step, Deduplicate) or (isinstance(step, Transform) and step.where) for step in steps)
+    return max(rows_out - entered, 0) if only_fewer else 0
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, found: int) -> int:

@@ -21,7 +21,7 @@ class Progress(NamedTuple):
     operators: tuple[dict[str, Any], ...]
     """In the order of the pipeline's steps; Spark lists them from the last to the first."""
     repeated: bool = False
-    """Whether a stage ran more than once, so that counts may be too high."""
+    """Whether a stage may have run more than once, so that counts may be too high."""
 
     @property
     def state(self) -> StateUse | None:

@@ -20,4 +20,5 @@ def test_a_shipped_pipelines_table_is_the_oracles(kafka: str, tmp_path: Path, pi
     assert running.end() == 0, running.said
     assert running.report is not None
     assert running.report.account.read == scene.ledger.num_rows
+    assert {row["source"] for row in scene.ops("batches", "source")} == {"progress"}, "nothing was lost, and nothing is doubted"
     scene.assert_exact()

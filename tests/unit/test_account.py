@@ -144,3 +144,24 @@ def test_of_the_rows_that_a_group_state_yields_for_one_key_update_mode_writes_th
 def test_a_batch_that_is_read_again_only_is_told_from_its_reading():
     assert account("deduplicate", PROGRESS_LOST) == Account(
         covered=110, gaps=10, read=100, malformed=3, premature=2, filtered=5, late=4, accepted=86, duplicates=6, rows_out=80)
+
+
+def test_where_progress_is_lost_a_table_with_more_rows_than_records_that_entered_is_noticed():
+    assert account("deduplicate", PROGRESS_LOST, written=6).unaccounted == 0, "no record was a duplicate"
+    assert account("deduplicate", PROGRESS_LOST, written=7).unaccounted == 1
+    assert account("deduplicate", PROGRESS_LOST, written=80).unaccounted == 74, "each row is there twice"
+
+
+def test_where_progress_is_lost_a_batch_without_a_record_that_wrote_rows_of_a_deduplicate_is_noticed():
+    empty = Batch(7, {0: 5}, {0: 5}, 0, 0)
+    assert balance(pipeline(steps=CHAINS["deduplicate"]), empty, None, None, 3).unaccounted == 3
+
+
+@pytest.mark.parametrize(("written", "unaccounted"), [(86, 0), (87, 1), (85, 1)])
+def test_where_progress_is_lost_a_pipeline_without_state_has_a_row_for_each_record_that_passed(written, unaccounted):
+    batch, found = Batch(7, {0: 0}, {0: 100}, 0, 0), Found(read=100, malformed=3, premature=2, entered=86)
+    assert balance(pipeline(steps=(WHERE,)), batch, None, found, written).unaccounted == unaccounted
+
+
+def test_where_progress_is_lost_more_records_behind_a_condition_than_before_it_are_noticed():
+    assert account("aggregate", PROGRESS_LOST, found_entered=6).unaccounted == 1

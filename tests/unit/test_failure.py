@@ -19,6 +19,10 @@ Identifier: mine [id = 1, runId = 2]
 '''
 
 
+LOST = ("org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 5.0 failed 4 times, most recent "
+        "failure: Lost task 1.3 in stage 5.0 (TID 20) (10.0.0.2 executor 3): ")
+
+
 def said(rest: str, line: str = "self._n.update(None)") -> str:
     return str(understood(RuntimeError(TRACE.format(line=line, rest=rest)), "mine"))
 
@@ -71,6 +75,25 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
     ("py4j.protocol.Py4JNetworkError: Answer from Java side is empty", "SPARK_FAILED", "JVM died"),
     ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", "SPARK_FAILED", "Python workers died"),
     ("org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "KAFKA_UNREACHABLE", "stopped answering"),
+    ('java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory', "SETTING_INVALID",
+     "can use: /opt/python."),
+    ('java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied)',
+     "SETTING_INVALID", "SLUICE_EXECUTOR_PYTHON"),
+    ('java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory', "SPARK_FAILED",
+     "could not start another process: /opt/python."),
+    ("ModuleNotFoundError: No module named 'pyarrow'", "SETTING_INVALID", "No module named 'pyarrow'"),
+    ("java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition", "SETTING_INVALID",
+     "SLUICE_EXECUTOR_JARS"),
+    (f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137",
+     "SPARK_FAILED", "executors died while they worked: Command exited with code 137."),
+    (f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer",
+     "SPARK_FAILED", "executors died while they worked"),
+    (f"{LOST}java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "spark.executor.memory"),
+    (f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED",
+     "SLUICE_DRIVER_MEMORY"),
+    ("org.apache.spark.SparkException: Master removed our application: FAILED", "NO_EXECUTORS", "as soon as they began"),
+    ("org.apache.spark.SparkException: Master removed our application: KILLED", "NO_EXECUTORS", "was killed at Spark's master"),
+    ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", "SPARK_FAILED", "ended amid the run"),
     ("org.apache.spark.SparkException: something else", "SPARK_FAILED", "SparkException: something else"),
 ])
 def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause: str, code: str, what: str) -> None:

@@ -77,7 +77,41 @@ def test_executors_have_the_python_that_is_named(tmp_path: Path, given: str, pyt
 
 @pytest.mark.parametrize(("given", "says"), [
     ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"), ("e.tar.gz#env", "names no Python"),
+    ("e.tar.gz#code/bin/python", "'code' is in the place of"), ("e.tar.gz#./env/bin/python", "'.' is in the place of"),
+    ("e.tar.gz#../env/bin/python", "'..' is in the place of"),
 ])
 def test_a_python_that_cannot_be_is_refused(given: str, says: str) -> None:
     with pytest.raises(SettingInvalid, match=says):
         shipment.configuration(SETTINGS._replace(executor_python=given))
+
+
+def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_name_of_the_code_before_it(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (package := tmp_path / "deployed_flows").mkdir()
+    (logic := package / "logic.py").write_text("OLD = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLUICE_PIPELINES", "deployed_flows")
+    write = shipment._write  # noqa: SLF001 - between the name and the content
+
+    def deployed(archive: Path, files: list[tuple[str, bytes]]) -> None:
+        logic.write_text("NEW = 1\n")
+        write(archive, files)
+
+    monkeypatch.setattr(shipment, "_write", deployed)
+    assert zipfile.ZipFile(shipment.code()).read("deployed_flows/logic.py") == b"OLD = 1\n"
+
+
+def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "java_flows" / "java").mkdir(parents=True)
+    (tmp_path / "java_flows" / "java" / "logic.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLUICE_PIPELINES", "java_flows")
+    names = zipfile.ZipFile(shipment.code()).namelist()
+    assert "java_flows/java/logic.py" in names
+    assert not [name for name in names if name.endswith(".java")]
+
+
+def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(temporary / "nowhere"))
+    with pytest.raises(SparkFailed, match=r"cannot be written: .*nowhere.* set TMPDIR"):
+        shipment.code()

@@ -53,12 +53,28 @@ def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(settings: Settings
     assert free == ({*submit.SCHEDULED} if master != "local[2]" else set())
 
 
-@pytest.mark.parametrize("name", ["spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.hadoop.fs.s3a.access.key"])
+@pytest.mark.parametrize("name", [
+    "spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.hadoop.fs.s3a.access.key",
+    "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net", "spark.hadoop.fs.gs.auth.service.account.private.key",
+    "spark.executorEnv.AZURE_STORAGE_ACCESS_KEY", "spark.executorEnv.AZURE_STORAGE_KEY", "spark.executorEnv.MY_API_KEY",
+    "spark.executorEnv.PASSWD", "spark.hadoop.fs.azure.sas.c.a.blob.core.windows.net",
+])
 def test_a_secret_is_refused_and_not_shown(name: str) -> None:
     with pytest.raises(SettingInvalid) as refused:
         spark_options.read(f"{name}=canary", "SLUICE_SPARK_CONF")
     assert name in refused.value.what
     assert "canary" not in str(refused.value)
+
+
+def test_the_rest_of_a_secret_with_a_space_in_it_is_not_shown() -> None:
+    with pytest.raises(SettingInvalid) as refused:
+        spark_options.read("spark.ssl.keyPassword=hunter2 canary", "SLUICE_SPARK_CONF")
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["spark.executor.memory", "spark.shuffle.sort.bypassMergeThreshold", "spark.sql.shuffle.sas"])
+def test_what_only_looks_like_a_secret_is_taken(name: str) -> None:
+    assert spark_options.refusal(name, "x") is None
 
 
 @pytest.mark.parametrize(("text", "says"), [

@@ -1,0 +1,82 @@
+"""How long a run goes on without executors, and what is said of a master that is not there; no Spark is behind it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_jobs import cluster
+from spark_jobs.cluster import Cluster, Executors
+from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors
+from spark_jobs.contract.settings import Settings
+
+SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g", executor_wait="60")
+LOOK_SECONDS = 5
+"""Between two looks, by the clock of these tests, which moves amid a look."""
+
+Now = Callable[[int], bool]
+"""Whether there is something at a look, by the look's number."""
+
+
+class Watched:
+    """A run that is watched for so many looks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now) -> None:
+        self.looks, self.said, self.stopped_at, self._most = 0, list[str](), 0, looks
+        self._executors, self._ready, self._ended = executors, threading.Event(), threading.Event()
+        monkeypatch.setattr(cluster, "POLL_SECONDS", 0)
+        monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: float(self.looks * LOOK_SECONDS)))
+        context = SimpleNamespace(
+            getExecutorIds=self._look, stop=self._stop,
+            statusTracker=lambda: SimpleNamespace(getActiveJobIds=lambda: [1] if jobs(self.looks) else []))
+        conf = SimpleNamespace(get=lambda _, default=None: default)
+        spark: Any = SimpleNamespace(
+            sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), getConf=lambda: conf))
+        self.watch = Executors(spark, "mine", SETTINGS, self.said.append)
+        self._ready.set()
+        assert self._ended.wait(30)
+
+    def _look(self) -> Any:
+        self._ready.wait()
+        self.looks += 1
+        if self.looks >= self._most:
+            self.watch.end()
+            self._ended.set()
+        return SimpleNamespace(size=lambda: int(self._executors(self.looks)))
+
+    def _stop(self) -> None:
+        self.stopped_at = self.looks
+        self._ended.set()
+
+
+def test_a_run_without_a_job_is_left_alone_without_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, 100, lambda look: look < 3, lambda _: False)
+    assert (watched.watch.problem, watched.stopped_at, watched.said) == (None, 0, [])
+
+
+def test_a_job_that_gets_no_executor_ends_the_application_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, 100, lambda _: False, lambda _: True)
+    assert isinstance(watched.watch.problem, NoExecutors)
+    assert "no executor came within 60 s on spark://m:7077" in watched.watch.problem.what
+    assert watched.stopped_at == 60 // LOOK_SECONDS + 1
+    assert watched.said[0] == "mine: waits for a first executor of spark://m:7077, 10 s"
+
+
+def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched(monkeypatch, 100, lambda look: look < 3, lambda look: look > 50)
+    assert watched.watch.problem is not None
+    assert "the last executor is gone" in watched.watch.problem.what
+    assert watched.stopped_at == 50 + 60 // LOOK_SECONDS + 1
+
+
+@pytest.mark.parametrize("master", ["spark://127.0.0.1:77077", "spark://127.0.0.1", "spark://127.0.0.1:1"])
+def test_an_address_at_which_no_master_can_be_is_told_with_the_form_of_one(master: str) -> None:
+    with pytest.raises(ClusterUnreachable) as refused, Cluster("mine", SETTINGS._replace(master=master), print):
+        pass
+    assert master in refused.value.what
+    assert "spark://host:port" in refused.value.remedy
