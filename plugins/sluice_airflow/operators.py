@@ -134,7 +134,7 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
     master += f":{connection.port}" if connection.port else ""
     given = connection.extra_dejson.get("conf", {})
     if not isinstance(given, dict):
-        raise SettingInvalid(f"connection {conn_id!r}: conf in its extra is {given!r}.",
+        raise SettingInvalid(f"connection {conn_id!r}: conf in its extra is {type(given).__name__}, and no object.",
                              'Write it as an object: {"conf": {"spark.executor.memory": "2g"}}.')
     source = f"connection {conn_id!r}: conf in its extra"
     return master, spark_options.checked({name: _text(value) for name, value in given.items()}, source)

@@ -24,6 +24,7 @@ _TABLE = "the table's exactly-once commits depend on it"
 _FILES = "SLUICE_LOCAL_FILES says it"
 _KAFKA = "Kafka is declared in one place: SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka"
 _STATUS = "a run looks there whether Spark ran a stage twice, and counts again where it did"
+_RESULT = "it changes what a query gives, and the state that is kept was made without it"
 _SECRET = "SLUICE_SPARK_SECRET_FILE sets it together with what belongs to it"
 
 OWNED = {
@@ -47,6 +48,8 @@ OWNED = {
                      "spark.network.crypto.enabled", "spark.network.crypto.cipher", "spark.io.encryption.enabled"), _SECRET),
     **dict.fromkeys(("spark.hadoop.fs.file.impl", "spark.hadoop.fs.AbstractFileSystem.file.impl"), _FILES),
     **dict.fromkeys(("spark.sql.extensions", "spark.sql.catalog.spark_catalog"), "Delta needs it as it is"),
+    **dict.fromkeys(("spark.sql.ansi.enabled", "spark.sql.caseSensitive", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy",
+                     "spark.sql.storeAssignmentPolicy", "spark.sql.decimalOperations.allowPrecisionLoss"), _RESULT),
     "spark.sql.session.timeZone": "everything runs in UTC",
     "spark.sql.shuffle.partitions": "it has a field of its own, which the first batch freezes: state.shuffle_partitions",
     "spark.sql.redaction.options.regex": "it keeps Kafka's secrets out of plans",
@@ -59,6 +62,7 @@ OWNED = {
 }
 """Each by name, and why it is not taken."""
 OWNED_PREFIXES = {
+    "spark.sql.legacy.": _RESULT,
     "spark.sql.streaming.": _STREAM,
     "spark.kafka.": _KAFKA,
     "spark.delta.logStore.": _TABLE,

@@ -170,6 +170,16 @@ class TestDrain:
             installation.run("drain")
         assert not installation.called.exists()
 
+    def test_options_that_are_no_object_are_refused_and_not_shown(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
+            {"conn_type": "spark", "host": "local[2]", "extra": {"conf": "spark.my.password=canary"}}))
+        installation.spark_reports(report(), 0)
+        with pytest.raises(SettingInvalid, match="conf in its extra is str, and no object") as refused:
+            installation.run("drain")
+        assert "canary" not in str(refused.value)
+
     def test_is_submitted_in_client_mode_to_the_connections_master_with_the_pipeline_and_the_path_of_the_report(
         self, installation: Installation
     ) -> None:
