@@ -28,7 +28,7 @@ def client(url: str) -> ObjectStore:
     store = Store.from_environment()
     options = {"connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
                "allow_http": store.endpoint.startswith("http://")}
-    asked: dict[str, Any] = {"config": store.lease(), "client_options": options, "retry_config": RETRIES}
+    asked: dict[str, Any] = {"config": store.lease(url), "client_options": options, "retry_config": RETRIES}
     made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
     return made
 

@@ -53,6 +53,11 @@ def sluice_url(url: str) -> str:
     return url.replace("s3a://", SCHEME)
 
 
+def bucket(url: str) -> str:
+    """The bucket of a URL on S3."""
+    return sluice_url(url).removeprefix(SCHEME).partition("/")[0]
+
+
 def opened(root: str) -> UPath:
     """The root, for the files under it.
 
@@ -102,19 +107,19 @@ class Store(NamedTuple):
             },
         }
 
-    def delta(self) -> dict[str, str]:
-        """For delta-rs. It is asked for conditional puts by name: where a store has none, commits must fail."""
+    def delta(self, url: str) -> dict[str, str]:
+        """For delta-rs, of the table at `url`. It is asked for conditional puts by name: without them commits must fail."""
         return {
-            **self._rust(), "conditional_put": "etag",
+            **self._rust(url), "conditional_put": "etag",
             "aws_force_credential_load": "true",  # or profiles are left out where the endpoint is not Amazon's
             "connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
             "max_retries": "6", "retry_timeout": f"{PATIENCE_SECONDS}s",
             **({"allow_http": "true"} if self.endpoint.startswith("http://") else {}),
         }
 
-    def lease(self) -> dict[str, str]:
-        """For obstore, which the lease uses."""
-        return self._rust() | {"conditional_put": "etag"}
+    def lease(self, url: str) -> dict[str, str]:
+        """For obstore, which the lease uses, of what is under `url`."""
+        return self._rust(url) | {"conditional_put": "etag"}
 
     def spark(self) -> dict[str, str]:
         """For S3A, Hadoop's client, by which Spark reads and writes."""
@@ -133,9 +138,16 @@ class Store(NamedTuple):
             "fs.s3a.retry.throttle.limit": "7",
         }
 
-    def _rust(self) -> dict[str, str]:
+    def _rust(self, url: str) -> dict[str, str]:
+        """For object_store, which is below both of them.
+
+        With the bucket in the host it takes the endpoint for the bucket's own: told the store's, it asks for the first part of
+        a key as if that were a bucket. Source: AmazonS3Builder.with_virtual_hosted_style_request.
+        """
+        scheme, _, host = self.endpoint.partition("://")
+        endpoint = self.endpoint if self.path_style else f"{scheme}://{bucket(url)}.{host}"
         return {
-            **({"endpoint": self.endpoint} if self.endpoint else {}),
+            **({"endpoint": endpoint} if self.endpoint else {}),
             **({"region": self.region} if self.region else {}),
             "virtual_hosted_style_request": "false" if self.path_style else "true",
         }
