@@ -16,7 +16,7 @@ from spark_jobs.contract.errors import JarsMissing, RootRefused, RootUnreachable
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url, spark_url
 from spark_jobs.contract.store_errors import told
-from spark_jobs.store import client
+from spark_jobs.store import client, refuse_unusable
 
 ENDPOINT = "http://127.0.0.1:7070"
 
@@ -96,6 +96,15 @@ def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_
     with asked_of_a_store(monkeypatch) as asked, pytest.raises(FileNotFoundError):
         obstore.head(client("s3://bucket/prefix"), "x")
     assert asked == [asked_for]
+
+
+def test_a_store_that_leaves_the_condition_of_a_put_out_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, put = f"file://{tmp_path}", obstore.put
+    refuse_unusable(root)
+    monkeypatch.setattr(obstore, "put", lambda store, path, content, **_: put(store, path, content))
+    with pytest.raises(RootRefused, match="overwrites an object that it was asked to put only if it is absent"):
+        refuse_unusable(root)
+    assert list(tmp_path.iterdir()) == [], "what was put is taken away"
 
 
 def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
