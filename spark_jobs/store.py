@@ -45,8 +45,8 @@ def require_writable(paths: Paths) -> None:
 def refuse_unusable(url: str) -> None:
     """Put an object there, ask for it once more only if it is absent, and take it away again.
 
-    Raises RootRefused where the store turns these keys or this bucket away, or puts what it was told to put only if absent: many
-    that do not know the condition leave it out and say nothing, and every lease and every commit would be given to two.
+    Raises RootRefused where the store turns these keys or this bucket away, or puts what it was told to put only if absent:
+    many that do not know the condition leave it out and say nothing, and each lease and each commit would be given to two.
     Raises RootUnreachable where it does not answer within some 20 seconds. Makes no bucket.
     """
     probe = f".sluice-writable-{uuid.uuid4().hex[:8]}"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "s3://"
 PATH_STYLE: Final = "SLUICE_S3_PATH_STYLE"
+ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+"""The variables that say where the store is; the first that is set counts."""
 DEFAULT_REGION: Final = "us-east-1"
 """Of a store that has an endpoint of its own and says nothing of regions: most take any."""
 CONNECT_SECONDS: Final = 5
@@ -84,10 +86,14 @@ class Store(NamedTuple):
 
     @classmethod
     def from_environment(cls) -> Store:
-        """Raises SettingInvalid where an endpoint is no URL, or SLUICE_S3_PATH_STYLE neither true nor false."""
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        """Raises SettingInvalid where the endpoint is no URL or has keys, or SLUICE_S3_PATH_STYLE is not true or false."""
+        named = next(filter(os.environ.get, ENDPOINTS), ENDPOINTS[-1])
+        endpoint = os.environ.get(named, "")
+        if "@" in endpoint:
+            raise SettingInvalid(f"{named} has keys in it, and it stands in logs and on command lines.",
+                                 "Leave them out; docs/object-store.md has the ways to give them.")
         if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise SettingInvalid(f"AWS_ENDPOINT_URL is {endpoint!r}: it is no URL.", "For example https://store.example:9000.")
+            raise SettingInvalid(f"{named} is {endpoint!r}: it is no URL.", "For example https://store.example:9000.")
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or (DEFAULT_REGION if endpoint else "")
         style = os.environ.get(PATH_STYLE) or ("true" if endpoint else "false")
         if style not in {"true", "false"}:

@@ -89,6 +89,6 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
     intent = reset(spec, settings)
     (version / "spark").mkdir(parents=True)
     assert intent.execute is not None
-    with pytest.raises(LeaseHeld, match="another reset of .* has begun or ended since this one looked"):
+    with pytest.raises(LeaseHeld, match="has begun or ended since this one looked"):
         intent.execute()
     assert (version / "spark").exists()

@@ -117,6 +117,20 @@ def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch
         Store.from_environment()
 
 
+@pytest.mark.parametrize("named", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_what_is_wrong_with_an_endpoint_is_said_of_the_variable_that_counts_and_keys_in_it_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
+    monkeypatch.setenv(named, "store:7070")
+    with pytest.raises(SettingInvalid, match=f"^[A-Z_]+: {named} is 'store:7070': it is no URL"):
+        Store.from_environment()
+    monkeypatch.setenv(named, "https://key:canary@store:7070")
+    with pytest.raises(SettingInvalid, match=f"{named} has keys in it") as raised:
+        Store.from_environment()
+    assert "canary" not in str(raised.value)
+
+
 @pytest.fixture
 def installed(tmp_path: Path) -> Settings:
     """With every jar that is looked for, empty."""
