@@ -90,6 +90,8 @@ def _run(
         failpoint.at("leased")
         topic = topic_state(settings, spec.topic.name)
         identity = _settled(spec, paths, topic, say, record)
+        held.confirm()  # over another run's identity, this one's would make its checkpoint a stranger to its table
+        identity.write(paths.identity)
         drop_orphans(Checkpoint(paths.checkpoint))
         spec = in_force(spec, identity.fingerprint)
         clock.lap("settle")
@@ -137,7 +139,6 @@ def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str
         record["lost"] = {str(partition): span for partition, span in gone.items()}
     table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
     table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))
-    identity.write(paths.identity)
     return identity
 
 

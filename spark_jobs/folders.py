@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.errors import RootRefused
 from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.store import is_remote, is_s3
 
@@ -19,16 +21,23 @@ if TYPE_CHECKING:
 
 Move = tuple["UPath", "UPath"]
 """From where, to where."""
+Confirm = Callable[[], None]
+"""Raises LeaseLost where the lease is held no longer: what is there may be another's by now."""
+AT_ONCE = 1000
+"""Objects that one request may remove."""
 
 
-def move(moves: list[Move], note: UPath) -> tuple[str, ...]:
-    """Do them all; what was done, a line each. Whatever was done before is not done again."""
+def move(moves: list[Move], note: UPath, confirm: Confirm) -> tuple[str, ...]:
+    """Do them all; what was done, a line each. Whatever was done before is not done again.
+
+    Raises RootRefused where the store leaves an object that it was asked to remove; the note stays then.
+    """
     if not is_remote(str(note)):
         for old, new in moves:
             old.rename(new)
         return ()
     write_whole(note, json.dumps([[str(old), str(new)] for old, new in moves]))
-    said = tuple(_moved(old, new) for old, new in moves)
+    said = tuple(_moved(old, new, confirm) for old, new in moves)
     note.unlink()
     return said
 
@@ -40,14 +49,19 @@ def begun(note: UPath) -> list[Move]:
     return [(note.with_segments(old), note.with_segments(new)) for old, new in json.loads(note.read_text())]
 
 
-def copy(old: UPath, new: UPath) -> int:
-    """Copy all that is under one to the other; how many objects were. What is there already, of the same size, is left."""
+def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
+    """Copy all that is under one to the other; how many objects were. What is there already, of the same size, is left.
+
+    Before each object of a store the lease is confirmed: whoever was stopped for long, as a machine that slept, would copy what
+    the next run has written since over what was kept.
+    """
     if not is_remote(str(old)):
         shutil.copytree(Path(str(old)), Path(str(new)))
         return 0
     there = {name.removeprefix(new.path): size for name, size in _objects(new).items()}
     waiting = [name for name, size in _objects(old).items() if there.get(name.removeprefix(old.path)) != size]
     for name in waiting:
+        confirm()
         old.fs.copy(name, new.path + name.removeprefix(old.path))
     return len(waiting)
 
@@ -62,12 +76,23 @@ def set_aside(path: UPath, into: UPath) -> None:
     path.unlink()
 
 
-def _moved(old: UPath, new: UPath) -> str:
-    copied, waiting = copy(old, new), list(_objects(old))
-    if waiting:
-        old.fs.rm(waiting)
+def _moved(old: UPath, new: UPath, confirm: Confirm) -> str:
+    copied, waiting = copy(old, new, confirm), list(_objects(old))
+    for first in range(0, len(waiting), AT_ONCE):
+        confirm()
+        old.fs.rm(waiting[first : first + AT_ONCE])
+    _refuse_left(old, waiting)
     _remove_marks(old)
     return f"copied {copied} objects of {old} to {new}, and removed {len(waiting)} there"
+
+
+def _refuse_left(folder: UPath, removed: list[str]) -> None:
+    """Look again: a store may answer 200 to a removal, and say of single objects that it failed, which s3fs leaves out."""
+    if left := sorted(_objects(folder).keys() & set(removed)):
+        raise RootRefused(f"the object store left {len(left)} objects of {folder} where they are, though asked to remove them: "
+                          f"{left[0]} is the first.",
+                          "See that the bucket's policy allows s3:DeleteObject there and nothing locks them; the same command "
+                          "then goes on.")
 
 
 def _remove_marks(folder: UPath) -> None:

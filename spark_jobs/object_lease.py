@@ -62,10 +62,11 @@ class ObjectLease:
 
     def confirm(self) -> None:
         """Raise LeaseLost where another process has taken it, or may have: asked before anything is committed."""
-        if self._newest() != self._fence or time.monotonic() - self._beaten > TTL_SECONDS:
-            raise LeaseLost(
-                f"{self._path.parent} was taken by another run while this one did not answer for {TTL_SECONDS:.0f} s.",
-                "Nothing of its last batch was committed; the other run goes on from there.")
+        taken = self._newest() != self._fence
+        if taken or time.monotonic() - self._beaten > TTL_SECONDS:
+            how = "was taken by another run while this one did not answer" if taken else "is held no longer: not renewed"
+            raise LeaseLost(f"{self._path.parent} {how} for {TTL_SECONDS:.0f} s.",
+                            "Nothing of its last batch was committed; the next run goes on from there.")
 
     def release(self) -> None:
         """Let the next one have it at once."""

@@ -70,6 +70,7 @@ class Query:
                 self._keep_up(follower, ended=False)
         finally:
             query.stop()  # also where the audit failed: the lease is given back next, and no query may write without it
+        self._run.lease.confirm()  # or what is planned may be the next run's, which is at work on it
         closing.unplan(self._run.checkpoint)
         self._keep_up(follower, ended=True)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from spark_jobs import ops
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -51,8 +51,11 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
-        with lease(paths.lease, "sluice reset"):
-            return move(moves, paths.moving)
+        with lease(paths.lease, "sluice reset") as held:
+            if begun(paths.moving) != cut_off:  # what was to be moved then may be the next run's by now
+                raise LeaseHeld(f"another reset of {spec.name} has begun or ended since this one looked.",
+                                f"Look again: sluice reset {spec.name}")
+            return move(moves, paths.moving, held.confirm)
 
     return Intent(
         (f"{spec.name}: {state}", *(f"move {old} to {new}" for old, new in moves),
@@ -73,8 +76,8 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     kept = paths.version.with_name(f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S}")
 
     def execute() -> None:
-        with lease(paths.lease, "sluice rewind"):
-            copy(paths.version, kept)
+        with lease(paths.lease, "sluice rewind") as held:
+            copy(paths.version, kept, held.confirm)
             generation = uuid.uuid4().hex[:12]
             delta = opened(paths.table)
             if version != delta.version():

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import obstore
+from obstore.exceptions import AlreadyExistsError
 from obstore.store import ObjectStore, from_url
 
 from spark_jobs.contract.errors import RootRefused, SluiceError
@@ -28,7 +29,7 @@ def client(url: str) -> ObjectStore:
     store = Store.from_environment()
     options = {"connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
                "allow_http": store.endpoint.startswith("http://")}
-    asked: dict[str, Any] = {"config": store.lease(), "client_options": options, "retry_config": RETRIES}
+    asked: dict[str, Any] = {"config": store.lease(url), "client_options": options, "retry_config": RETRIES}
     made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
     return made
 
@@ -42,16 +43,31 @@ def require_writable(paths: Paths) -> None:
 
 
 def refuse_unusable(url: str) -> None:
-    """Put an object there and take it away again.
+    """Put an object there, ask for it once more only if it is absent, and take it away again.
 
-    Raises RootRefused where the store turns these keys or this bucket away, or RootUnreachable where it does not answer within
-    some 20 seconds. Makes no bucket.
+    Raises RootRefused where the store turns these keys or this bucket away, or puts what it was told to put only if absent:
+    many that do not know the condition leave it out and say nothing, and each lease and each commit would be given to two.
+    Raises RootUnreachable where it does not answer within some 20 seconds. Makes no bucket.
     """
     probe = f".sluice-writable-{uuid.uuid4().hex[:8]}"
     with _in_words(url):
         there = client(url)
         obstore.put(there, probe, b"")
+        unsafe = _overwrites(there, probe)
         obstore.delete(there, probe)
+    if unsafe:
+        raise RootRefused(
+            f"the object store of {url} overwrites an object that it was asked to put only if it is absent (If-None-Match: *): "
+            "of two runs both would hold the lease, and of two commits the second would hide the first.",
+            "Use a store, or a version of it, that knows conditional puts: docs/object-store.md.")
+
+
+def _overwrites(there: ObjectStore, name: str) -> bool:
+    try:
+        obstore.put(there, name, b"", mode="create")
+    except AlreadyExistsError:
+        return False
+    return True
 
 
 def require_readable(root: str) -> None:

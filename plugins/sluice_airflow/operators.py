@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -146,7 +147,11 @@ def _text(value: object) -> str:
 
 
 def report_path(root: str, pipeline: str, attempt: str) -> Path:
-    """Where a try's report goes: under the root where that is a local folder, else under this machine's temporary one."""
+    """Where a try's report goes: under the root where that is a local folder, else under this machine's temporary one.
+
+    There each user and each root has a folder: two installations of one worker may give a run of one pipeline the same name.
+    """
     local = root.removeprefix("file://")
-    folder = Path(tempfile.gettempdir()) / "sluice" if "://" in local else Path(local)
+    own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"
+    folder = Path(tempfile.gettempdir()) / own if "://" in local else Path(local)
     return folder / "reports" / pipeline / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', attempt)}.json"

@@ -21,8 +21,9 @@ PREFIX = "sluice-root-"
 EXTRA = {"region_name": "AWS_REGION", "endpoint_url": "AWS_ENDPOINT_URL"}
 """What the connection says beside the keys -> the variable that all clients of the store know."""
 TOKEN = "aws_session_token"
-KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE")
-"""What would win over the profile that the keys are handed over in."""
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+        "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN")
+"""What would win over the profile that the keys are handed over in, with one client of the four at least."""
 
 
 @contextmanager
@@ -69,6 +70,8 @@ def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
     for secret in filter(None, (connection.password, token)):
         mask_secret(secret)
     told: dict[str, str | None] = {EXTRA[name]: str(value) for name, value in extra.items()}
+    if EXTRA["endpoint_url"] in told:
+        told["AWS_ENDPOINT_URL_S3"] = None  # the worker's would win
     keys = {"aws_access_key_id": connection.login, "aws_secret_access_key": connection.password, TOKEN: token}
     return told, [f"{name} = {value}" for name, value in keys.items() if value]
 

@@ -22,9 +22,24 @@ def write_whole(path: UPath | Path, text: str) -> None:
 
 
 def create_whole(path: UPath, text: str) -> None:
-    """Where nothing is. On S3 the store itself refuses the second of two: FileExistsError."""
-    if is_s3(str(path)):
+    """Where nothing is. On S3 the store itself refuses the second of two: FileExistsError.
+
+    A put whose answer was lost is sent again, and refused by its own object: what says the same is taken for this one's.
+    """
+    if not is_s3(str(path)):
+        write_whole(path, text)
+        return
+    try:
         with path.open("xb") as file:
             file.write(text.encode())
-        return
-    write_whole(path, text)
+    except OSError as error:
+        if not _finds_one(error):
+            raise
+        if path.read_bytes() != text.encode():
+            raise FileExistsError(f"{path} was put by another writer meanwhile") from error
+
+
+def _finds_one(error: OSError) -> bool:
+    """Whether it refused since there is one. s3fs says so only where the answer names the condition, as Amazon's does."""
+    response: dict[str, dict[str, str]] = getattr(error.__cause__, "response", {})
+    return isinstance(error, FileExistsError) or response.get("Error", {}).get("Code") in {"PreconditionFailed", "412"}

@@ -4,6 +4,7 @@ which shows none, and which another process is given by the path of its file."""
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
 from spark_jobs.contract.pem import exposure
-from spark_jobs.contract.store import PATH_STYLE, Store, is_remote, sluice_url
+from spark_jobs.contract.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
 
 REPO = Path(__file__).parent.parent.parent
 
@@ -37,6 +38,8 @@ VARIABLES = {
 """Each variable, what it means, and its default (None: it must be set)."""
 
 LOCAL_FILES = ("sluice", "hadoop")
+_PART = re.compile(r"[A-Za-z0-9._=-]+")
+"""What may stand between the slashes of a root's prefix on S3."""
 
 
 class Settings(NamedTuple):
@@ -77,12 +80,9 @@ class Settings(NamedTuple):
         if files not in LOCAL_FILES:
             raise SettingInvalid(f"SLUICE_LOCAL_FILES is {files!r}: it can be {' or '.join(LOCAL_FILES)}.",
                                  "Leave it out for sluice; hadoop starts a process for each mode and each link.")
-        if is_remote(root := values["SLUICE_ROOT"]) and "@" in root.split("/")[2]:
-            raise SettingInvalid("SLUICE_ROOT has keys in it, and it stands in logs and tables.",
-                                 "Leave them out; docs/object-store.md has the ways to give them.")
         Store.from_environment()  # what is wrong with it is said at once
         return cls(
-            sluice_url(values["SLUICE_ROOT"].rstrip("/")), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
+            _checked_root(values["SLUICE_ROOT"]), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
             values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
             files, spark_options.written(spark_options.read(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")),
             _secret_file(values["SLUICE_SPARK_SECRET_FILE"]), values["SLUICE_EXECUTOR_PYTHON"],
@@ -111,7 +111,27 @@ class Settings(NamedTuple):
 
 def root() -> str:
     """SLUICE_ROOT alone, for what needs nothing else: neither brokers nor a declaration of Kafka have to be right."""
-    return sluice_url(_value("SLUICE_ROOT").rstrip("/"))
+    return _checked_root(_value("SLUICE_ROOT"))
+
+
+def _checked_root(given: str) -> str:
+    """The root as Sluice calls it. Raises SettingInvalid where it has keys in it, or is no URL that all clients read alike.
+
+    s3fs takes a prefix as it stands, Hadoop drops empty parts, and object_store decodes per cents: each would write elsewhere.
+    """
+    if not is_remote(given):
+        return given.rstrip("/")
+    address = given.partition("://")[2]
+    if "@" in address.partition("/")[0] or (is_s3(given) and ("@" in address or ":" in address)):  # a secret may have slashes
+        raise SettingInvalid("SLUICE_ROOT has keys in it, and it stands in logs and tables.",
+                             "Leave them out; docs/object-store.md has the ways to give them.")
+    bucket, *parts = address.rstrip("/").split("/")
+    if is_s3(given) and not bucket:
+        raise SettingInvalid(f"SLUICE_ROOT is {given!r}: it names no bucket.", "Write for example s3://bucket/prefix.")
+    if is_s3(given) and (odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]):
+        raise SettingInvalid(f"SLUICE_ROOT is {given!r}: {odd[0]!r} between its slashes is not read alike by S3's clients.",
+                             "Use letters and digits of ASCII, and . _ = - between single slashes.")
+    return sluice_url(given.rstrip("/"))
 
 
 def _value(name: str) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "s3://"
 PATH_STYLE: Final = "SLUICE_S3_PATH_STYLE"
+ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+"""The variables that say where the store is; the first that is set counts."""
 DEFAULT_REGION: Final = "us-east-1"
 """Of a store that has an endpoint of its own and says nothing of regions: most take any."""
 CONNECT_SECONDS: Final = 5
@@ -53,6 +55,11 @@ def sluice_url(url: str) -> str:
     return url.replace("s3a://", SCHEME)
 
 
+def bucket(url: str) -> str:
+    """The bucket of a URL on S3."""
+    return sluice_url(url).removeprefix(SCHEME).partition("/")[0]
+
+
 def opened(root: str) -> UPath:
     """The root, for the files under it.
 
@@ -79,10 +86,14 @@ class Store(NamedTuple):
 
     @classmethod
     def from_environment(cls) -> Store:
-        """Raises SettingInvalid where an endpoint is no URL, or SLUICE_S3_PATH_STYLE neither true nor false."""
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+        """Raises SettingInvalid where the endpoint is no URL or has keys, or SLUICE_S3_PATH_STYLE is not true or false."""
+        named = next(filter(os.environ.get, ENDPOINTS), ENDPOINTS[-1])
+        endpoint = os.environ.get(named, "")
+        if "@" in endpoint:
+            raise SettingInvalid(f"{named} has keys in it, and it stands in logs and on command lines.",
+                                 "Leave them out; docs/object-store.md has the ways to give them.")
         if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise SettingInvalid(f"AWS_ENDPOINT_URL is {endpoint!r}: it is no URL.", "For example https://store.example:9000.")
+            raise SettingInvalid(f"{named} is {endpoint!r}: it is no URL.", "For example https://store.example:9000.")
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or (DEFAULT_REGION if endpoint else "")
         style = os.environ.get(PATH_STYLE) or ("true" if endpoint else "false")
         if style not in {"true", "false"}:
@@ -102,19 +113,19 @@ class Store(NamedTuple):
             },
         }
 
-    def delta(self) -> dict[str, str]:
-        """For delta-rs. It is asked for conditional puts by name: where a store has none, commits must fail."""
+    def delta(self, url: str) -> dict[str, str]:
+        """For delta-rs, of the table at `url`. It is asked for conditional puts by name: without them commits must fail."""
         return {
-            **self._rust(), "conditional_put": "etag",
+            **self._rust(url), "conditional_put": "etag",
             "aws_force_credential_load": "true",  # or profiles are left out where the endpoint is not Amazon's
             "connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
             "max_retries": "6", "retry_timeout": f"{PATIENCE_SECONDS}s",
             **({"allow_http": "true"} if self.endpoint.startswith("http://") else {}),
         }
 
-    def lease(self) -> dict[str, str]:
-        """For obstore, which the lease uses."""
-        return self._rust() | {"conditional_put": "etag"}
+    def lease(self, url: str) -> dict[str, str]:
+        """For obstore, which the lease uses, of what is under `url`."""
+        return self._rust(url) | {"conditional_put": "etag"}
 
     def spark(self) -> dict[str, str]:
         """For S3A, Hadoop's client, by which Spark reads and writes."""
@@ -133,9 +144,16 @@ class Store(NamedTuple):
             "fs.s3a.retry.throttle.limit": "7",
         }
 
-    def _rust(self) -> dict[str, str]:
+    def _rust(self, url: str) -> dict[str, str]:
+        """For object_store, which is below both of them.
+
+        With the bucket in the host it takes the endpoint for the bucket's own: told the store's, it asks for the first part of
+        a key as if that were a bucket. Source: AmazonS3Builder.with_virtual_hosted_style_request.
+        """
+        scheme, _, host = self.endpoint.partition("://")
+        endpoint = self.endpoint if self.path_style else f"{scheme}://{bucket(url)}.{host}"
         return {
-            **({"endpoint": self.endpoint} if self.endpoint else {}),
+            **({"endpoint": endpoint} if self.endpoint else {}),
             **({"region": self.region} if self.region else {}),
             "virtual_hosted_style_request": "false" if self.path_style else "true",
         }

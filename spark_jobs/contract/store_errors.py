@@ -17,7 +17,14 @@ _ITS_CLIENTS: Final = re.compile(
 _FRAME: Final = re.compile(r"^\s*(?:at |File ).*$", re.MULTILINE)
 _MORE: Final = "↳"
 """In what delta-rs says, a line that goes on with the one before it."""
+_CLOCK: Final = "this machine's clock and its own are too far apart"
+_REGION: Final = "the bucket lies in another region than was asked"
+_CONDITION: Final = "it cannot do what was asked: Sluice needs conditional puts (If-None-Match: *)"
 _REFUSED: Final = {
+    "RequestTimeTooSkewed|difference between the request time": _CLOCK,
+    "PermanentRedirect|TemporaryRedirect|redirect without LOCATION|AuthorizationHeaderMalformed|IllegalLocationConstraint|"
+    "status.{0,8}30[17]": _REGION,
+    "NotImplemented|Not Implemented|status.{0,8}501": _CONDITION,
     "InvalidAccessKeyId|invalid access key": "it does not know the access key",
     "SignatureDoesNotMatch|signature (?:we calculated )?does not match": "the secret key does not go with the access key",
     "ExpiredToken|TokenRefreshRequired|token has expired": "the session's token has expired",
@@ -28,7 +35,13 @@ _REFUSED: Final = {
     "AccessDenied|Access Denied|Forbidden|Unauthenticated|PermissionDenied|PermissionError|status.{0,8}40[13]|40[13] ":
         "it does not allow what was asked",
 }
-"""What a client says -> what it means. In this order: of a wrong key, some say that access is denied too."""
+"""What a client says -> what it means. In this order: of a wrong key, or a clock, some say that access is denied too."""
+_CORRECT: Final = {
+    _CLOCK: "Set this machine's clock, then run again.",
+    _REGION: "Set AWS_REGION to the bucket's; and AWS_ENDPOINT_URL, where that is set, to the endpoint of that region.",
+    _CONDITION: "Use a store, or a version of it, that knows them: docs/object-store.md.",
+}
+"""What it means -> the remedy, where it is not the usual one."""
 _UNREACHABLE: Final = {
     "SlowDown|Slow Down|ServiceUnavailable|Service Unavailable|reduce your request rate|AWSServiceThrottled|\\b503\\b":
         "it answered 503 until patience ended: it is overloaded, or not there",
@@ -58,8 +71,8 @@ def told(error: BaseException, root: str = "", *, certain: bool = False) -> Slui
     where = f"the object store{f' of {root}' if root else ''}{_endpoint()}"
     for pattern, meaning in _REFUSED.items():
         if re.search(pattern, text, re.IGNORECASE):
-            return RootRefused(f"{where} refused: {meaning}.",
-                               "Correct the keys, the bucket or its policy; docs/object-store.md has the least that it needs.")
+            usual = "Correct the keys, the bucket or its policy; docs/object-store.md has the least that it needs."
+            return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
     for pattern, meaning in _UNREACHABLE.items():
         if re.search(pattern, text, re.IGNORECASE):
             return RootUnreachable(f"{where}: {meaning}.",

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from botocore.session import Session
 
 from sluice_airflow import root
 from spark_jobs.contract.errors import SettingInvalid
+from spark_jobs.contract.store import Store
 
 CONNECTION = {"conn_type": "aws", "login": "KEY", "password": "canary",
               "extra": {"endpoint_url": "http://127.0.0.1:1", "region_name": "eu-west-1"}}
@@ -40,6 +42,18 @@ def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_t
         assert not [name for name, value in os.environ.items() if "canary" in value and name != "AIRFLOW_CONN_SLUICE_ROOT"]
     assert dict(os.environ) == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    workers = {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:2", "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+               "AWS_ROLE_ARN": "arn:aws:iam::1:role/worker"}
+    for name, value in workers.items():
+        connected.setenv(name, value)
+    with root.declared_root():
+        assert Store.from_environment().endpoint == "http://127.0.0.1:1"
+        found = Session().get_credentials()
+        assert (found.method, found.access_key) == ("shared-credentials-file", "KEY")
+    assert os.environ.items() >= workers.items()
 
 
 def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connected: pytest.MonkeyPatch) -> None:

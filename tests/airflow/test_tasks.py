@@ -296,6 +296,12 @@ class TestReportPath:
         assert path.is_absolute()
         assert path.is_relative_to("/data") is local
 
+    def test_of_two_roots_on_a_store_is_not_the_same_nor_another_users(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        mine = [report_path(f"s3://bucket/{name}", NAME, "scheduled__1-try1") for name in ("staging", "production")]
+        monkeypatch.setattr("os.getuid", lambda: 12345)
+
+        assert len({*mine, report_path("s3://bucket/staging", NAME, "scheduled__1-try1")}) == 3
+
 
 class TestChecks:
     @pytest.mark.parametrize(("suite", "other"), [("output", "state"), ("state", "output")])

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 COMMITS = "tests/store/test_commits.py"
 RECOVERY = "tests/store/test_recovery.py"
+UNIT = "tests/unit"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -31,4 +32,28 @@ MUTANTS: tuple[Mutant, ...] = (
         "an error of the store is any error",
         "spark_jobs/failure.py", "    if (store := told(error)) is not None:", "    if (store := None) is not None:",
         "tests/store/test_faults.py::test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact"),
+    Mutant(
+        "a store that leaves conditions out is taken", "spark_jobs/store.py",
+        "        unsafe = _overwrites(there, probe)", "        unsafe = False",
+        f"{UNIT}/test_store.py::test_a_store_that_leaves_the_condition_of_a_put_out_is_refused"),
+    Mutant(
+        "with the bucket in the host, Rust's clients are told the store's own", "spark_jobs/contract/store.py",
+        'endpoint = self.endpoint if self.path_style else f"{scheme}://{bucket(url)}.{host}"', "endpoint = self.endpoint",
+        f"{UNIT}/test_store.py::test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_for_it"),
+    Mutant(
+        "what the store did not remove is not looked for", "spark_jobs/folders.py",
+        "    _refuse_left(old, waiting)\n", "",
+        f"{UNIT}/test_folders.py::test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_done"),
+    Mutant(
+        "a reset goes on without its lease", "spark_jobs/folders.py",
+        "    for name in waiting:\n        confirm()\n", "    for name in waiting:\n",
+        f"{UNIT}/test_folders.py::test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more"),
+    Mutant(
+        "a run that has lost its lease takes a planned batch back", "spark_jobs/query.py",
+        "        self._run.lease.confirm()", "        pass",
+        f"{UNIT}/test_lost_lease.py::test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back"),
+    Mutant(
+        "a plan that was put and refused by itself is another's", "spark_jobs/contract/files.py",
+        "        if path.read_bytes() != text.encode():", "        if True:",
+        f"{UNIT}/test_files.py::test_what_a_store_refuses_is_ones_own_where_it_says_the_same_and_another_writers_where_not"),
 )

@@ -159,6 +159,19 @@ def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own
     assert root.read("spark/commits/7") == b"mine"
 
 
+def test_what_may_be_overwritten_in_deltas_log_is_overwritten_whole_or_not_at_all(spark, root):
+    hadoop, log = spark.sparkContext._jsc.hadoopConfiguration(), f"{root.url}/t/_delta_log/_last_checkpoint"  # noqa: SLF001
+    store = spark._jvm.sluice.store.ConditionalLogStore(hadoop)  # noqa: SLF001
+    whole, torn = (spark._jvm.java.util.ArrayList() for _ in range(2))  # noqa: SLF001
+    for lines, words in ((whole, ("first", "second")), (torn, ("torn", 7))):  # a number is no String: next() fails
+        for word in words:
+            lines.add(word)
+    store.write(path(spark._jvm, log), whole.iterator(), True, hadoop)  # noqa: SLF001
+    with pytest.raises(Py4JJavaError, match="ClassCastException"):
+        store.write(path(spark._jvm, log), torn.iterator(), True, hadoop)  # noqa: SLF001
+    assert root.read("t/_delta_log/_last_checkpoint") == b"first\nsecond\n"
+
+
 def checkpoints(spark: Any, url: str) -> Any:
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     return spark._jvm.sluice.store.ConditionalCheckpoints(path(spark._jvm, url), hadoop)  # noqa: SLF001

@@ -214,9 +214,9 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
             intent = reset(reached.spec, reached.settings)
             harm, copying = Harm("lost", rf"^{requests}"), folders.copy
 
-            def copy_then(old: UPath, new: UPath) -> int:
+            def copy_then(old: UPath, new: UPath, confirm: folders.Confirm) -> int:
                 """What is removed later is the old objects; a lease, or a probe, before."""
-                done = copying(old, new)
+                done = copying(old, new, confirm)
                 proxy.do(harm)
                 return done
 

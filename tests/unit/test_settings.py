@@ -1,5 +1,6 @@
 """An installation's settings: read from the environment, each refused by its name."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,12 +32,39 @@ def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.from_environment() == Settings("s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g")
 
 
-def test_keys_in_a_root_are_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("given", [
+    "s3a://key:hunter2@bucket/sluice", "s3://key:hun/hunter2@bucket/sluice", "gs://key:hunter2@bucket/sluice",
+])
+@pytest.mark.parametrize("read", [Settings.from_environment, root], ids=["all settings", "the root alone"])
+def test_keys_in_a_root_are_refused_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, given: str, read: Callable[[], object]
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
-    monkeypatch.setenv("SLUICE_ROOT", "s3a://key:hunter2@bucket/sluice")
+    monkeypatch.setenv("SLUICE_ROOT", given)
     with pytest.raises(SettingInvalid, match="SLUICE_ROOT has keys in it") as raised:
-        Settings.from_environment()
+        read()
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ("s3://", "it names no bucket"), ("s3:///prefix", "it names no bucket"), ("s3://b//p", "'' between its slashes"),
+    ("s3://b/p//q", "'' between its slashes"), ("s3://b/../p", "'..' between its slashes"), ("s3a://b/a b", "'a b' between"),
+    ("s3://b/a%20b", "'a%20b' between"), ("s3://b/a#b", "'a#b' between"), ("s3://b/p*", "'p*' between"),
+])
+def test_a_root_on_s3_that_its_clients_would_not_read_alike_is_refused_by_value(
+    monkeypatch: pytest.MonkeyPatch, given: str, said: str
+) -> None:
+    monkeypatch.setenv("SLUICE_ROOT", given)
+    with pytest.raises(SettingInvalid) as refused:
+        root()
+    assert f"SLUICE_ROOT is {given!r}: {said}" in refused.value.what
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize("given", ["s3://b", "s3://b/", "s3a://b-1.x/a_b/c=d/e.f-g/"])
+def test_a_usual_root_on_s3_is_taken(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("SLUICE_ROOT", given)
+    assert root() == given.replace("s3a:", "s3:").rstrip("/")
 
 
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:

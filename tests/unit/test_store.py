@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import obstore
 import pytest
 
 from spark_jobs import submit
@@ -11,6 +16,7 @@ from spark_jobs.contract.errors import JarsMissing, RootRefused, RootUnreachable
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url, spark_url
 from spark_jobs.contract.store_errors import told
+from spark_jobs.store import client, refuse_unusable
 
 ENDPOINT = "http://127.0.0.1:7070"
 
@@ -37,7 +43,7 @@ def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint() -> Non
     store = Store.from_environment()
     assert store == Store("", "", path_style=False)
     assert store.files()["client_kwargs"] == {}
-    assert "endpoint" not in store.delta()
+    assert "endpoint" not in store.delta("s3://b/p")
     assert "fs.s3a.endpoint" not in store.spark()
     assert store.spark()["fs.s3a.path.style.access"] == "false"
 
@@ -47,9 +53,58 @@ def test_an_endpoint_is_told_to_every_client_with_the_bucket_in_the_path(monkeyp
     store = Store.from_environment()
     assert store == Store(ENDPOINT, "us-east-1", path_style=True)
     assert store.files()["client_kwargs"] == {"endpoint_url": ENDPOINT, "region_name": "us-east-1"}
-    assert store.delta().items() >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
-    assert store.lease().items() >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
+    assert store.delta("s3://b/p").items() >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
+    assert store.lease("s3://b/p").items() >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
     assert store.spark().items() >= {"fs.s3a.endpoint": ENDPOINT, "fs.s3a.path.style.access": "true"}.items()
+
+
+@contextmanager
+def asked_of_a_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The URL of each request to a store that has nothing: a proxy, so that no host need have an address."""
+    asked: list[str] = []
+
+    class Nothing(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            self.send_response(404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """In silence."""
+
+    with HTTPServer(("127.0.0.1", 0), Nothing) as server:
+        for name in ("NO_PROXY", "no_proxy", "http_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+                            "HTTP_PROXY": f"http://127.0.0.1:{server.server_port}"}.items():
+            monkeypatch.setenv(name, value)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield asked
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("path_style", "endpoint", "asked_for"), [
+    ("true", "http://store.test:9000", "http://store.test:9000/bucket/prefix/x"),
+    ("false", "http://bucket.store.test:9000", "http://bucket.store.test:9000/prefix/x"),
+])
+def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_for_it(
+    monkeypatch: pytest.MonkeyPatch, path_style: str, endpoint: str, asked_for: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://store.test:9000")
+    monkeypatch.setenv("SLUICE_S3_PATH_STYLE", path_style)
+    assert Store.from_environment().delta("s3a://bucket/prefix/t")["endpoint"] == endpoint
+    with asked_of_a_store(monkeypatch) as asked, pytest.raises(FileNotFoundError):
+        obstore.head(client("s3://bucket/prefix"), "x")
+    assert asked == [asked_for]
+
+
+def test_a_store_that_leaves_the_condition_of_a_put_out_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, put = f"file://{tmp_path}", obstore.put
+    refuse_unusable(root)
+    monkeypatch.setattr(obstore, "put", lambda store, path, content, **_: put(store, path, content))
+    with pytest.raises(RootRefused, match="overwrites an object that it was asked to put only if it is absent"):
+        refuse_unusable(root)
+    assert list(tmp_path.iterdir()) == [], "what was put is taken away"
 
 
 def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +115,20 @@ def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
     with pytest.raises(SettingInvalid, match=r"AWS_ENDPOINT_URL is '127\.0\.0\.1:7070': it is no URL"):
         Store.from_environment()
+
+
+@pytest.mark.parametrize("named", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_what_is_wrong_with_an_endpoint_is_said_of_the_variable_that_counts_and_keys_in_it_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
+    monkeypatch.setenv(named, "store:7070")
+    with pytest.raises(SettingInvalid, match=f"^[A-Z_]+: {named} is 'store:7070': it is no URL"):
+        Store.from_environment()
+    monkeypatch.setenv(named, "https://key:canary@store:7070")
+    with pytest.raises(SettingInvalid, match=f"{named} has keys in it") as raised:
+        Store.from_environment()
+    assert "canary" not in str(raised.value)
 
 
 @pytest.fixture
@@ -108,6 +177,12 @@ SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
     ("botocore.exceptions.ClientError: An error occurred (InvalidAccessKeyId) when calling", RootRefused, "the access key"),
     (": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (403)",
      RootRefused, "does not allow"),
+    ("obstore.exceptions.PermissionDeniedError: 403 Forbidden: <Code>RequestTimeTooSkewed</Code>", RootRefused, "Set this"),
+    ("Generic S3 error: Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+     RootRefused, "Set AWS_REGION to the bucket's"),
+    ("botocore.exceptions.ClientError: An error occurred (AuthorizationHeaderMalformed) when calling the PutObject operation",
+     RootRefused, "another region"),
+    ("Generic S3 error: Server returned non-2xx status code: 501 Not Implemented", RootRefused, "conditional puts"),
     ("[Errno 111] Connection refused", None, ""),
     ("kafka.errors.TimeoutException: timed out\n\tat org.apache.hadoop.fs.s3a.S3AException.x", None, ""),
     ("botocore.exceptions.ClientError: An error occurred (404) when calling the HeadObject operation: Not Found", None, ""),

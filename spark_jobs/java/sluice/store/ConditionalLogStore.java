@@ -25,9 +25,7 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
   public void write(Path path, Iterator<String> actions, Boolean overwrite, Configuration configuration) throws IOException {
     FileSystem files = path.getFileSystem(configuration);
     if (overwrite) {
-      try (FSDataOutputStream stream = files.create(path, true)) {
-        lines(actions, stream);
-      }
+      replace(files.create(path, true), actions);
       return;
     }
     try {
@@ -40,6 +38,17 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
   @Override
   public Boolean isPartialWriteVisible(Path path, Configuration configuration) {
     return false;
+  }
+
+  /** Whole or not at all: to close a stream of S3A, also after a failure, is to put what it has been given by then. */
+  private static void replace(FSDataOutputStream stream, Iterator<String> actions) throws IOException {
+    try {
+      lines(actions, stream);
+    } catch (IOException | RuntimeException failure) {
+      stream.abort();
+      throw failure;
+    }
+    stream.close();
   }
 
   private static void create(NewObject entry, Iterator<String> actions) throws IOException {

@@ -1,0 +1,73 @@
+"""A run that was stopped until another has its lease touches nothing of what that one has written since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from upath import UPath
+
+from spark_jobs import drain, query
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.errors import LeaseLost
+from spark_jobs.contract.settings import Settings
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import pipeline
+
+
+class Lost:
+    """A lease that another has taken."""
+
+    def confirm(self) -> None:
+        raise LeaseLost("it was taken by another run")
+
+
+class Ended:
+    """A query that has nothing to do."""
+
+    runId = "id"
+
+    def awaitTermination(self, seconds: float) -> bool:
+        return seconds > 0
+
+    def stop(self) -> None:
+        """It has."""
+
+
+def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = UPath(tmp_path / "spark")
+    begin(folder)
+    plan_batch(folder, 0, {0: 10})
+    commit_batch(folder, 0)
+    plan_batch(folder, 1, {0: 10})
+    stopped = query.Query.__new__(query.Query)
+    run = SimpleNamespace(lease=Lost(), checkpoint=Checkpoint(folder), settings=SimpleNamespace(local=True))
+    vars(stopped).update(_run=run, _bound=SimpleNamespace(over=False), _timers=None)
+    monkeypatch.setattr(stopped, "_rows", lambda: None)
+    monkeypatch.setattr(query, "Follower", lambda *_: None)
+    monkeypatch.setattr(query.sink, "start", lambda *_: Ended())
+    with pytest.raises(LeaseLost):
+        stopped._consume()  # noqa: SLF001 - the rest of it needs Spark
+    assert Checkpoint(folder).planned() == [0, 1]
+
+
+def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def lost(*_: object) -> Iterator[Lost]:
+        yield Lost()
+
+    written: list[Any] = []
+    monkeypatch.setattr(drain, "lease", lost)
+    monkeypatch.setattr(drain, "Cluster", lambda *_: nullcontext())
+    monkeypatch.setattr(drain, "topic_state", lambda *_: None)
+    monkeypatch.setattr(drain, "_settled", lambda *_: SimpleNamespace(write=written.append))
+    settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
+    with pytest.raises(LeaseLost):
+        drain._run(pipeline(), settings, "run", lambda _: None, {}, SimpleNamespace())  # type: ignore[arg-type]  # noqa: SLF001
+    assert written == []
