@@ -7,6 +7,7 @@ checkpoint, and the note goes last: where there is one, no run begins, and the s
 from __future__ import annotations
 
 import json
+import posixpath
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ def move(moves: list[Move], note: UPath, confirm: Confirm) -> tuple[str, ...]:
         for old, new in moves:
             old.rename(new)
         return ()
-    write_whole(note, json.dumps([[str(old), str(new)] for old, new in moves]))
+    write_whole(note, json.dumps([[_name(path, note) for path in one] for one in moves]))
     said = tuple(_moved(old, new, confirm) for old, new in moves)
     note.unlink()
     return said
@@ -46,7 +47,16 @@ def begun(note: UPath) -> list[Move]:
     """The moves of which a note is left: they were cut off."""
     if not is_remote(str(note)) or not note.exists():
         return []
-    return [(note.with_segments(old), note.with_segments(new)) for old, new in json.loads(note.read_text())]
+    return [(_named(old, note), _named(new, note)) for old, new in json.loads(note.read_text())]
+
+
+def _name(path: UPath, note: UPath) -> str:
+    """As the note has it: seen from the note, so that the note of a copied root is about the copy."""
+    return posixpath.relpath(path.path, note.parent.path)
+
+
+def _named(name: str, note: UPath) -> UPath:
+    return note.with_segments(f"{note.protocol}://{posixpath.normpath(posixpath.join(note.parent.path, name))}")
 
 
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:

@@ -79,6 +79,18 @@ def test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more(root: UPa
     assert begun(note)
 
 
+def test_the_note_of_a_copied_root_is_about_the_copy(root: UPath) -> None:
+    note = root / "checkpoints" / "mine" / "moving.json"
+    moves = [(note.parent / "v1", note.parent / "v1.kept"), (root / "v1", root / "v1.kept")]
+    with pytest.raises(LeaseLost):
+        move(moves, note, lost_after(0))
+    copied = UPath(f"memory://bucket/{uuid.uuid4().hex}")
+    there = copied / "checkpoints" / "mine"
+    (there / "moving.json").write_text(note.read_text())
+    assert begun(note) == moves
+    assert begun(there / "moving.json") == [(there / "v1", there / "v1.kept"), (copied / "v1", copied / "v1.kept")]
+
+
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
