@@ -39,7 +39,8 @@ class Store:
     def __call__(self, name: str, make: Callable[[], str]) -> str:
         """The secret of that name; made where there is none."""
         file = self._folder / name
-        if not file.exists():
+        # One without a byte is what a power cut leaves of a file that was just made.
+        if not (file.exists() and file.stat().st_size):
             # Whole or not at all, and never readable by another in between.
             unfinished = file.with_name(f".{name}")
             unfinished.unlink(missing_ok=True)

@@ -38,6 +38,13 @@ def test_what_is_there_is_never_made_again(tmp_path: Path) -> None:
     assert {name for name in before if before[name] != after[name]} == {"spark_secret"}
 
 
+def test_one_without_a_byte_counts_as_not_made(tmp_path: Path) -> None:
+    folder = _made(tmp_path)
+    (folder / "spark_secret").write_text("")
+    assert make(tmp_path, ME.st_uid, ME.st_gid) == ["spark_secret"]
+    assert (folder / "spark_secret").read_text()
+
+
 def test_only_the_owner_may_read_them_and_none_is_blank(tmp_path: Path) -> None:
     folder = _made(tmp_path)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
