@@ -53,7 +53,6 @@ ENV PATH=/opt/sluice/.venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
     AIRFLOW__CORE__DAGS_FOLDER=/opt/sluice/dags \
     AIRFLOW__CORE__PLUGINS_FOLDER=/opt/sluice/plugins \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
-    AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
     SLUICE_JARS=/opt/sluice/jars/spark \
     SLUICE_ROOT=/data/root \
     HOME=/tmp \

@@ -134,13 +134,13 @@ def main() -> None:
     except Unfit as error:
         sys.exit(f"error: {error}")
     except OSError as error:
-        sys.exit(f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong to whoever made them, and "
+        sys.exit(f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong to whoever made them: "
                  "only he or root makes more; under rootless docker only root may write the project's folder.")
     sys.stdout.write(f"secrets in .stack/secrets: {', '.join(made) + ' made' if made else 'all there, none touched'}\n")
 
 
 def _owner(home: Path) -> tuple[int, int]:
-    """User and group for whom secrets are made: who asks. Where that is root: who has those that are there, or NOBODY_SPECIAL."""
+    """For whom secrets are made, user and group: who asks. Where root does: who has those that are there, or NOBODY_SPECIAL."""
     if os.geteuid() != 0:
         return os.geteuid(), os.getegid()
     folder = home / "secrets"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,6 +110,19 @@ def test_the_authoritys_key_and_other_keys_of_one_service_stay_where_they_belong
     assert readers["kafka_broker"] == {"kafka"}
     assert readers["kafka_admin"] == {"topics"}
     assert readers["store_root"] == {"store", "bucket"}
+
+
+def test_airflow_knows_every_option_that_it_is_given() -> None:
+    spec = find_spec("airflow")
+    assert spec and spec.origin
+    options = yaml.safe_load((Path(spec.origin).parent / "config_templates" / "config.yml").read_text())
+    given = set(re.findall(r"AIRFLOW__([A-Z_]+?)__([A-Z_]+)", TEXT + (REPO / "Dockerfile").read_text()))
+    assert len(given) > 15
+    for section, name in given:
+        option = options.get(section.lower(), {}).get("options", {}).get(name.removesuffix("_CMD").lower())
+        assert option, f"Airflow has no option {name} in {section}"
+        # By a command come secrets alone: Airflow does not look for one elsewhere.
+        assert not name.endswith("_CMD") or option.get("sensitive"), name
 
 
 @each
