@@ -19,7 +19,8 @@ def _started(home: Path) -> subprocess.CompletedProcess[str]:
     (home / "versitygw").write_text(SERVER)
     (home / "versitygw").chmod(0o755)
     script = (REPO / "docker" / "store-start").read_text().replace("/run/secrets", str(home)).replace("/data/store", str(home))
-    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, env={"PATH": f"{home}:/usr/bin:/bin"})
+    found = {"PATH": f"{home}:/usr/bin:/bin"}
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, env=found)
 
 
 def test_the_servers_keys_are_in_its_environment_and_not_on_its_command_line(tmp_path: Path) -> None:
