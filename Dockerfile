@@ -53,7 +53,6 @@ ENV PATH=/opt/sluice/.venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
     AIRFLOW__CORE__DAGS_FOLDER=/opt/sluice/dags \
     AIRFLOW__CORE__PLUGINS_FOLDER=/opt/sluice/plugins \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
-    AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
     SLUICE_JARS=/opt/sluice/jars/spark \
     SLUICE_ROOT=/data/root \
     HOME=/tmp \
@@ -71,7 +70,9 @@ FROM runtime
 COPY --from=archive /opt/sluice/made jars/spark
 COPY local local
 COPY docker docker
-RUN python -m compileall -q --invalidation-mode unchecked-hash spark_jobs plugins dags local
+# A clone by a cautious umask has files for their owner alone, and COPY keeps that: the image's user, or any other, reads them.
+RUN python -m compileall -q --invalidation-mode unchecked-hash spark_jobs plugins dags local \
+ && chmod -R a+rX spark_jobs plugins dags local docker
 ENV PYTHONDONTWRITEBYTECODE=1
 USER sluice
 ARG VERSION=0.1.0

@@ -17,7 +17,7 @@ BUILD ?=
 STACK := docker compose --profile demo
 
 .PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators settings up down clean lock \
-  need image stack stack-secrets stack-demo stack-down
+  need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -74,22 +74,31 @@ down: ## stop what `make up` started
 	@$(BIN)/python -m local.up down
 
 image: ## build the one image of Airflow, Spark and the command line; BUILD='--network host' and the like go to docker build
+	@docker/ready image
 	@docker build $(BUILD) --build-arg REVISION=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) -t $(IMAGE) .
 	@docker image inspect --format '{{.Size}}' $(IMAGE) | awk '{printf "$(IMAGE): %.2f GB\n", $$1 / 1e9}'
 
 stack-secrets: ## make the stack's secrets in .stack, once: it never overwrites
+	@docker/ready secrets
 	@docker image inspect $(IMAGE) >/dev/null 2>&1 || $(MAKE) --no-print-directory image
 	@docker run --rm --network none --user "$$(id -u):$$(id -g)" -v "$(CURDIR):/project" $(IMAGE) python -m local.stack.secrets /project
 
-stack: image stack-secrets ## the stack in containers: Postgres, Kafka, object store, Airflow; waits until all of it is healthy
+stack-ready:
+	@docker/ready secrets
+
+stack: stack-ready image stack-secrets ## the stack in containers: Postgres, Kafka, object store, Airflow; waits until all of it is healthy
 	@docker compose up --detach --wait --wait-timeout 900
-	@printf 'Airflow is at http://127.0.0.1:%s, user admin; the password is in .stack/secrets/airflow_passwords\n' "$${SLUICE_UI_PORT:-8080}"
+	@# As Compose has it: it reads .env, and this shell does not.
+	@printf 'Airflow is at http://%s, user admin; the password is in .stack/secrets/airflow_passwords\n' "$$(docker compose port airflow-api 8080)"
 
 stack-demo: ## publish the flights in three deliveries to the stack, let its DAGs drain them, and hold the result against the ledger
+	@docker/ready compose
 	@$(STACK) run --rm producer
 
 stack-down: ## stop the stack; VOLUMES=1 removes its data too
-	@$(STACK) down $(if $(VOLUMES),--volumes)
+	@docker/ready compose
+	@# Who the containers run as, nobody needs for that: it works without .env too.
+	@SLUICE_UID=0 SLUICE_GID=0 $(STACK) down $(if $(VOLUMES),--volumes)
 
 clean: ## remove everything that setup, demo and up have made
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m local.up down; fi

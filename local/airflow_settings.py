@@ -35,7 +35,6 @@ def environment(home: Path, port: int, *, schedule: bool) -> dict[str, str]:
         "logging": {"base_log_folder": home / "logs"},
         "dag_processor": {"parsing_processes": 1},
         "scheduler": {"use_job_schedule": schedule, "scheduler_idle_sleep_time": 0.5},
-        "usage_data_collection": {"enabled": "False"},
     }
     airflow = {f"AIRFLOW__{section.upper()}__{key.upper()}": str(value)
                for section, pairs in settings.items() for key, value in pairs.items()}

@@ -90,6 +90,7 @@ def settle(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
         )
     refuse_broken(Checkpoint(paths.checkpoint), spec.name)
     _refuse_missing(paths, known)
+    _refuse_shortened(spec, paths, topic)
     gone = lost(paths, topic)
     if gone and spec.on_lost_records == "refuse":
         raise RecordsGone(
@@ -122,6 +123,22 @@ def _refuse_missing(paths: Paths, known: Identity) -> None:
             f"{known.generation} is in the table: the checkpoint was deleted or is not whole.",
             f"Put the checkpoint back, or begin anew with `sluice reset {paths.table.name}`: a run without it would write "
             f"those rows again into {paths.table}.",
+        )
+
+
+def _refuse_shortened(spec: Pipeline, paths: Paths, topic: TopicState) -> None:
+    # The id is the same. New records get the offsets of those that are gone, and whoever reads on passes them over.
+    checkpoint = Checkpoint(paths.checkpoint)
+    planned = checkpoint.planned()
+    known = checkpoint.batch(planned[-1]).end if planned else {}
+    short = {p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)}
+    if short:
+        where = ", ".join(f"partition {p} ends at {latest}, and was planned or read to {end}"
+                          for p, (latest, end) in short.items())
+        raise TopicRemade(
+            f"topic {spec.topic.name!r} is shorter than this checkpoint knows it: {where}. The brokers have lost records that "
+            "they had acknowledged, or an older copy of the topic was put back, and its offsets will mean other records.",
+            f"Put the whole topic back, or a root that is no newer than it; or, to read it from its beginning, {_anew(spec)}.",
         )
 
 

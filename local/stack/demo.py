@@ -59,12 +59,19 @@ def demo(
         for number, part in parts:
             _publish(clock, kafka, number, part)
         return
+    _play(clock, kafka, password, parts)
+
+
+def _play(clock: Clock, kafka: KafkaConfig, password: str, parts: Sequence[tuple[int, Sequence[Delivered]]]) -> None:
+    """Publish and drain the deliveries, by number, one after the other; show what came of all."""
     reports: dict[tuple[str, int], Report] = {}
     with Api(Airflow(DATA, URL, USER, password)) as api:
         api.await_dags(set(registry.names()))
         for number, part in parts:
+            # A scheduled run that begins while the delivery is published drains a part of it, and counts.
+            since = datetime.now(UTC)
             _publish(clock, kafka, number, part)
-            reports |= _drained(clock, api, number)
+            reports |= _drained(clock, api, number, since)
     _show(reports)
 
 
@@ -75,9 +82,9 @@ def _publish(clock: Clock, kafka: KafkaConfig, number: int, part: Sequence[Deliv
     clock.say(f"delivery {number}: {len(part):,} records published ({kinds})")
 
 
-def _drained(clock: Clock, api: Api, number: int) -> dict[tuple[str, int], Report]:
-    """Run every DAG over what has been published: pipeline and delivery -> what the runs since then report, as one."""
-    since, run_id = datetime.now(UTC), f"delivery-{number}-{datetime.now(UTC):%H%M%S}"
+def _drained(clock: Clock, api: Api, number: int, since: datetime) -> dict[tuple[str, int], Report]:
+    """Run every DAG over what has been published: pipeline and delivery -> what the runs `since` then report, as one."""
+    run_id = f"delivery-{number}-{datetime.now(UTC):%H%M%S}"
     for name in registry.names():
         api.trigger(name, run_id)
     states = api.wait(run_id, registry.names(), clock.say)

@@ -25,6 +25,10 @@ CA = "/run/secrets/kafka_ca"
 USER = "admin"
 
 
+class Unfit(Exception):
+    """Secrets that are of no use together; which, why, and what to do."""
+
+
 class Store:
     """A folder of secrets, a file each."""
 
@@ -35,7 +39,8 @@ class Store:
     def __call__(self, name: str, make: Callable[[], str]) -> str:
         """The secret of that name; made where there is none."""
         file = self._folder / name
-        if not file.exists():
+        # One without a byte is what a power cut leaves of a file that was just made.
+        if not (file.exists() and file.stat().st_size):
             # Whole or not at all, and never readable by another in between.
             unfinished = file.with_name(f".{name}")
             unfinished.unlink(missing_ok=True)
@@ -70,13 +75,20 @@ def make(home: Path, owner: int, group: int) -> list[str]:
 
 
 def _kafka(store: Store) -> None:
-    """The authority, the broker's and the administrator's certificates, and two users with passwords."""
-    key, certificate = certificates.authority("Sluice's stack")
-    # Only of use together, so both are new where the key is.
-    key = store("kafka_ca_key", lambda: key)
-    certificate = store("kafka_ca", lambda: certificate)
-    store("kafka_broker", lambda: certificates.pair(key, certificate, "broker", BROKER_HOSTS))
-    store("kafka_admin", lambda: certificates.pair(key, certificate, "admin"))
+    """The authority, the broker's and the administrator's certificates, and two users with passwords. Raises Unfit."""
+    # By the key that is there: where the first start ended between the two, the certificate fits it none the less.
+    key = store("kafka_ca_key", certificates.private_key)
+    certificate = store("kafka_ca", lambda: certificates.authority(key, "Sluice's stack"))
+    pairs = {
+        "kafka_broker": store("kafka_broker", lambda: certificates.pair(key, certificate, "broker", BROKER_HOSTS)),
+        "kafka_admin": store("kafka_admin", lambda: certificates.pair(key, certificate, "admin")),
+    }
+    strange = [name for name, text in pairs.items() if not certificates.vouches(certificate, text)]
+    if strange:
+        message = (f".stack/secrets/kafka_ca does not vouch for {' and '.join(strange)}: the authority was made anew and they "
+                   "were not, or the other way round. Remove kafka_ca_key, kafka_ca, kafka_broker and kafka_admin, all four, "
+                   "and make them again: docs/deploy.md, Rotating secrets")
+        raise Unfit(message)
     for user in ("sluice", "producer"):
         store(f"kafka_{user}", lambda user=user: _client(user))  # type: ignore[misc]
 
@@ -112,13 +124,28 @@ def _say_who(home: Path, owner: int, group: int) -> None:
 
 
 def main() -> None:
-    """Into .stack of the folder that is given, which is the project's."""
+    """Into .stack of the folder that is given, which is the project's; what fails is one line and exit status 1."""
     project = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    root = os.geteuid() == 0
-    owner, group = (NOBODY_SPECIAL, NOBODY_SPECIAL) if root else (os.geteuid(), os.getegid())
-    made = make(project / ".stack", owner, group)
-    _say_who(project / ".stack", owner, group)
+    home = project / ".stack"
+    try:
+        owner, group = _owner(home)
+        made = make(home, owner, group)
+        _say_who(home, owner, group)
+    except Unfit as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong to whoever made them: "
+                 "only he or root makes more; under rootless docker only root may write the project's folder.")
     sys.stdout.write(f"secrets in .stack/secrets: {', '.join(made) + ' made' if made else 'all there, none touched'}\n")
+
+
+def _owner(home: Path) -> tuple[int, int]:
+    """For whom secrets are made, user and group: who asks. Where root does: who has those that are there, or NOBODY_SPECIAL."""
+    if os.geteuid() != 0:
+        return os.geteuid(), os.getegid()
+    folder = home / "secrets"
+    there = folder.stat() if folder.exists() else None
+    return (there.st_uid, there.st_gid) if there and there.st_uid else (NOBODY_SPECIAL, NOBODY_SPECIAL)
 
 
 if __name__ == "__main__":

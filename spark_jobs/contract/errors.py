@@ -91,7 +91,7 @@ class TopicMissing(SluiceError):
 
 
 class TopicRemade(SluiceError):
-    """The topic has another id than the one that the checkpoint was made from: it was deleted and created anew."""
+    """The topic is not the one that the checkpoint was made from: it was created anew, or has lost its end."""
 
     code, exit_status = "TOPIC_REMADE", 22
 

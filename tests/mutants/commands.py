@@ -179,4 +179,10 @@ MUTANTS: tuple[Mutant, ...] = (
         "    if before is not signal.SIG_IGN:\n", "    if before:\n",
         f"{UNIT}/test_attended.py::test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was",
     ),
+    Mutant("a topic that lost its end is read on from the checkpoint", "spark_jobs/identity.py",
+           "    _refuse_shortened(spec, paths, topic)\n", "",
+           "tests/unit/test_plan.py::test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do"),
+    Mutant("the stack's authority has a certificate for another key than its own", "local/stack/secrets.py",
+           "certificates.authority(key, ", "certificates.authority(certificates.private_key(), ",
+           "tests/unit/test_stack_secrets.py::test_each_is_what_its_reader_takes"),
 )

@@ -13,7 +13,7 @@ from spark_jobs.contract import registry
 from tests.harness.stack import Stack
 from tests.harness.verifier import Verifier
 
-MONTHS, DELIVERIES = "1", "4"
+MONTHS, DELIVERIES = "1", "5"
 AT_WORK = """
 import psutil
 from spark_jobs import submit
@@ -82,11 +82,19 @@ def test_containers_that_go_amid_a_drain_leave_nothing_lost_or_doubled(
     _verified(stack, tmp_path)
 
 
-def test_a_stop_ends_drains_between_two_batches(stack: Stack) -> None:
-    """After the others: there is nothing left to drain, so the stop is quick, and by the scheduler's own will."""
+def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(stack: Stack, tmp_path: Path) -> None:
+    _demo(stack, "--publish-only", "--first", DELIVERIES, "--last", DELIVERIES)
+    run_id = f"stop-{datetime.now(UTC):%H%M%S}"
+    _trigger(stack, run_id)
+    _until_a_drain_works(stack)
     began = time.monotonic()
     stack.compose("stop", "airflow-scheduler")
-    assert time.monotonic() - began < 120
+    assert time.monotonic() - began < 115, "it was killed at the end of its grace"
     status = {one["Config"]["Labels"]["com.docker.compose.service"]: one["State"]["ExitCode"] for one in stack.containers()}
     assert status["airflow-scheduler"] == 0
     stack.up()
+    _wait(stack, run_id)
+    # By Airflow's own logs: without the wrapper's question the drain would have ended by itself, and nothing would say STOPPED.
+    logs = stack.compose("exec", "-T", "airflow-scheduler", "grep", "-rl", "STOPPED", "/data/logs").stdout
+    assert f"run_id={run_id}/task_id=drain" in logs
+    _verified(stack, tmp_path)

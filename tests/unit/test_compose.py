@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +44,13 @@ def test_a_container_has_limits_and_its_log_an_end(name: str) -> None:
     assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}
     assert service["restart"] in {"unless-stopped", "on-failure:5", "no"}
     assert service["stop_grace_period"]
+
+
+def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machine_of_many_cores() -> None:
+    """A JVM of Spark has some 200; each Python process with numpy has a thread for every core of the host, here 64."""
+    drains, processes, cores = 2, 8, 64
+    for name in ("airflow-scheduler", "spark-worker"):
+        assert SERVICES[name]["pids_limit"] >= drains * 200 + processes * cores * 2
 
 
 def test_what_runs_all_the_time_fits_a_machine_of_8_gb() -> None:
@@ -108,6 +117,28 @@ def test_the_authoritys_key_and_other_keys_of_one_service_stay_where_they_belong
     assert readers["kafka_broker"] == {"kafka"}
     assert readers["kafka_admin"] == {"topics"}
     assert readers["store_root"] == {"store", "bucket"}
+
+
+def test_airflow_knows_every_option_that_it_is_given() -> None:
+    spec = find_spec("airflow")
+    assert spec
+    assert spec.origin
+    options = yaml.safe_load((Path(spec.origin).parent / "config_templates" / "config.yml").read_text())
+    given = set(re.findall(r"AIRFLOW__([A-Z_]+?)__([A-Z_]+)", TEXT + (REPO / "Dockerfile").read_text()))
+    assert len(given) > 15
+    for section, name in given:
+        option = options.get(section.lower(), {}).get("options", {}).get(name.removesuffix("_CMD").lower())
+        assert option, f"Airflow has no option {name} in {section}"
+        # By a command come secrets alone: Airflow does not look for one elsewhere.
+        assert not name.endswith("_CMD") or option.get("sensitive"), name
+
+
+def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umask_was() -> None:
+    text = (REPO / "Dockerfile").read_text()
+    last = text[text.rindex("\nFROM "):]
+    copied = set(re.findall(r"^COPY (?!--from)(\w+) \1$", text, re.MULTILINE)) - {"requirements"}
+    [opened] = re.findall(r"chmod -R a\+rX ([\w ]+)$", last, re.MULTILINE)
+    assert copied == {"spark_jobs", "plugins", "dags", "local", "docker"} == set(opened.split())
 
 
 @each

@@ -81,6 +81,21 @@ def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
         assert said in refused.value.what
 
 
+def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths: Paths) -> None:
+    with pytest.raises(TopicRemade) as refused:
+        settle(SPEC, paths, broker(latest={0: 7, 1: 35}))
+    for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
+        assert said in str(refused.value)
+    assert "partition 1" not in str(refused.value)
+
+
+def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> None:
+    plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
+    assert settle(SPEC, paths, broker(latest={0: 40, 1: 40}))
+    with pytest.raises(TopicRemade, match="partition 1 ends at 39"):
+        settle(SPEC, paths, broker(latest={0: 40, 1: 39}))
+
+
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths: Paths) -> None:
     with pytest.raises(RecordsGone) as refused:
         settle(SPEC, paths, broker(earliest={0: 15, 1: 31}))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import plan as planning
-from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible, TopicRemade
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline, State
@@ -106,7 +106,16 @@ def test_a_plan_refuses_what_the_drain_would_refuse(installation: Installation) 
         installation.plan(pipeline(steps=SPEC.steps[1:]))
 
 
+def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation: Installation) -> None:
+    installation.holds({0: 50, 1: 20})
+    installation.has_drained({0: 50, 1: 20}, judged=0)
+    installation.holds({0: 45, 1: 25})
+    with pytest.raises(TopicRemade, match="partition 0 ends at 45"):
+        installation.plan()
+
+
 def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Installation) -> None:
+    installation.holds({0: 20, 1: 0})
     installation.has_drained({0: 20, 1: 0}, judged=0)
     lines = installation.plan(pipeline(state=State(shuffle_partitions=3))).lines
     assert any("state.shuffle_partitions: the spec says 3, in force is 2" in line for line in lines)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from cryptography import x509
 from cryptography.fernet import Fernet
 
-from local.stack.secrets import CA, make
+from local.stack import certificates
+from local.stack.secrets import CA, Unfit, make
 from spark_jobs.contract.kafka_config import KafkaConfig
 from spark_jobs.contract.settings import REPO
 
@@ -33,6 +36,13 @@ def test_what_is_there_is_never_made_again(tmp_path: Path) -> None:
     assert make(tmp_path, ME.st_uid, ME.st_gid) == ["spark_secret"]
     after = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert {name for name in before if before[name] != after[name]} == {"spark_secret"}
+
+
+def test_one_without_a_byte_counts_as_not_made(tmp_path: Path) -> None:
+    folder = _made(tmp_path)
+    (folder / "spark_secret").write_text("")
+    assert make(tmp_path, ME.st_uid, ME.st_gid) == ["spark_secret"]
+    assert (folder / "spark_secret").read_text()
 
 
 def test_only_the_owner_may_read_them_and_none_is_blank(tmp_path: Path) -> None:
@@ -69,6 +79,27 @@ def test_each_is_what_its_reader_takes(tmp_path: Path) -> None:
     assert (config.brokers, config.mechanism, config.user) == ("kafka:9092", "SCRAM-SHA-512", "sluice")
 
 
+@pytest.mark.parametrize("left", [("kafka_ca_key",), ("kafka_ca_key", "kafka_ca")])
+def test_a_first_start_that_was_cut_off_between_key_and_certificate_is_finished_by_the_next(
+    tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    folder = _made(tmp_path)
+    for name in {"kafka_ca_key", "kafka_ca", "kafka_broker", "kafka_admin"} - set(left):
+        (folder / name).unlink()
+    _made(tmp_path)
+    authority = (folder / "kafka_ca").read_text()
+    assert all(certificates.vouches(authority, (folder / name).read_text()) for name in ("kafka_broker", "kafka_admin"))
+
+
+@pytest.mark.parametrize("gone", [("kafka_ca_key", "kafka_ca"), ("kafka_ca_key", "kafka_broker")])
+def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(tmp_path: Path, gone: tuple[str, ...]) -> None:
+    folder = _made(tmp_path)
+    for name in gone:
+        (folder / name).unlink()
+    with pytest.raises(Unfit, match=r"kafka_ca does not vouch for kafka_broker.* all four"):
+        _made(tmp_path)
+
+
 def test_the_command_prints_names_and_no_secret(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
     said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
@@ -85,3 +116,25 @@ def test_other_lines_of_an_env_file_stay(tmp_path: Path) -> None:
     lines = (tmp_path / ".env").read_text().splitlines()
     assert lines[0] == "SLUICE_UI_PORT=9090"
     assert "SLUICE_UID=7" not in lines
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes secrets for another")
+def test_secrets_that_belong_to_somebody_stay_his_where_root_makes_the_next(tmp_path: Path) -> None:
+    somebody = 4711
+    make(tmp_path / ".stack", somebody, somebody)
+    (tmp_path / ".stack" / "secrets" / "spark_secret").unlink()
+    command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
+    subprocess.run(command, cwd=REPO, capture_output=True, check=True)
+    folder = tmp_path / ".stack" / "secrets"
+    assert {file.stat().st_uid for file in (folder, *folder.iterdir())} == {somebody}
+    assert f"SLUICE_UID={somebody}" in (tmp_path / ".env").read_text().splitlines()
+
+
+def test_a_folder_that_cannot_be_written_is_one_line_that_names_it_and_the_user(tmp_path: Path) -> None:
+    (tmp_path / ".stack").touch()
+    command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
+    said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert said.stderr.startswith(f"error: {tmp_path / '.stack'}")
+    assert f"for user {os.geteuid()}" in said.stderr
+    assert said.stderr.count("\n") == 1

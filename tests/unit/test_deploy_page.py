@@ -1,0 +1,54 @@
+"""docs/deploy.md is followed word by word on the day that something is lost: what it says is held here, without docker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from spark_jobs.contract.settings import REPO
+
+PAGE = (REPO / "docs" / "deploy.md").read_text()
+SERVICES = yaml.safe_load((REPO / "docker-compose.yml").read_text())["services"]
+ETAG = "user.etag"
+
+
+def _tar(flag: str) -> list[str]:
+    """The page's command that packs (c) or unpacks (x), from `tar` on."""
+    [command] = re.findall(rf"^docker compose run .* volumes (tar .* -{flag}f - ?[^<>]*)[<>] data\.tar$", PAGE, re.MULTILINE)
+    return str(command).split()
+
+
+def _keeps_attributes(path: Path) -> bool:
+    try:
+        os.setxattr(path, ETAG, b"1")
+    except (AttributeError, OSError):
+        return False
+    return b"GNU" in subprocess.run(["tar", "--version"], capture_output=True, check=False).stdout
+
+
+def test_a_backup_brings_back_what_the_store_knows_of_an_object(tmp_path: Path) -> None:
+    data, other = tmp_path / "data", tmp_path / "other"
+    for folder in (data / "store" / "buckets", data / "kafka" / "log", other / "store", other / "kafka"):
+        folder.mkdir(parents=True)
+    kept = data / "store" / "buckets" / "object"
+    kept.touch()
+    if not (shutil.which("tar") and _keeps_attributes(kept)):
+        pytest.skip("no extended attributes here, or no GNU tar: not tested is that a backup keeps them")
+    packed = subprocess.run([str(data) if word == "/data" else word for word in _tar("c")], capture_output=True, check=True)
+    words = [str(other) if word == "/data" else word for word in _tar("x")]
+    subprocess.run(words, input=packed.stdout, check=True)
+    assert os.getxattr(other / "store" / "buckets" / "object", ETAG) == b"1"
+    assert (other / "kafka" / "log").is_dir()
+
+
+def test_the_service_that_packs_sees_what_is_packed() -> None:
+    places = [mount.split(":")[1] for mount in SERVICES["volumes"]["volumes"]]
+    packed = [f"/data/{word}" for word in _tar("c") if "/" in word and not word.startswith("/")]
+    assert packed
+    assert all(any(folder.startswith(f"{place}/") for place in places) for folder in packed)

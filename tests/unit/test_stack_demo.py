@@ -1,0 +1,53 @@
+"""`make stack-demo`: whose reports are held against the ledger. Airflow is one that answers from a list."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from local.demo import Clock
+from local.stack import demo
+from spark_jobs.contract.report import Account, Report
+
+NAMES = ("flight_events",)
+
+
+class Answers:
+    """An Airflow with a scheduled run that began while the delivery was published, and the run that the demo triggers."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, datetime] = {}
+
+    def __enter__(self) -> Answers:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def await_dags(self, _: set[str]) -> None: ...
+
+    def trigger(self, _: str, run_id: str) -> None:
+        self.began[run_id] = datetime.now(UTC)
+
+    def wait(self, _: str, names: tuple[str, ...], __: object) -> dict[str, str]:
+        return dict.fromkeys(names, "success")
+
+    def runs(self, _: str, since: datetime) -> dict[str, str]:
+        return {run: "success" for run, began in self.began.items() if began >= since}
+
+    def handed_over(self, name: str, run: str, _: str) -> dict[str, Any]:
+        now = datetime.now(UTC)
+        report = Report(pipeline=name, run_id=run, status="succeeded", started_at=now, ended_at=now,
+                        account=Account(covered=10, read=10, rows_out=10))
+        return report.model_dump(mode="json")
+
+
+def test_a_scheduled_run_that_begins_while_a_delivery_is_published_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    airflow, shown = Answers(), list[dict[tuple[str, int], Report]]()
+    monkeypatch.setattr(demo.registry, "names", lambda: NAMES)
+    monkeypatch.setattr(demo, "Api", lambda _: airflow)
+    monkeypatch.setattr(demo, "_publish", lambda *_: airflow.trigger("flight_events", "scheduled"))
+    monkeypatch.setattr(demo, "_show", shown.append)
+    demo._play(Clock(), None, "a password", [(1, [])])  # type: ignore[arg-type]  # noqa: SLF001 - without arguments and secrets
+    assert shown[0]["flight_events", 1].account.read == 20

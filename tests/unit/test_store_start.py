@@ -1,0 +1,40 @@
+"""docker/store-start: what the store's server is started with. The server is one that says what it was given."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from spark_jobs.contract.settings import REPO
+
+SERVER = """#!/bin/sh
+echo "$ROOT_ACCESS_KEY $ROOT_SECRET_KEY"
+echo "$@" >&2
+"""
+
+
+def _started(home: Path) -> subprocess.CompletedProcess[str]:
+    """The script, with its folders in `home`."""
+    (home / "store_root").write_text("[default]\naws_access_key_id = root-1\naws_secret_access_key = a-secret\n")
+    (home / "versitygw").write_text(SERVER)
+    (home / "versitygw").chmod(0o755)
+    script = (REPO / "docker" / "store-start").read_text().replace("/run/secrets", str(home)).replace("/data/store", str(home))
+    found = {"PATH": f"{home}:/usr/bin:/bin"}
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, env=found)
+
+
+def test_the_servers_keys_are_in_its_environment_and_not_on_its_command_line(tmp_path: Path) -> None:
+    done = _started(tmp_path)
+    assert done.stdout == "root-1 a-secret\n"
+    assert "a-secret" not in done.stderr
+
+
+def test_a_list_of_users_that_a_power_cut_left_empty_is_made_anew_and_any_other_stays(tmp_path: Path) -> None:
+    users = tmp_path / "iam" / "users.json"
+    users.parent.mkdir()
+    users.write_text("")
+    _started(tmp_path)
+    assert not users.exists()
+    users.write_text("{}")
+    _started(tmp_path)
+    assert users.read_text() == "{}"
