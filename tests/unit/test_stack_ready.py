@@ -56,8 +56,9 @@ def test_an_image_needs_no_compose_and_a_stack_does(tmp_path: Path) -> None:
     assert "'docker compose' is missing" in _said(tmp_path, "compose", FAKE_COMPOSE="")
 
 
-@pytest.mark.parametrize(("version", "old"), [("1.29.2", True), ("2.16.0", True), ("2.9.0", True), ("2.17.0", False), ("dev", False),
-                                              ("v2.40.3", False), ("2.20.2+ds1-0ubuntu1~22.04.1", False), ("5.0.1", False)])
+@pytest.mark.parametrize(("version", "old"), [("1.29.2", True), ("2.16.0", True), ("2.9.0", True), ("dev", False),
+                                              ("2.17.0", False), ("v2.40.3", False), ("2.20.2+ds1-0ubuntu1~22.04.1", False),
+                                              ("5.0.1", False)])
 def test_a_compose_that_is_too_old_is_named_with_what_is_needed(tmp_path: Path, version: str, old: bool) -> None:
     said = _said(tmp_path, "compose", FAKE_COMPOSE=version)
     assert said == (f"error: docker compose is {version}: 2.17 or newer is needed.\n" if old else "")
