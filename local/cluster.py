@@ -23,6 +23,7 @@ import pyspark
 
 HOME = Path(pyspark.__file__).parent
 PATIENCE_SECONDS = 120
+LOOPBACK = "127.0.0.1"
 ELSEWHERE = "Pacific/Kiritimati"
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+?)\.?$", re.MULTILINE)
 _PAGE = re.compile(r"started at (http://\S+?)\.?$", re.MULTILINE)
@@ -48,12 +49,12 @@ class Cluster:
             self.stop()
             raise
 
-    def add_worker(self, memory: str = "1g") -> None:
-        """One of one core; it is registered when this returns."""
+    def add_worker(self, memory: str = "1g", host: str = LOOPBACK) -> None:
+        """One of one core, on an address of this machine's; it is registered when this returns."""
         before = len(self._state()["workers"])
         work = self._folder / f"worker-{before}"
         words = ("--cores", "1", "--memory", memory, "--work-dir", str(work), self.master)
-        self._daemon(f"worker-{before}", "worker.Worker", *words)
+        self._daemon(f"worker-{before}", "worker.Worker", *words, host=host)
         self.workers.append(self._started[-1])
         wait_until(lambda: len(self._state()["workers"]) > before, "a worker's registration")
 
@@ -113,13 +114,13 @@ class Cluster:
         with urllib.request.urlopen(f"{self._page}/json/", timeout=PATIENCE_SECONDS) as answer:
             return json.load(answer)
 
-    def _daemon(self, name: str, main: str, *words: str) -> Path:
+    def _daemon(self, name: str, main: str, *words: str, host: str = LOOPBACK) -> Path:
         log = self._folder / f"{name}.log"
         bare = {key: os.environ[key] for key in ("PATH", "HOME", "JAVA_HOME", "LANG") if key in os.environ}
-        environment = {**bare, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", "TZ": ELSEWHERE,
+        environment = {**bare, "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m", "TZ": ELSEWHERE,
                        "SPARK_LOCAL_DIRS": str(self._folder / "local"),
                        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-        command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", "127.0.0.1", "--port", "0",
+        command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, "--port", "0",
                    "--webui-port", "0", "--properties-file", str(self._properties), *words]
         with log.open("wb") as output:
             self._started.append(subprocess.Popen(

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from local.cluster import Cluster, wait_until
+from local.cluster import Cluster, running as started, wait_until
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PARTITIONS = 4
 TRIES = 3
+AT_ONCE = {
+    "spark.speculation": "true", "spark.speculation.interval": "20ms", "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.01", "spark.speculation.minTaskRuntime": "1ms",
+}
+"""Any task that takes a little longer than another is started a second time where there is a core for it."""
 
 
 @pytest.fixture
@@ -65,6 +71,24 @@ def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
         scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="speculation takes another host, and 127.0.0.2 is one on Linux alone")
+def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(scene: Scene, tmp_path: Path) -> None:
+    """Whichever of the two ends first; the event log, which is asked for here, says that there were two."""
+    (log := tmp_path / "events").mkdir()
+    options = {**AT_ONCE, "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false",
+               "spark.eventLog.dir": log.as_uri()}
+    with started(tmp_path / "spark", workers=1) as spread:
+        spread.add_worker(host="127.0.0.2")
+        scene.settings = scene.settings._replace(
+            master=spread.master, spark_conf=" ".join(f"{name}={value}" for name, value in options.items()))
+        for number in range(TRIES):
+            sent = sum(scene.deliver().values())
+            ended_exact(Running(scene, tmp_path, f"speculating-{number}"), scene, sent)
+            if any('"Speculative":true' in file.read_text(errors="replace") for file in log.rglob("*") if file.is_file()):
+                return
+    pytest.fail(f"Spark started no task twice in {TRIES} runs")
 
 
 def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_everything_right(
