@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,14 +20,17 @@ Drain = Callable[[Arm, str, int], Drained]
 
 
 def measures(home: Path, topic: Topic, settings: Settings, drain: Drain, repetitions: int) -> list[Measure]:
-    """The whole topic by two executors of a core each and by one; then small deliveries on the cluster and in local mode."""
+    """The whole topic by two executors and by one, each bound to a core; then small deliveries there and in local mode."""
     records, both, cold = topic.sent, list[tuple[float, float]](), list[tuple[float, float]]()
-    with cluster.running(home / "spark") as spark:
+    with cluster.running(home / "spark", bound=shutil.which("taskset") is not None) as spark:
         for number in range(1, repetitions + 1):
             two = _arm(home / f"two-{number}", topic, settings, spark.master)
             one = _arm(home / f"one-{number}", topic, settings._replace(spark_conf=ONE), spark.master)
             pair = [drain(arm, f"cluster-{number}", records).query_seconds for arm in (two, one)]
             both.append((pair[0], pair[1]))
+        for _ in range(2):  # the next ones are bound to nothing, as local mode is not
+            spark.lose_worker()
+            spark.add_worker()
         local = Sluice(home / "local", topic.brokers, settings, "Sluice in local mode")
         drain(local, "load", records)
         for number in range(1, repetitions + 1):
@@ -34,7 +38,7 @@ def measures(home: Path, topic: Topic, settings: Settings, drain: Drain, repetit
             pair = [drain(arm, f"cold-{number}", size).process.seconds for arm in (two, local)]
             cold.append((pair[0], pair[1]))
     return [
-        Measure.less(f"{records:,} records, seconds of the query, two executors against one", 1.6,
+        Measure.less(f"{records:,} records, seconds of the query, two executors against one, each on a core", 1.6,
                      [two for two, _ in both], [one for _, one in both]),
         Measure.fraction(f"{size:,} records, seconds of the process, on a cluster against local[2]", 1.6,
                          [there for there, _ in cold], [here for _, here in cold]),

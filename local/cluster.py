@@ -49,12 +49,16 @@ class Cluster:
             self.stop()
             raise
 
-    def add_worker(self, memory: str = "1g", host: str = LOOPBACK) -> None:
-        """One of one core, on an address of this machine's; it is registered when this returns."""
+    def add_worker(self, memory: str = "1g", host: str = LOOPBACK, core: int | None = None) -> None:
+        """One of one core, on an address of this machine's; it is registered when this returns.
+
+        Spark counts tasks and not cores: an executor with one task has its JVM and its Python at work at once. With `core`, all
+        that the worker starts is bound to that core of the machine.
+        """
         before = len(self._state()["workers"])
         work = self._folder / f"worker-{before}"
         words = ("--cores", "1", "--memory", memory, "--work-dir", str(work), self.master)
-        self._daemon(f"worker-{before}", "worker.Worker", *words, host=host)
+        self._daemon(f"worker-{before}", "worker.Worker", *words, host=host, core=core)
         self.workers.append(self._started[-1])
         wait_until(lambda: len(self._state()["workers"]) > before, "a worker's registration")
 
@@ -114,13 +118,14 @@ class Cluster:
         with urllib.request.urlopen(f"{self._page}/json/", timeout=PATIENCE_SECONDS) as answer:
             return json.load(answer)
 
-    def _daemon(self, name: str, main: str, *words: str, host: str = LOOPBACK) -> Path:
+    def _daemon(self, name: str, main: str, *words: str, host: str = LOOPBACK, core: int | None = None) -> Path:
         log = self._folder / f"{name}.log"
         bare = {key: os.environ[key] for key in ("PATH", "HOME", "JAVA_HOME", "LANG") if key in os.environ}
         environment = {**bare, "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m", "TZ": ELSEWHERE,
                        "SPARK_LOCAL_DIRS": str(self._folder / "local"),
                        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-        command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, "--port", "0",
+        bound = [] if core is None else ["taskset", "--cpu-list", str(core)]
+        command = [*bound, str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, "--port", "0",
                    "--webui-port", "0", "--properties-file", str(self._properties), *words]
         with log.open("wb") as output:
             self._started.append(subprocess.Popen(
@@ -135,12 +140,12 @@ class Cluster:
 
 
 @contextmanager
-def running(folder: Path, workers: int = 2, secret: str = "") -> Iterator[Cluster]:
-    """A cluster as long as the block runs."""
+def running(folder: Path, workers: int = 2, secret: str = "", *, bound: bool = False) -> Iterator[Cluster]:
+    """A cluster as long as the block runs; `bound`: each worker to a core of its own, by Linux's taskset."""
     cluster = Cluster(folder, secret)
     try:
-        for _ in range(workers):
-            cluster.add_worker()
+        for number in range(workers):
+            cluster.add_worker(core=number if bound else None)
         yield cluster
     finally:
         cluster.stop()
