@@ -72,6 +72,7 @@ def hang_up(connection: socket.socket) -> None:
 
 
 def reset(connection: socket.socket) -> None:
+    connection.recv(65536)  # or a slow client is struck while it sends, and says so
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
 
 
