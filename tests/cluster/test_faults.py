@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from local.cluster import Cluster, running as started, wait_until
+from spark_jobs.contract.settings import REPO
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -22,6 +23,12 @@ AT_ONCE = {
 """Any task that takes a little longer than another is started a second time where there is a core for it."""
 
 
+@pytest.fixture(autouse=True)
+def jars_of_their_own(on_it: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers have the jars and the archive; test_tables is without."""
+    monkeypatch.setenv("SLUICE_EXECUTOR_JARS", str(REPO / "jars" / "spark"))
+
+
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
     """State in Python, which takes its worker a while to begin with: what is struck then has read, and has not ended."""
@@ -33,6 +40,7 @@ def struck(scene: Scene, cluster: Cluster, folder: Path, run_id: str, strike: Ca
     running = Running(scene, folder, run_id, "planned=wait")
     running.hold("planned")
     wait_until(lambda: len(cluster.executors()) == len(cluster.workers), "the executors")
+    assert all("SharedArchiveFile" in " ".join(executor.cmdline()) for executor in cluster.executors())
     before = cluster.map_outputs()
     running.let_go("planned")
     running.wait_for(lambda: PARTITIONS in (cluster.map_outputs() - before).values(), "what all tasks have read")
