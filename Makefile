@@ -93,7 +93,9 @@ stack: stack-ready image stack-secrets ## the stack in containers: Postgres, Kaf
 
 stack-demo: ## publish the flights in three deliveries to the stack, let its DAGs drain them, and hold the result against the ledger
 	@docker/ready compose
-	@$(STACK) run --rm producer
+	@docker compose ps --services --status running 2>/dev/null | grep -q '^airflow-api$$' || { echo 'error: the stack does not run here; start it: make stack' >&2; exit 1; }
+	@# Without what it depends on: Compose would take back workers that --scale has added.
+	@$(STACK) run --rm --no-deps producer
 
 stack-down: ## stop the stack; VOLUMES=1 removes its data too
 	@docker/ready compose
