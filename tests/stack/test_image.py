@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 
-import pytest
-
-from tests.harness.stack import NOT_RUN, there
-
 RUN = ("docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp:exec", "--cap-drop", "ALL",
        "--security-opt", "no-new-privileges")
 IMAGE = "sluice:local"
@@ -33,12 +29,6 @@ places = [*Path("/opt/sluice").glob("*/"), Path("/opt/sluice/.venv/lib/python3.1
 files = [path for place in places if place.name != ".venv" for path in place.rglob("*.py")]
 print(len(files), sum(not Path(cache_from_source(str(path))).exists() for path in files))
 """
-
-
-@pytest.fixture(autouse=True)
-def image() -> None:
-    if not there():
-        pytest.skip(NOT_RUN)
 
 
 def _printed(*words: str) -> str:
