@@ -44,7 +44,7 @@ test-long: $(READY) ## every test in its long form where it has one: more cases,
 	@SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 $(BIN)/python -m pytest $(PARALLEL) -o faulthandler_timeout=0 --durations=20 --hypothesis-seed=$(SEED)
 
 mutants: $(READY) ## break the product at some hundred places, one at a time, and expect a red test for each; WANTED=text picks some
-	@$(BIN)/python -m tests.mutants $(if $(WANTED),'$(WANTED)')
+	@$(BIN)/python -m tests.mutants $(if $(WANTED),"$$WANTED")
 
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators, or FAMILY="group state"; takes hours
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'
