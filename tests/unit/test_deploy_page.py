@@ -14,7 +14,8 @@ import yaml
 from spark_jobs.contract.settings import REPO
 
 PAGE = (REPO / "docs" / "deploy.md").read_text()
-SERVICES = yaml.safe_load((REPO / "docker-compose.yml").read_text())["services"]
+COMPOSE = (REPO / "docker-compose.yml").read_text()
+SERVICES = yaml.safe_load(COMPOSE)["services"]
 ETAG = "user.etag"
 
 
@@ -52,3 +53,13 @@ def test_the_service_that_packs_sees_what_is_packed() -> None:
     packed = [f"/data/{word}" for word in _tar("c") if "/" in word and not word.startswith("/")]
     assert packed
     assert all(any(folder.startswith(f"{place}/") for place in places) for folder in packed)
+
+
+@pytest.mark.parametrize(("variable", "default"), sorted(set(re.findall(r"\$\{(SLUICE_[A-Z_]+):-([^}]*)\}", COMPOSE))))
+def test_a_variable_of_the_compose_file_is_on_the_page_with_its_default(variable: str, default: str) -> None:
+    [row] = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{variable}`" in line.split("|")[1]]
+    assert f"`{default}`" in row
+
+
+def test_the_number_of_workers_is_the_variables() -> None:
+    assert SERVICES["spark-worker"]["scale"] == "${SLUICE_WORKERS:-1}"

@@ -16,19 +16,26 @@ case "$1 $2" in
   "version --format") [ -z "$FAKE_DEAD" ] || { echo "Cannot connect to the Docker daemon" >&2; exit 1; }; echo 28.2.2;;
   "compose version") [ -n "$FAKE_COMPOSE" ] || exit 1; echo "$FAKE_COMPOSE";;
   "volume inspect") [ "$3" = "$FAKE_VOLUME" ];;
+  "compose ps") echo "$FAKE_RUNNING";;
+  "compose --profile") echo "$*";;
   *) exit 2;;
 esac
 """
 FINE = {"FAKE_COMPOSE": "2.40.3", "FAKE_VOLUME": "", "FAKE_DEAD": ""}
 
 
-def _said(home: Path, wanted: str, **wrong: str) -> str:
-    """What is wrong; empty where nothing is."""
+def _run(home: Path, *words: str, **wrong: str) -> subprocess.CompletedProcess[str]:
+    """A command that finds this docker first."""
     (home / "bin").mkdir(exist_ok=True)
     (home / "bin" / "docker").write_text(DOCKER)
     (home / "bin" / "docker").chmod(0o755)
-    done = subprocess.run([str(REPO / "docker" / "ready"), wanted], cwd=home, capture_output=True, text=True, check=False,
+    return subprocess.run(words, cwd=home, capture_output=True, text=True, check=False,
                           env={"PATH": f"{home / 'bin'}:/usr/bin:/bin", **FINE, **wrong})
+
+
+def _said(home: Path, wanted: str, **wrong: str) -> str:
+    """What is wrong; empty where nothing is."""
+    done = _run(home, str(REPO / "docker" / "ready"), wanted, **wrong)
     assert (done.returncode, done.stdout) == (int(bool(done.stderr)), "")
     assert done.stderr.count("\n") == done.returncode
     return done.stderr
@@ -81,3 +88,14 @@ def test_every_target_that_starts_docker_looks_first_whether_it_can() -> None:
     for name in set(started) - {"stack"}:
         assert started[name].startswith("\t@docker/ready "), name
     assert re.search(r"^stack: stack-ready ", (REPO / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("running", "status"), [("kafka\nairflow-api", 0), ("kafka", 2), ("", 2)])
+def test_the_demo_plays_in_a_stack_that_runs_and_leaves_its_containers_alone(tmp_path: Path, running: str, status: int) -> None:
+    done = _run(tmp_path, "make", "-C", str(REPO), "--no-print-directory", "stack-demo", FAKE_RUNNING=running)
+    assert done.returncode == status, done
+    if status:
+        assert "error: the stack does not run here; start it: make stack\n" in done.stderr
+        assert done.stdout == ""
+    else:
+        assert done.stdout == "compose --profile demo run --rm --no-deps producer\n"
