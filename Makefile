@@ -93,7 +93,8 @@ stack: stack-ready image stack-secrets ## the stack in containers: Postgres, Kaf
 
 stack-demo: ## publish the flights in three deliveries to the stack, let its DAGs drain them, and hold the result against the ledger
 	@docker/ready compose
-	@docker compose ps --services --status running 2>/dev/null | grep -q '^airflow-api$$' || { echo 'error: the stack does not run here; start it: make stack' >&2; exit 1; }
+	@for part in airflow-scheduler airflow-dag-processor; do docker compose ps $$part | grep -q '(healthy)' \
+	  || { echo "error: $$part is not healthy here: the stack does not run, or not all of it; start it: make stack" >&2; exit 1; }; done
 	@# Without what it depends on: Compose would take back workers that --scale has added.
 	@$(STACK) run --rm --no-deps producer
 

@@ -28,8 +28,9 @@ def measures(home: Path, topic: Topic, settings: Settings, drain: Drain, repetit
             one = _arm(home / f"one-{number}", topic, settings._replace(spark_conf=ONE), spark.master)
             pair = [drain(arm, f"cluster-{number}", records).query_seconds for arm in (two, one)]
             both.append((pair[0], pair[1]))
-        for _ in range(2):  # the next ones are bound to nothing, as local mode is not
+        for _ in range(2):
             spark.lose_worker()
+        for _ in range(2):  # bound to nothing, as local mode is not
             spark.add_worker()
         local = Sluice(home / "local", topic.brokers, settings, "Sluice in local mode")
         drain(local, "load", records)

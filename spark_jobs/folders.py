@@ -56,6 +56,9 @@ def _name(path: UPath, note: UPath) -> str:
 
 
 def _named(name: str, note: UPath) -> UPath:
+    if "://" in name:  # it would be looked for beside the note, not be found, and count as moved
+        raise RootRefused(f"{note}, the note of a reset that was cut off, is of an older version: it has {name}.",
+                          "End that reset by the version that began it.")
     return note.with_segments(f"{note.protocol}://{posixpath.normpath(posixpath.join(note.parent.path, name))}")
 
 

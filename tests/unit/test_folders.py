@@ -91,6 +91,14 @@ def test_the_note_of_a_copied_root_is_about_the_copy(root: UPath) -> None:
     assert begun(there / "moving.json") == [(there / "v1", there / "v1.kept"), (copied / "v1", copied / "v1.kept")]
 
 
+def test_a_note_by_absolute_names_is_refused_and_does_not_count_as_moved(root: UPath) -> None:
+    note = root / "moving.json"
+    note.write_text(f'[["{root / "v1"}", "{root / "v1.kept"}"]]')
+    with pytest.raises(RootRefused, match="is of an older version: it has memory://"):
+        begun(note)
+    assert note.exists()
+
+
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
