@@ -91,7 +91,8 @@ def test_every_target_that_starts_docker_looks_first_whether_it_can() -> None:
 
 
 @pytest.mark.parametrize(("healthy", "missing"), [
-    ("airflow-scheduler airflow-dag-processor", None), ("airflow-scheduler", "airflow-dag-processor"), ("", "airflow-scheduler"),
+    ("airflow-scheduler airflow-dag-processor", None), ("airflow-scheduler", "airflow-dag-processor"),
+    ("", "airflow-scheduler"),
 ])
 def test_the_demo_plays_in_a_stack_that_is_healthy_and_leaves_its_containers_alone(
     tmp_path: Path, healthy: str, missing: str | None
