@@ -1,12 +1,17 @@
-"""The README is what a newcomer trusts, so its example and its commands are held to the code."""
+"""The README is what a newcomer trusts, so its example, its commands and its links are held to the code."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.spec import Pipeline
 
 README = (REPO / "README.md").read_text()
+CONTRIBUTING = (REPO / "CONTRIBUTING.md").read_text()
+DOCUMENTS = [*REPO.glob("*.md"), *(REPO / "docs").glob("*.md")]
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_example_of_a_new_pipeline_is_a_valid_spec():
@@ -20,17 +25,37 @@ def test_the_example_of_a_new_pipeline_is_a_valid_spec():
 
 def test_every_make_target_that_the_documents_name_exists():
     targets = set(re.findall(r"^([a-z]+):", (REPO / "Makefile").read_text(), re.MULTILINE))
-    documents = README + (REPO / "CONTRIBUTING.md").read_text()
-    named = set(re.findall(r"(?:`|^)make ([a-z]+)", documents, re.MULTILINE))
+    named = set(re.findall(r"(?:`|^)make ([a-z]+)", README + CONTRIBUTING, re.MULTILINE))
     assert {"demo", "test"} <= named
     assert named <= targets
 
 
 def test_every_path_in_the_layout_exists():
-    layout = README.split("## Layout")[1].split("```")[1]
+    layout = CONTRIBUTING.split("## Layout")[1].split("```")[1]
     folder = Path()
     for line in layout.strip().splitlines():
         name = line.split()[0]
         folder = folder if line.startswith(" ") else Path(name)
         path = REPO / (folder / name if line.startswith(" ") else name)
         assert path.is_dir(), path
+
+
+def anchors(path: Path) -> set[str]:
+    """The headings of a page as GitHub links to them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_of_a_document_leads_to_a_file_and_a_heading_that_are_there(path: Path):
+    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", path.read_text())):
+        if "://" not in link:
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name) if name else path
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_the_package_says_its_licence():
+    assert "Apache License" in (REPO / "LICENSE").read_text()
+    assert 'license = "Apache-2.0"' in (REPO / "pyproject.toml").read_text()
