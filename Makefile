@@ -116,7 +116,7 @@ lock: $(READY) ## resolve the dependencies anew and write requirements/lock.txt
 
 need:
 	@command -v java >/dev/null || { echo 'Java 17 is missing. Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17' >&2; exit 1; }
-	@java -version 2>&1 | grep -qE '"(17|21)\b' || { echo "Java 17 is needed, and 'java' is: $$(java -version 2>&1 | head -n 1)" >&2; exit 1; }
+	@java -version 2>&1 | grep -qE '"(17|21)\b' || { echo "Java 17 is needed (21 is allowed, and not tested), and 'java' is: $$(java -version 2>&1 | head -n 1)" >&2; exit 1; }
 	@command -v mvn >/dev/null || { echo 'Maven is missing. Debian and Ubuntu: apt-get install maven; macOS: brew install maven' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "Python 3.11 to 3.13 is needed, and '$(PYTHON)' is $$($(PYTHON) --version); name another: make PYTHON=python3.12 ..." >&2; exit 1; }
 

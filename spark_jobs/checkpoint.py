@@ -23,7 +23,7 @@ Offsets = dict[int, int]
 def broken(what: str, pipeline: str) -> CheckpointBroken:
     """The error of a checkpoint from which no run can go on."""
     return CheckpointBroken(f"{what}: the checkpoint of {pipeline} cannot be gone on from as it is.",
-                            f"See what is whole, and what would mend it: sluice doctor {pipeline}")
+                            f"See what is whole, and what would fix it: sluice doctor {pipeline}")
 
 
 class Batch(NamedTuple):

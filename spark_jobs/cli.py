@@ -36,7 +36,7 @@ app = typer.Typer(
 )
 console = Console(soft_wrap=True, highlight=False)
 Execute = Annotated[bool, typer.Option("--execute", help="do it; without this it is only shown")]
-PipelineName = Annotated[str, typer.Argument(help="a folder under spark_jobs/pipelines", metavar="PIPELINE")]
+PipelineName = Annotated[str, typer.Argument(help="a folder of the package of SLUICE_PIPELINES", metavar="PIPELINE")]
 
 
 @app.command(epilog="Examples:  sluice validate   |   sluice validate departure_delays")
@@ -142,7 +142,7 @@ def rewind(
 
 @app.command(epilog="Examples:  sluice doctor flight_events   |   sluice doctor flight_events --execute")
 def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
-    """Find the checkpoint's torn, changed and missing files, name each, and do the safe repair. What it replaces is kept."""
+    """Find the checkpoint's torn, changed and missing files, name each, and fix what is safe. What it replaces is kept."""
     from spark_jobs.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with _one_line_errors():

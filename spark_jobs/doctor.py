@@ -44,7 +44,7 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     known, checkpoint = stored(paths), Checkpoint(paths.checkpoint)
     if known is None:
-        return Intent((f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to mend",), None)
+        return Intent((f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None)
     integrity = Integrity(checkpoint)
     lines = [f"{spec.name}: {paths.version}, generation {known.generation}, {_span(checkpoint.committed())} committed"]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
@@ -52,7 +52,7 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     logs = _logs(spec, settings, paths, integrity, known)
     if not small and not logs:
         held = f"; one can go back to {_span(integrity.whole)}" if integrity.damage else ""
-        return Intent((*lines, f"nothing to mend: what the next run goes on from is whole{held}"), None)
+        return Intent((*lines, f"nothing to fix: what the next run goes on from is whole{held}"), None)
 
     def execute() -> None:
         with lease(paths.lease, "sluice doctor"):
@@ -61,11 +61,11 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         for repair in logs:
             repair.execute()
 
-    return Intent((*lines, *(f"mend: {repair.line}" for repair in (*small, *logs))), execute)
+    return Intent((*lines, *(f"fix: {repair.line}" for repair in (*small, *logs))), execute)
 
 
 def _logs(spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity) -> list[Repair]:
-    """What mends the logs and the state, or nothing where the next run can go on."""
+    """What fixes the logs and the state, or nothing where the next run can go on."""
     checkpoint, whole, damage = Checkpoint(paths.checkpoint), integrity.whole, integrity.damage
     planned, committed = checkpoint.planned(), checkpoint.committed()
     done = table.newest_batch(paths.table, known.owner(spec.name))

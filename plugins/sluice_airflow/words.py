@@ -22,7 +22,8 @@ def page(spec: Pipeline) -> str:
     return "\n".join((
         f"### {spec.name}", "", spec.about, "",
         f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.", "",
-        f"**Watermark**: {waits}. A record whose clock is more than {interval(spec.topic.max_ahead)} ahead is kept out.", "",
+        f"**Watermark**: {waits}. A record with an event time more than "
+        f"{interval(spec.topic.max_ahead)} after its Kafka timestamp is premature, and goes to `ops.quarantine`.", "",
         "**Steps**", "", *(f"{n}. {step_in_words(step)}" for n, step in enumerate(spec.steps, 1)), "",
         f"**State**: version {state.version}, in {state.provider}, {state.shuffle_partitions} shuffle partitions.", "",
         "**Checks on the rows of a run**", "", *(_bullets(spec.output_checks)), "",

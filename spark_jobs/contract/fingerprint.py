@@ -37,7 +37,7 @@ class Change(NamedTuple):
         """Of a warned field."""
         if self.field in FROZEN:
             return (f"{self.field}: the spec says {self.now!r}, in force is {self.was!r}: the first batch froze it into the "
-                    "checkpoint; a new state.version takes the new one")
+                    "checkpoint; `sluice reset` begins anew from Kafka with the new one")
         if self.field == "logic":
             return "logic.py has changed, and the spec declares it compatible with the state's"
         return f"{self}, from the next batch on"

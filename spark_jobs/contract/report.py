@@ -29,7 +29,7 @@ class Account(Part):
     """Where each offset went. Counts of records, except as said."""
 
     covered: int = Described(default=0, description="offsets between start and end of the committed batches")
-    gaps: int = Described(default=0, description="offsets without a record: compacted, or markers of transactions")
+    gaps: int = Described(default=0, description="offsets without a record: compacted, removed by retention, of transactions")
     read: int = Described(default=0, description="records that Spark read: covered - gaps")
     malformed: int = Described(default=0, description="could not be decoded; in ops.quarantine")
     premature: int = Described(default=0, description="event time too far past the Kafka timestamp; in ops.quarantine")

@@ -22,7 +22,9 @@ from spark_jobs.contract.topic import Name, Topic
 class State(Model):
     """Where and how state is kept. Frozen into the checkpoint by the first batch."""
 
-    version: int = Described(default=1, ge=1, description="raise it to start a new state beside the old one")
+    version: int = Described(
+        default=1, ge=1, description="the v1 in the checkpoint's path; a raised one needs a new table too: sluice reset"
+    )
     shuffle_partitions: int = Described(
         default=2, ge=1, le=10_000,
         description="state stores for each stateful step; near the cores you run on: each costs time in every batch",

@@ -110,7 +110,8 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
             found = f"has it as {has[name]}" if name in has else f"has {', '.join(has)}"
             raise TableChanged(
                 f"{table.table_uri} cannot take column {name} {wanted}: it {found}.",
-                "Put the column back as it was (the table's history: sluice show runs), or begin anew: `sluice reset`.",
+                f"Put the column back as it was (its history: DESCRIBE HISTORY delta.`{table.table_uri}`), or begin anew from "
+                "Kafka: `sluice reset`.",
             )
 
 

@@ -105,7 +105,7 @@ def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
 
 def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
     before = drained.files()
-    assert answer(drained.command("doctor", PIPELINE, "--execute")).splitlines()[-1].startswith("nothing to mend: ")
+    assert answer(drained.command("doctor", PIPELINE, "--execute")).splitlines()[-1].startswith("nothing to fix: ")
     assert drained.files() == before
 
 

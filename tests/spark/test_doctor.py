@@ -128,7 +128,7 @@ def test_damage_is_refused_and_mended(scene, where, damage, mending):
     assert re.search(mending, mended(scene))
     scene.run("mended")
     scene.assert_exact()
-    assert doctor(scene.spec, scene.settings).execute is None, "nothing is left to mend"
+    assert doctor(scene.spec, scene.settings).execute is None, "nothing is left to fix"
 
 
 @pytest.mark.parametrize(("scene", "where", "damage", "mending"), TOLD, indirect=["scene"])
@@ -136,7 +136,7 @@ def test_other_damage_to_the_same_files_is_refused_and_its_mending_told(scene, w
     refused(scene, where, damage)
     lines, execute = doctor(scene.spec, scene.settings)
     assert execute is not None, lines
-    assert re.search(f"mend: .*{mending}", "\n".join(lines)), lines
+    assert re.search(f"fix: .*{mending}", "\n".join(lines)), lines
 
 
 def test_a_lost_commit_is_what_a_crash_leaves_and_needs_no_doctor(scene):

@@ -156,7 +156,7 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
     root, before = of(drained, store), of(drained, store).objects()
     lines, execute = doctor(drained.spec, drained.settings)
     assert execute is None
-    assert lines[-1].startswith("nothing to mend: what the next run goes on from is whole")
+    assert lines[-1].startswith("nothing to fix: what the next run goes on from is whole")
     assert not [line for line in lines if line.startswith("damaged")], lines
     assert root.objects() == before
     torn = newest(root, f"checkpoints/{drained.spec.name}/v1/spark/commits/")

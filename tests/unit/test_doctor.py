@@ -34,10 +34,10 @@ def sluice(*words: str) -> tuple[int, str]:
     return done.exit_code, " ".join(done.output.split())
 
 
-def test_a_whole_checkpoint_has_nothing_to_mend(paths: Paths) -> None:
+def test_a_whole_checkpoint_has_nothing_to_fix(paths: Paths) -> None:
     status, said = sluice("--execute")
     assert status == 0
-    assert "nothing to mend" in said
+    assert "nothing to fix" in said
 
 
 def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> None:
@@ -52,7 +52,7 @@ def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> Non
     assert sluice("--execute")[1].endswith("done")
     assert not torn.exists()
     assert len(list(paths.version.glob("damaged-*/offsets/0"))) == 1, "it is kept"
-    assert "nothing to mend" in sluice()[1]
+    assert "nothing to fix" in sluice()[1]
 
 
 def test_what_no_repair_is_safe_for_is_one_line_with_its_code(paths: Paths) -> None:

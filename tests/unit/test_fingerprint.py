@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs import pipelines
 from spark_jobs.contract import registry
-from spark_jobs.contract.fingerprint import changes, fingerprint, in_force
+from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint, in_force
 from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.topic import Field
@@ -104,6 +104,14 @@ def test_a_change_that_state_bears_is_said_with_what_it_means(case: str) -> None
     found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
     assert [change.weight for change in found] == ["warned"] * len(said)
     assert [part for part, change in zip(said, found, strict=True) if not change.meaning.startswith(part)] == []
+
+
+def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
+    # A raised state.version alone ends with CHECKPOINT_FOREIGN: the table belongs to the old checkpoint.
+    frozen = [changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after) for before, after, _ in WARNED.values()]
+    said = [change.meaning for found in frozen for change in found if change.field in FROZEN]
+    assert said
+    assert [line for line in said if "`sluice reset`" not in line or "state.version" in line] == []
 
 
 def test_what_the_checkpoint_froze_stays_in_force() -> None:

@@ -1,14 +1,16 @@
 """The table that belongs to a checkpoint: another one, or one that was taken back, is refused before Spark starts."""
 
+import json
 from pathlib import Path
 
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken, TableReplaced
+from spark_jobs.contract.errors import CheckpointBroken, TableChanged, TableReplaced
 from spark_jobs.stages import table
 from tests.unit.checkpoints import begin, plan_batch
 
@@ -89,3 +91,14 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None
     (checkpoint.folder / "offsets" / "1").unlink()
     with pytest.raises(CheckpointBroken, match=r"has batch 1, and .*offsets ends at 0"):
         table.refuse_ahead(path, "sales/g1", checkpoint)
+
+
+def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(path: UPath) -> None:
+    opened = deltalake.DeltaTable(str(path))
+    lacking = json.loads(opened.schema().to_json())
+    lacking["fields"][0]["name"] = "gone"
+    with pytest.raises(TableChanged) as raised:
+        table.refuse_changed(opened, StructType.fromJson(lacking))
+    assert "cannot take column gone" in raised.value.what
+    assert "DESCRIBE HISTORY delta." in raised.value.remedy
+    assert "`sluice reset`" in raised.value.remedy
