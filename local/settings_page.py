@@ -14,11 +14,22 @@ Each is an environment variable. `make settings` writes this page from `spark_jo
 | variable | what it says | default |
 | --- | --- | --- |
 """
+TAIL = """\
+
+The keys and the address of an object store are the AWS variables: [object-store.md](object-store.md). The stack in containers has variables
+of its own: [deploy.md](deploy.md). Two more are for diagnosis and tests:
+
+| variable | what it says |
+| --- | --- |
+| `SLUICE_TRACEBACK=1` | print the stack trace of an unexpected error |
+| `SLUICE_FAILPOINTS="table.committed=exit"` | make a drain fail at a named place: [reliability.md](reliability.md) |
+"""
 
 
 def page() -> str:
     """The page's text."""
-    return HEAD + "".join(f"| `{name}` | {about} | {_shown(default)} |\n" for name, (about, default) in VARIABLES.items())
+    rows = (f"| `{name}` | {about} | {_shown(default)} |\n" for name, (about, default) in VARIABLES.items())
+    return HEAD + "".join(rows) + TAIL
 
 
 def _shown(default: str | None) -> str:
