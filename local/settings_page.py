@@ -16,8 +16,8 @@ Each is an environment variable. `make settings` writes this page from `spark_jo
 """
 TAIL = """\
 
-The keys and the address of an object store are the AWS variables: [object-store.md](object-store.md). The stack in containers has variables
-of its own: [deploy.md](deploy.md). Two more are for diagnosis and tests:
+The keys and the address of an object store are the AWS variables: [object-store.md](object-store.md). The stack in containers
+has variables of its own: [deploy.md](deploy.md). Two more are for diagnosis and tests:
 
 | variable | what it says |
 | --- | --- |
