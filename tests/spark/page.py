@@ -46,8 +46,8 @@ RUNS: tuple[tuple[tuple[Any, ...], ...], ...] = (
     ),
 )
 SAYS = (
-    "e1 comes twice; e6 comes when the watermark has passed it, so that it is late for whatever goes by the watermark. "
-    "Each example has its own two runs over one partition, and a query each; what goes by the clock has a third and fourth, "
+    "e1 comes twice. When e6 comes, the watermark has passed it, so it is late for steps with a watermark. Each example has "
+    "two runs of its own over one partition, and a query for each run; examples in processing time have a third and a fourth run, "
     "without data."
 )
 

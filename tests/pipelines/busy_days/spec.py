@@ -1,4 +1,4 @@
-"""A step of one's own, and an aggregation of what it yields: rows with an event time go on."""
+"""A GroupState, and an aggregation of its output, which has an event time."""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, GroupState, Transform

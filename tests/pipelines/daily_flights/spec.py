@@ -1,4 +1,4 @@
-"""Days made of hours: three stateful steps in one pipeline, each with the event time that the one before leaves it."""
+"""Days made of hours: three stateful steps in one pipeline. Each gets its event time from the one before."""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform

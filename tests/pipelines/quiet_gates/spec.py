@@ -1,4 +1,4 @@
-"""Airports that heard nothing for a second of the clock: processing-time timers. What is due fires once a run."""
+"""Airports without an event for one second: processing-time timers. Due timers fire once in each run."""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState

@@ -1,4 +1,4 @@
-"""Rushes: session windows. A rush lasts as long as events come, and is written when none came for a quarter of an hour."""
+"""Rushes: session windows. A rush is written when no event came for 15 minutes."""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate
