@@ -47,8 +47,8 @@ RUNS: tuple[tuple[tuple[Any, ...], ...], ...] = (
 )
 SAYS = (
     "e1 comes twice. When e6 comes, the watermark has passed it, so it is late for steps with a watermark. Each example has "
-    "two runs of its own over one partition, and a query for each run; examples in processing time have a third and a fourth run, "
-    "without data."
+    "two runs of its own over one partition, and a query for each run; examples in processing time have a third and a "
+    "fourth run, without data."
 )
 
 
