@@ -59,7 +59,8 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
 
     return Intent(
         (f"{spec.name}: {state}", *(f"move {old} to {new}" for old, new in moves),
-         "the next drain reads Kafka from its earliest offsets, into a new table, under a new generation"), execute)
+         "the next drain reads Kafka from its earliest offsets, into a new table, under a new generation",
+         "records that Kafka no longer holds are not read again: their results are in the old table alone"), execute)
 
 
 def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:

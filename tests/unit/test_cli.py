@@ -164,4 +164,5 @@ def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None
     assert done.exit_code == 0
     assert "flight_events: no checkpoint" in done.stdout
     assert "move" not in done.stdout
+    assert "records that Kafka no longer holds are not read again" in done.stdout
     assert done.stdout.splitlines()[-1] == "nothing is done yet: add --execute"
