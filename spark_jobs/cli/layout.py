@@ -56,7 +56,7 @@ def lay_out(columns: Sequence[Column], width: int | None, *, chosen: bool) -> La
 
 
 def fold(text: str, width: int) -> Iterator[str]:
-    """The text in lines of at most `width` cells, between words where it can; joined again they are the text."""
+    """The text in lines of at most `width` cells, between words where it can. A line takes the place of one space, no more."""
     at = 0
     while at < len(text) or at == 0:
         # A slice, because long records are folded: some letters take no cell, so it is longer than a line.
@@ -64,9 +64,9 @@ def fold(text: str, width: int) -> Iterator[str]:
         line = next(iter(chop_cells(ahead, width)), "") or ahead[:1]
         after = text[at + len(line) : at + len(line) + 1]
         if after not in {"", " "} and (space := line.rfind(" ")) > 0:
-            line = line[: space + 1]
+            line, after = line[:space], " "
         yield line
-        at += max(len(line), 1)
+        at += max(len(line), 1) + (after == " ")
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Iterator[int]:

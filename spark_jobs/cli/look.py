@@ -121,7 +121,7 @@ def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
     width = _width()
     layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
     left_out = ", ".join(layout.left_out)
-    notes = [f"No room for: {left_out}. Choose with --columns {','.join(layout.left_out[:3])}"] if left_out else []
+    notes = ["", f"No room for: {left_out}. Choose with --columns {','.join(layout.left_out[:3])}"] if left_out else []
     for text in (title, *(layout.lines if rows.values else ["no rows"]), *notes):
         yield from (line.rstrip() for line in fold(text, width)) if width else [text]
 

@@ -170,6 +170,21 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_cli.py",
     ),
     Mutant(
+        "a table is wider than the terminal", "spark_jobs/cli/layout.py",
+        "        if column.least <= left:\n", "        if column.least <= left + GAP:\n",
+        f"{UNIT}/test_layout.py::test_no_line_is_wider_than_the_terminal",
+    ),
+    Mutant(
+        "columns that have no room are left out in silence", "spark_jobs/cli/look.py",
+        "if left_out else []", "if not left_out else []",
+        f"{UNIT}/test_show.py::test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named",
+    ),
+    Mutant(
+        "a drain says 100% while offsets are left", "spark_jobs/watch.py",
+        "({100 * done // whole}%)", "({100 * done / whole:.0f}%)",
+        f"{UNIT}/test_watch.py::test_it_never_says_100_percent_while_offsets_are_left",
+    ),
+    Mutant(
         "a Ctrl-C that comes while another is answered is lost", "spark_jobs/attended.py",
         "            asked = True\n", "            asked = True\n            pressed.clear()\n",
         f"{UNIT}/test_attended.py::test_so_does_one_that_comes_while_the_first_is_being_answered",
