@@ -70,7 +70,7 @@ VIEWS = {
             "removed": "numRowsRemoved", "late": "numRowsDroppedByWatermark", "duplicates": "numDroppedDuplicateRows",
             "timers": "timers_fired", "memory": "memoryUsedBytes", "files": "rocksdbSstFileSize", "commit_ms": "commitTimeMs",
         }.items()},
-        "audited_at DESC, step", "batches",
+        "audited_at DESC, operator['step']", "batches",
         "(SELECT pipeline, batch_id, audited_at, unnest(operators) AS operator FROM batches)",
         {WHEN: '"audited_at"'} | _same("audited_at") | {name: f"operator['{name}']" for name in COUNTS},
     ),

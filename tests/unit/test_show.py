@@ -79,6 +79,14 @@ def test_every_column_that_may_be_asked_for_is_read(root: Path, table: Table) ->
     assert len(rows.values) == 3 if table is Table.operators else len(rows.values) == len(ROWS[table])
 
 
+@pytest.mark.parametrize("table", Table)
+def test_any_one_column_may_be_asked_for_alone_and_rows_stay_in_their_order(root: Path, table: Table) -> None:
+    names = tuple(columns(table))
+    whole = select(str(root), table, None, 100, names)
+    for place, name in enumerate(names):
+        assert select(str(root), table, None, 100, (name,)).values == tuple((row[place],) for row in whole.values)
+
+
 def test_each_operator_of_a_batch_is_a_row_counted_as_explain_counts_steps(root: Path) -> None:
     rows = select(str(root), Table.operators, PIPELINE, 10, ("batch", "step", "kind", "rows_in", "total", "rocksdbGetCount"))
     assert rows.values == (
