@@ -1,10 +1,12 @@
-"""Progress for a person: one line a batch as it ends, and below it one for each stateful operator."""
+"""Progress for a person: one line a batch as it ends, with what is left, and below it one for each stateful operator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
-from spark_jobs.checkpoint import Offsets
+from spark_jobs.checkpoint import Batch, Offsets
+from spark_jobs.contract.duration import rough
 from spark_jobs.run import Run
 from spark_jobs.stages.operators import in_words, used
 from spark_jobs.stages.progress import Progress
@@ -12,35 +14,52 @@ from spark_jobs.stateful.timers import Timers
 
 
 class Watch:
-    """Says each batch once, and what its operators did."""
+    """Says each batch once, and what its operators did. `target` is the offsets that the run found in Kafka when it began."""
 
     def __init__(self, run: Run, target: Offsets, timers: Timers, say: Callable[[str], None]) -> None:
         self._run, self._target, self._timers, self._say = run, target, timers, say
         self._shown: set[int] = set()
-        committed = run.checkpoint.committed()
-        self._start: Offsets = run.checkpoint.batch(committed[-1]).end if committed else {}
+        self._start: Offsets | None = None
+        """Where the run's first batch began; past 0 too where retention had removed records before the first run."""
+        self._seconds = 0.0
+        """Of this run's batches with data."""
 
     def show(self, progress: dict[int, Progress]) -> None:
         """Say the batches that have come since the last call."""
         for batch_id in sorted(progress.keys() - self._shown):
             self._shown.add(batch_id)
-            if progress[batch_id].repeated:
-                self._say(f"{self._run.spec.name}: batch {batch_id}: {progress[batch_id].seconds:.1f} s; a part of it may have "
-                          "run again, which its counts would have twice: the account is read from Kafka")
-                continue
-            self._say(self._line(progress[batch_id]))
-            for operator in used(self._run.spec, progress[batch_id], self._timers.fired.get(batch_id, {})):
-                self._say(f"  {in_words(operator)}")
+            batch = self._run.checkpoint.batch(batch_id)
+            self._start = batch.start if self._start is None else self._start
+            self._seconds += progress[batch_id].seconds if batch.covered else 0
+            self._tell(batch, progress[batch_id])
 
-    def _line(self, progress: Progress) -> str:
-        batch = self._run.checkpoint.batch(progress.batch_id)
-        rate = progress.read / progress.seconds if progress.seconds else 0
-        whole = sum(end - self._start.get(p, 0) for p, end in self._target.items())
-        done = sum(end - self._start.get(p, 0) for p, end in batch.end.items())
-        state = progress.state
-        rows = f"{state.rows:,} rows" if state else "unchanged"
-        watermark = f"{batch.watermark:%Y-%m-%d %H:%M:%S}" if batch.watermark else "none yet"
-        return (
-            f"{self._run.spec.name}: batch {batch.id}: {progress.read:,} records in {progress.seconds:.1f} s "
-            f"({rate:,.0f}/s), {done / whole if whole else 1:.0%} done, state {rows}, watermark {watermark}"
-        )
+    def _tell(self, batch: Batch, progress: Progress) -> None:
+        named, so_far = f"{self._run.spec.name}: batch {batch.id}", self._so_far(batch)
+        if progress.repeated:
+            self._say(f"{named}: {progress.seconds:.1f} s; {so_far}; a part of it may have run again, which its counts would "
+                      "have twice: the account is read from Kafka")
+            return
+        self._say(f"{named}: {_done(batch, progress, so_far)}")
+        for operator in used(self._run.spec, progress, self._timers.fired.get(batch.id, {})):
+            self._say(f"  {in_words(operator)}")
+
+    def _so_far(self, batch: Batch) -> str:
+        start = self._start or {}
+        whole = sum(end - start.get(partition, 0) for partition, end in self._target.items())
+        return left(sum(end - start.get(partition, 0) for partition, end in batch.end.items()), whole, self._seconds)
+
+
+def left(done: int, whole: int, seconds: float) -> str:
+    """How far a run is: offsets read in `seconds`, offsets left, and the time that they take at the rate measured so far."""
+    if done >= whole:
+        return f"all {done:,} offsets read" if done else "no new offsets"
+    time = f", about {rough(timedelta(seconds=(whole - done) * seconds / done))} at this rate" if done > 0 and seconds else ""
+    return f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
+
+
+def _done(batch: Batch, progress: Progress, so_far: str) -> str:
+    rate = progress.read / progress.seconds if progress.seconds else 0
+    state = f"{progress.state.rows:,} rows" if progress.state else "unchanged"
+    watermark = f"{batch.watermark:%Y-%m-%d %H:%M:%S} UTC" if batch.watermark else "none yet"
+    return (f"{progress.read:,} records in {progress.seconds:.1f} s ({rate:,.0f}/s); {so_far}; "
+            f"state {state}; watermark {watermark}")

@@ -58,5 +58,15 @@ def interval(duration: timedelta) -> str:
     return " ".join(words) or "0 seconds"
 
 
+def rough(duration: timedelta) -> str:
+    """A duration for a reader: a whole number of the largest unit, from days down, of which there are two or more.
+
+    `rough(timedelta(minutes=100))` is "100 minutes", `rough(timedelta(hours=50))` is "2 days".
+    """
+    unit = next((unit for unit in ("day", "hour", "minute") if duration >= 2 * UNITS[unit]), "second")
+    count = round(duration / UNITS[unit])
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
+
+
 # A field of this type says strict=False: mypy then takes text for it, and the check is parse_duration's anyway.
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)]

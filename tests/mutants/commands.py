@@ -135,12 +135,12 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_bench.py::test_a_measure_is_held_against_its_target_by_the_median_of_its_pairs_and_memory_by_the_largest",
     ),
     Mutant(
-        "what is only to be shown is done", "spark_jobs/cli.py",
+        "what is only to be shown is done", "spark_jobs/cli/admin.py",
         "in (intent.execute() or ()) if execute else ():", "in intent.execute() or ():",
         f"{E2E}/test_commands.py",
     ),
     Mutant(
-        "a drain from the command line does not take the name that it is given", "spark_jobs/cli.py",
+        "a drain from the command line does not take the name that it is given", "spark_jobs/cli/run.py",
         'run_id = run_id or f"cli-', 'run_id = f"cli-',
         f"{E2E}/test_commands.py::test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing",
     ),
@@ -165,9 +165,24 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{E2E}/test_airflow_run.py::test_a_drain_that_was_killed_is_tried_again_judged_and_published",
     ),
     Mutant(
-        "the documents name an option that there is not", "spark_jobs/cli.py",
-        '    changes: Annotated[bool, typer.Option("--changes",', '    changes: Annotated[bool, typer.Option("--history",',
+        "the documents name an option that there is not", "spark_jobs/cli/look.py",
+        '        "--changes", help=', '        "--history", help=',
         f"{UNIT}/test_cli.py",
+    ),
+    Mutant(
+        "a table is wider than the terminal", "spark_jobs/cli/layout.py",
+        "        if column.least <= left:\n", "        if column.least <= left + GAP:\n",
+        f"{UNIT}/test_layout.py::test_no_line_is_wider_than_the_terminal",
+    ),
+    Mutant(
+        "columns that have no room are left out in silence", "spark_jobs/cli/look.py",
+        "if left_out else []", "if not left_out else []",
+        f"{UNIT}/test_show.py::test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named",
+    ),
+    Mutant(
+        "a drain says 100% while offsets are left", "spark_jobs/watch.py",
+        "({100 * done // whole}%)", "({100 * done / whole:.0f}%)",
+        f"{UNIT}/test_watch.py::test_it_never_says_100_percent_while_offsets_are_left",
     ),
     Mutant(
         "a Ctrl-C that comes while another is answered is lost", "spark_jobs/attended.py",

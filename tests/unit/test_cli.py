@@ -2,7 +2,10 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -10,8 +13,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from spark_jobs import cli
-from spark_jobs.cli import app
+import spark_jobs
+from spark_jobs.cli import app, run
+from spark_jobs.cli.version import BESIDE
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid, StateUnreadable
 from spark_jobs.contract.report import CheckResult, Report
@@ -21,7 +25,8 @@ from spark_jobs.show import Table
 OPTIONS = {
     "validate": (), "plan": (), "drain": ("--report", "--run-id"), "explain": (),
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit"),
-    "reset": ("--execute",), "rewind": ("--to-batch", "--execute"), "doctor": ("--execute",), "show": ("--pipeline", "--limit"),
+    "reset": ("--execute",), "rewind": ("--to-batch", "--execute"), "doctor": ("--execute",),
+    "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2
 """The exit status of what the command line itself refuses, as everywhere."""
@@ -61,22 +66,73 @@ def test_the_help_of_a_command_names_its_options_and_gives_an_example(command: s
 
 
 def documented() -> list[str]:
-    """Each line of an example in the documents that begins with `sluice`, without what is said beside it."""
+    """Each line of an example in the documents that begins with `sluice`, without what is said beside it or done with it."""
     texts = "\n".join(path.read_text() for path in (REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))))
     blocks = "\n".join(re.findall(r"```[a-z]*\n(.*?)```", texts, re.DOTALL))
-    found = re.findall(r"^(?:SLUICE_[A-Z]+=\S+ )?sluice (.+?)(?:  .*)?$", blocks, re.MULTILINE)
+    found = re.findall(r"^(?:SLUICE_[A-Z]+=\S+ )?sluice (.+?)(?:  .*| [|>] .*)?$", blocks, re.MULTILINE)
     return sorted(set(found))
 
 
 @pytest.mark.parametrize("words", documented())
 def test_what_the_documents_say_to_type_is_understood(words: str) -> None:
     name, *rest = shlex.split(words)
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
-    command.make_context(name, rest)
+    group = typer.main.get_command(app)
+    if name.startswith("--"):
+        assert any(name in option.opts for option in group.params)
+    else:
+        group.commands[name].make_context(name, rest)  # type: ignore[attr-defined]
 
 
 def test_the_documents_say_what_to_type() -> None:
-    assert {words.split()[0] for words in documented()} == set(OPTIONS)
+    assert {words.split()[0] for words in documented()} == {*OPTIONS, "--version", "--install-completion"}
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_every_option_says_what_it_means(command: str) -> None:
+    parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
+    assert all(len(parameter.help) > 10 for parameter in parameters if "--help" not in parameter.opts)
+
+
+def test_the_version_is_sluices_and_that_of_what_it_runs_on_which_is_not_imported() -> None:
+    done = subprocess.run([sys.executable, "-X", "importtime", "-m", "spark_jobs.cli", "--version"], cwd=REPO,
+                          capture_output=True, text=True, check=True)
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert told == {"sluice": spark_jobs.__version__, **{package: version(package) for package in BESIDE}}
+    imported = set(re.findall(r"\| +(\w+)$", done.stderr, re.MULTILINE))
+    assert not imported & {"pyspark", "delta", "deltalake", "airflow", "pandas", "pyarrow", "confluent_kafka"}
+
+
+def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What bash is offered behind these words."""
+    monkeypatch.setenv("_SLUICE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"sluice {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(f"{words}x".split())))
+    return CliRunner().invoke(app, [], prog_name="sluice").stdout.split()
+
+
+@pytest.mark.parametrize(("words", "offered"), [
+    *((f"{command} fl", ["flight_events"]) for command in OPTIONS if command != "show"),
+    ("validate flight_events ", registry.names()),
+    ("plan nothing_", []),
+    ("show ", list(Table)),
+    ("show runs --pipeline ", registry.names()),
+    ("show runs --format ", ["table", "json", "csv"]),
+    ("re", ["reset", "rewind"]),
+])
+def test_the_tab_key_completes_commands_pipelines_and_tables(
+    words: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert completed(words, monkeypatch) == offered
+
+
+def test_the_tab_key_says_nothing_where_the_pipelines_package_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "no_such_package")
+    assert completed("plan ", monkeypatch) == []
+
+
+def test_words_between_colons_are_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", ":x:")
+    assert ":x:" in refused(sluice("plan", "flight_events"), SettingInvalid)
 
 
 def test_validate_says_of_each_spec_that_it_is_right() -> None:
@@ -119,7 +175,7 @@ def test_what_a_drain_tells_of_failing_rows_has_brackets_too(capsys: pytest.Capt
         suite="output", type="a_check", column="[x]", severity="critical", outcome="failed", sample="[null, [/b]]")
     report = Report(
         pipeline="flight_events", run_id="run", status="succeeded", started_at=noon, ended_at=noon, checks=(failed,))
-    cli._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
+    run._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
     told = capsys.readouterr().out
     assert "a_check on [x]: 0 rows, [null, [/b]]" in told
     assert f"report: {tmp_path}/[bold]" in told
@@ -144,14 +200,6 @@ def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(words: tuple[
     done = sluice(*words)
     assert done.exit_code == USAGE
     assert says in done.stderr
-    assert not root.exists()
-
-
-@pytest.mark.parametrize("table", Table)
-def test_show_of_a_root_where_nothing_ran_is_an_empty_table_and_makes_nothing(table: Table, root: Path) -> None:
-    done = sluice("show", table)
-    assert done.exit_code == 0
-    assert done.stdout.startswith(f"{table}, newest first")
     assert not root.exists()
 
 

@@ -1,0 +1,33 @@
+"""`sluice`: the command line. It calls what Airflow's tasks call. One file for each group of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from spark_jobs.cli import admin, look, run
+from spark_jobs.cli.terminal import examples
+from spark_jobs.cli.version import print_versions
+
+app = typer.Typer(
+    help="Stateful streaming on a schedule: drain Kafka through Spark's state into Delta, and account for every record.",
+    epilog=examples(
+        "sluice validate", "sluice plan flight_events", "sluice drain flight_events", "sluice show runs",
+        "sluice show --help            (the options and examples of one command)",
+        "sluice --install-completion   (the Tab key completes commands and pipelines)",
+    ),
+    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+)
+for group in (run.commands, look.commands, admin.commands):
+    app.add_typer(group)
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option(
+        "--version", callback=print_versions, is_eager=True,
+        help="Print the versions of Sluice, PySpark, Delta and Airflow, and exit.",
+    )] = False,
+) -> None:
+    """Options that stand before the command."""

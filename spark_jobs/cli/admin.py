@@ -1,0 +1,62 @@
+"""Commands that change a checkpoint. Each prints what it would do, and does it with --execute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_jobs.cli.terminal import Execute, PipelineName, console, examples, installation, one_line_errors, say
+from spark_jobs.contract import registry
+
+if TYPE_CHECKING:
+    from spark_jobs.reset import Intent
+
+commands = typer.Typer(rich_markup_mode="rich")
+PANEL = "Change a checkpoint"
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples(
+    "sluice reset flight_events             (what it would do)", "sluice reset flight_events --execute"))
+def reset(pipeline: PipelineName, execute: Execute = False) -> None:
+    """Begin anew: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets."""
+    from spark_jobs.reset import reset as intend  # noqa: PLC0415 - Delta, which the help does not need
+
+    with one_line_errors():
+        _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples(
+    "sluice show batches --pipeline flight_events        (the batches there are)",
+    "sluice rewind flight_events --to-batch 7            (what it would do)",
+    "sluice rewind flight_events --to-batch 7 --execute"))
+def rewind(
+    pipeline: PipelineName,
+    to_batch: Annotated[int, typer.Option(help="The batch to keep as the last one. All later batches are read again.", min=0)],
+    execute: Execute = False,
+) -> None:
+    """Go back to the end of a batch: checkpoint, table and account; the next drain reads on from there."""
+    from spark_jobs.reset import rewind as intend  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        _carry_out(intend(registry.load(pipeline), installation(), to_batch), execute=execute)
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples(
+    "sluice doctor flight_events             (what it would do)", "sluice doctor flight_events --execute"))
+def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
+    """Find the checkpoint's torn, changed and missing files, name each, and fix what is safe. What it replaces is kept."""
+    from spark_jobs.doctor import doctor as intend  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
+
+
+def _carry_out(intent: Intent, *, execute: bool) -> None:
+    for line in intent.lines:
+        say(line)
+    if intent.execute is None:
+        return
+    for line in (intent.execute() or ()) if execute else ():
+        say(line)
+    console.print("done" if execute else "nothing is done yet: add --execute")

@@ -1,0 +1,132 @@
+"""Commands that only look: at what steps remember, and at what Sluice wrote down about its runs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from spark_jobs import show as views
+from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.cli.layout import fold
+from spark_jobs.cli.terminal import (
+    PipelineName,
+    complete_pipelines,
+    examples,
+    installation,
+    one_line_errors,
+    require_readable,
+)
+from spark_jobs.contract import registry
+from spark_jobs.contract.settings import root
+
+commands = typer.Typer(rich_markup_mode="rich")
+PANEL = "Look"
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples(
+    "sluice state departure_delays --key carrier=AA --key origin=JFK",
+    "sluice state departure_delays --step 2 --at-batch 7 --limit 50",
+    "sluice state aircraft_rotations --key tail_number=N14228 --changes"))
+def state(
+    pipeline: PipelineName,
+    key: Annotated[list[str] | None, typer.Option(
+        metavar="COLUMN=VALUE", help="Show only this key. Repeat the option for a key of several columns.")] = None,
+    step: Annotated[int | None, typer.Option(
+        help="Show only this step, counted from 1 as in sluice explain. Default: all that have the key.")] = None,
+    at_batch: Annotated[int | None, typer.Option(
+        help="Show the state as it was after this batch. Default: the last committed batch.")] = None,
+    changes: Annotated[bool, typer.Option(
+        "--changes", help="Show what each batch changed in the key, newest first, instead of the state.")] = False,
+    batches: Annotated[int, typer.Option(help="How many batches to compare for the changes.", min=1, max=100)] = 10,
+    limit: Annotated[int, typer.Option(help="How many rows to show, in the order of the key.", min=1, max=10_000)] = 20,
+) -> None:
+    """Show what the stateful steps remember: keys, groups, variables, timers. Disturbs no run and writes nothing."""
+    from spark_jobs.state.inquiry import Inquiry, resolve  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.submit import environment, inspection  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        spec, settings = registry.load(pipeline), installation()
+        inquiry = Inquiry(tuple(key or ()), step, at_batch, changes, batches, limit)
+        resolve(spec, settings, inquiry)
+        words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
+        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples(
+    "sluice show runs", "sluice show late --pipeline departure_delays --limit 5",
+    "sluice show checks --columns outcome,type,column,observed,sample", "sluice show batches --format json | jq .read"))
+def show(
+    table: Annotated[views.Table, typer.Argument(
+        metavar="TABLE", help="Which ops table. The operators' rows are a part of batches.")],
+    pipeline: Annotated[str | None, typer.Option(
+        help="Show only this pipeline.", metavar="PIPELINE", autocompletion=complete_pipelines)] = None,
+    limit: Annotated[int, typer.Option(help="How many rows, newest first.", min=1, max=10_000)] = 20,
+    columns: Annotated[str | None, typer.Option(
+        metavar="A,B,C", help="Show these columns, in this order. Default: the most important ones that fit; "
+                              "in json and csv, all that the table would have if there was room.")] = None,
+    output: Annotated[Format, typer.Option(
+        "--format", help="table is for people; json has one object a line; csv has a header. In json and csv, times are "
+                         "ISO 8601 in UTC and numbers are raw. In a pipe, a table has all columns at full width, unless the "
+                         "variable COLUMNS gives a width.")] = Format.table,
+) -> None:
+    """Show what Sluice wrote down: runs, batches, late and quarantined records, checks. Reads Delta without Spark.
+
+    Times are UTC. Where a terminal is too narrow for all columns, the last line names those that are left out.
+    """
+    with one_line_errors():
+        if pipeline is not None:
+            registry.load(pipeline)
+        names = _chosen(table, columns) or _usual(table, pipeline, output)
+        settled = root()
+        require_readable(settled)
+        rows = views.select(settled, table, pipeline, limit, names)
+    title = f"{table}, newest first" + (f", of {pipeline}" if pipeline else "")
+    lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
+    for line in lines(rows) if lines else _table(title, rows, chosen=columns is not None):
+        typer.echo(line)
+
+
+def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
+    """The columns that the user names, each once. Raises BadParameter for one that there is not."""
+    if given is None:
+        return ()
+    names, known = dict.fromkeys(filter(None, map(str.strip, given.split(",")))), views.columns(table)
+    there_are = f"There are: {', '.join(known)}."
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise typer.BadParameter(f"{name!r} is no column of {table}.{hint} {there_are}", param_hint="--columns")
+    if not names:
+        raise typer.BadParameter(f"it names no column. {there_are}", param_hint="--columns")
+    return tuple(names)
+
+
+def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[str, ...]:
+    """The view's columns. A table has the pipeline in its title; programs get no `when`, which has its exact time beside it."""
+    needless = {"pipeline"} if output is Format.table and pipeline else {views.WHEN} if output is not Format.table else set()
+    return tuple(name for name in views.VIEWS[table].columns if name not in needless)
+
+
+def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
+    """Title, rows, and what was left out, in lines that fit into the terminal."""
+    width = _width()
+    layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
+    left_out = ", ".join(layout.left_out)
+    notes = ["", f"No room for: {left_out}. Choose with --columns {','.join(layout.left_out[:3])}"] if left_out else []
+    for text in (title, *(layout.lines if rows.values else ["no rows"]), *notes):
+        yield from (line.rstrip() for line in fold(text, width)) if width else [text]
+
+
+def _width() -> int | None:
+    """The terminal's, or that of COLUMNS; None where a program or a file takes the lines."""
+    given = os.environ.get("COLUMNS", "")
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or (given.isdigit() and int(given)) else None

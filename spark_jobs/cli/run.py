@@ -1,0 +1,117 @@
+"""Commands that run a pipeline, or say what a run would do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from spark_jobs.cli.terminal import PipelineName, complete_pipelines, console, examples, one_line_errors, say
+from spark_jobs.contract import registry
+from spark_jobs.contract.duration import interval
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import opened
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+commands = typer.Typer(rich_markup_mode="rich")
+PANEL = "Run a pipeline"
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples("sluice validate", "sluice validate departure_delays"))
+def validate(
+    pipelines: Annotated[list[str] | None, typer.Argument(
+        help="The pipelines to check. Default: all of them.", metavar="PIPELINE...", autocompletion=complete_pipelines)] = None,
+) -> None:
+    """Check pipelines' specs, without Spark, Kafka or Airflow."""
+    with one_line_errors():
+        for name in pipelines or registry.names():
+            spec = registry.load(name)
+            console.print(f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> {spec.output_mode}")
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples("sluice plan flight_events"))
+def plan(pipeline: PipelineName) -> None:
+    """Say what a drain would do: new offsets by partition, unfinished business, or nothing. Starts no JVM."""
+    from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
+
+    with one_line_errors():
+        for line in make_plan(registry.load(pipeline), Settings.from_environment()).lines:
+            say(line)
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples(
+    "sluice drain flight_events", "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json"))
+def drain(
+    pipeline: PipelineName,
+    report: Annotated[Path | None, typer.Option(
+        help="Where to write the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under SLUICE_ROOT.")] = None,
+    run_id: Annotated[str | None, typer.Option(
+        help="The run's name in the ops tables. Default: cli- and the time in UTC.")] = None,
+) -> None:
+    """Consume what Kafka holds now, through spark-submit, and stop. Runs nothing where there is nothing to do.
+
+    Prints a line for each batch, with the offsets that are left. Ctrl-C stops it after the batch at work; a second one at once.
+    """
+    from spark_jobs.attended import attend  # noqa: PLC0415
+    from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - as above
+    from spark_jobs.submit import application, command, environment  # noqa: PLC0415
+
+    with one_line_errors():
+        spec, settings = registry.load(pipeline), Settings.from_environment()
+        for line in (planned := make_plan(spec, settings)).lines:
+            say(line)
+        if planned.idle:
+            return
+        run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+        path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
+        path.unlink(missing_ok=True)
+        words = command(settings, pipeline, path, run_id, planned.new_offsets)
+        attend(words, {**os.environ, **environment(settings)}, application(), say)
+        _summarise(read_report(path), path)
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
+def explain(pipeline: PipelineName) -> None:
+    """Show the physical plan, its stateful operators in a sentence each, and what evicts their state. Reads nothing."""
+    from spark_jobs.submit import environment, explanation  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        registry.load(pipeline)
+        settings = Settings.from_environment()
+        words, variables = explanation(settings, pipeline), {**os.environ, **environment(settings)}
+        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+
+
+def _steps(spec: Pipeline) -> str:
+    words = [step.kind for step in spec.steps]
+    delay = f" (watermark {interval(spec.watermark_delay)})" if spec.watermark_delay else ""
+    return " -> ".join(words) + delay
+
+
+def _summarise(report: Report, path: Path | UPath) -> None:
+    account = report.account
+    console.print(
+        f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
+        f"duplicates {account.duplicates:,}, late {account.late:,}, malformed {account.malformed:,}, "
+        f"premature {account.premature:,}, unaccounted {account.unaccounted:,}; state {report.state.rows:,} rows; "
+        f"{(report.ended_at - report.started_at).total_seconds():.1f} s"
+    )
+    for check in report.failing("critical") + report.failing("warning"):
+        told = f"{check.type} on {check.column}: {check.unexpected} rows, {check.sample}"
+        console.print(Text.assemble("  ", (check.severity, "yellow"), f" {told}"))
+    if report.left_open:
+        say(f"  {report.left_open}")
+    if report.bounded_by:
+        say(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
+    say(f"report: {path}")
+    if report.problem:
+        raise report.problem.error()

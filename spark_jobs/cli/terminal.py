@@ -1,0 +1,74 @@
+"""The terminal: what every command prints with, how errors end a command, and the arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.store import is_remote
+from spark_jobs.contract.store_errors import told
+
+# Without emoji=False, rich replaces words such as :x: by a picture, also where markup is off.
+console = Console(soft_wrap=True, highlight=False, emoji=False)
+
+
+def complete_pipelines(incomplete: str) -> list[str]:
+    """The pipelines' names that begin with what is typed; none where SLUICE_PIPELINES is wrong. Imports no spec."""
+    try:
+        return [name for name in registry.names() if name.startswith(incomplete)]
+    except SluiceError:
+        return []
+
+
+PipelineName = Annotated[str, typer.Argument(
+    help="The pipeline's name: a folder of spark_jobs/pipelines.", metavar="PIPELINE", autocompletion=complete_pipelines)]
+Execute = Annotated[bool, typer.Option("--execute", help="Do it. Without this, the command only prints what it would do.")]
+
+
+def examples(*lines: str) -> str:
+    """The epilog of a command's help: one command a line."""
+    return "\n".join(("Examples:", *lines))
+
+
+def say(line: str) -> None:
+    """Print a line as it is: rich would take a value in brackets for markup, and drop it or raise an error."""
+    console.print(line, markup=False)
+
+
+def installation() -> Settings:
+    """The settings. Raises RootRefused or RootUnreachable where the root is an object store that does not answer."""
+    settings = Settings.from_environment()
+    require_readable(settings.root)
+    return settings
+
+
+def require_readable(root: str) -> None:
+    """Raises RootRefused or RootUnreachable where the root is an object store that does not answer."""
+    if is_remote(root):
+        from spark_jobs.store import require_readable as require  # noqa: PLC0415 - a disk needs no client
+
+        require(root)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turns a SluiceError into one line on stderr and its exit status."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except Exception as failure:
+        error = failure if isinstance(failure, SluiceError) else told(failure)
+        if error is None:
+            raise
+        line = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
+        Console(stderr=True, soft_wrap=True).print(line, highlight=False)
+        raise typer.Exit(error.exit_status) from None

@@ -1,0 +1,32 @@
+"""`sluice --version`."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+import spark_jobs
+
+BESIDE = ("pyspark", "delta-spark", "apache-airflow")
+"""Packages whose versions matter beside Sluice's own. Airflow and Spark need not be on the same machine."""
+
+
+def print_versions(wanted: bool) -> None:
+    """The callback of `--version`: one line a package, then exit."""
+    if wanted:
+        for name, found in versions().items():
+            typer.echo(f"{name} {found}")
+        raise typer.Exit
+
+
+def versions() -> dict[str, str]:
+    """Package -> version, or "not installed". Reads the packages' metadata and imports none of them."""
+    return {"sluice": spark_jobs.__version__, **{name: _installed(name) for name in BESIDE}}
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
