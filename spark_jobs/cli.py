@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -15,12 +16,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs import show as views
+from spark_jobs import log, show as views
 from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings, root
+from spark_jobs.contract.settings import Settings, log_format, root
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import is_remote, opened
 from spark_jobs.contract.store_errors import told
@@ -35,6 +36,7 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
 )
 console = Console(soft_wrap=True, highlight=False)
+LOG = logging.getLogger("spark_jobs.cli")
 Execute = Annotated[bool, typer.Option("--execute", help="do it; without this it is only shown")]
 PipelineName = Annotated[str, typer.Argument(help="a folder under spark_jobs/pipelines", metavar="PIPELINE")]
 
@@ -69,17 +71,18 @@ def drain(
     from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - as above
     from spark_jobs.submit import application, command, environment  # noqa: PLC0415
 
-    with _one_line_errors():
+    run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    log.setup(log_format())
+    with _one_line_errors(), log.context(pipeline=pipeline, run=run_id):
         spec, settings = registry.load(pipeline), Settings.from_environment()
         for line in (planned := make_plan(spec, settings)).lines:
-            _say(line)
+            _log(line)
         if planned.idle:
             return
-        run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
         path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
-        attend(words, {**os.environ, **environment(settings)}, application(), _say)
+        attend(words, {**os.environ, **environment(settings)}, application())
         _summarise(read_report(path), path)
 
 
@@ -179,6 +182,11 @@ def _say(line: str) -> None:
     console.print(line, markup=False)
 
 
+def _log(line: str) -> None:
+    """A line of a drain, beside those of its driver: in the form of SLUICE_LOG."""
+    LOG.info("%s", line)
+
+
 def _installation() -> Settings:
     """The settings, once the root is found to answer."""
     settings = Settings.from_environment()
@@ -201,20 +209,19 @@ def _steps(spec: Pipeline) -> str:
 
 def _summarise(report: Report, path: Path | UPath) -> None:
     account = report.account
-    console.print(
-        f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
+    _log(
+        f"{report.pipeline} {report.status}: read {account.read:,}, out {account.rows_out:,}, "
         f"duplicates {account.duplicates:,}, late {account.late:,}, malformed {account.malformed:,}, "
         f"premature {account.premature:,}, unaccounted {account.unaccounted:,}; state {report.state.rows:,} rows; "
         f"{(report.ended_at - report.started_at).total_seconds():.1f} s"
     )
     for check in report.failing("critical") + report.failing("warning"):
-        told = f"{check.type} on {check.column}: {check.unexpected} rows, {check.sample}"
-        console.print(Text.assemble("  ", (check.severity, "yellow"), f" {told}"))
+        _log(f"  {check.severity} {check.type} on {check.column}: {check.unexpected} rows, {check.sample}")
     if report.left_open:
-        _say(f"  {report.left_open}")
+        _log(f"  {report.left_open}")
     if report.bounded_by:
-        _say(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
-    _say(f"report: {path}")
+        _log(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
+    _log(f"report: {path}")
     if report.problem:
         raise report.problem.error()
 

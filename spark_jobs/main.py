@@ -67,7 +67,7 @@ def _written(report: Report, wanted: argparse.Namespace) -> Report:
 def _drained(wanted: argparse.Namespace, wish: Wish) -> Report:
     started = datetime.now(UTC)
     try:
-        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, _say, wish)
+        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, wish)
     except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
         return Report(
             pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(_known(error)),
@@ -98,10 +98,6 @@ def _known(error: BaseException) -> SluiceError:
 
 def _inquiry(wanted: argparse.Namespace) -> Inquiry:
     return Inquiry(tuple(wanted.key), wanted.step, wanted.at_batch, wanted.changes, wanted.batches, wanted.limit)
-
-
-def _say(line: str) -> None:
-    LOG.info("%s", line)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:

@@ -3,7 +3,6 @@
 import json
 import logging
 import threading
-from collections.abc import Iterator
 from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import Any
@@ -13,16 +12,9 @@ import pytest
 from spark_jobs import log
 from spark_jobs.contract.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("log_as_before")
+
 LOG = logging.getLogger("spark_jobs.a_module")
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    logger = logging.getLogger(log.LOGGER)
-    handlers, level = logger.handlers[:], logger.level
-    yield
-    logger.handlers[:], logger.level = handlers, level
-    logger.setLevel(level)
 
 
 def objects(told: str) -> list[dict[str, Any]]:
