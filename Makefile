@@ -16,7 +16,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators settings up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators reference up down clean lock \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -64,8 +64,8 @@ bench: $(READY) ## measure against a plain PySpark script; takes about half an h
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
 	@SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
 
-settings: $(READY) ## write docs/settings.md anew, from the code
-	@$(BIN)/python -m local.settings_page
+reference: $(READY) ## write docs/reference.md anew, from the code
+	@$(BIN)/python -m local.reference
 
 up: $(READY) ## start Kafka and Airflow's UI and leave them running
 	@$(BIN)/python -m local.up up

@@ -139,8 +139,13 @@ def _progress(home: Path, dag_id: str, run_id: str) -> Iterator[list[str]]:
         lines = []
         for log in sorted((_logs(home, dag_id, run_id) / "task_id=drain").glob("attempt=*.log")):
             events, read[log] = _events(log, read.get(log, 0))
-            lines += [event["event"] for event in events if event["event"].startswith(f"{dag_id}: ")]
+            lines += [line for event in events if (line := _message(event["event"])).startswith(f"{dag_id}: ")]
         yield lines
+
+
+def _message(line: str) -> str:
+    """The message of a drain's line in either form of SLUICE_LOG."""
+    return str(json.loads(line)["message"]) if line.startswith('{"time": ') else line
 
 
 def _events(log: Path, start: int) -> tuple[list[dict[str, Any]], int]:

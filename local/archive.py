@@ -64,15 +64,17 @@ def _drained(settings: Settings, unfinished: Path) -> None:
 
 def drain_everything() -> None:
     """What the JVM is to load classes by; runs under spark-submit."""
-    from spark_jobs.contract import registry  # noqa: PLC0415 - only here
+    from spark_jobs import log  # noqa: PLC0415 - only here
+    from spark_jobs.contract import registry  # noqa: PLC0415 - as above
     from spark_jobs.drain import drain  # noqa: PLC0415 - needs pyspark
 
+    log.setup()
     settings = Settings.from_environment()
     mess = Mess(late_share=0.01, malformed_share=0.01)
     records = deliver(islice(flight_events(FIRST_DAY, 1), EVENTS), mess)
     publish(settings.kafka, "flights", records, 1, Path(settings.root) / "ledger", partitions=4)
     for name in registry.names():
-        report = drain(registry.load(name), settings, "archive", print)
+        report = drain(registry.load(name), settings, "archive")
         if report.problem and report.problem.code != "CHECK_FAILED":
             sys.exit(f"{name}: {report.problem}")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import psutil  # type: ignore[import-untyped, unused-ignore]
 
+LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
-def attend(words: list[str], variables: Mapping[str, str], driver: str, say: Callable[[str], None]) -> None:
+def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
     """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a wish to stop.
 
     The command gets a session of its own: Ctrl-C would reach the JVM too, which ends on it amid a batch.
@@ -27,10 +29,10 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str, say: Cal
                 continue
             pressed.pop()
             if asked or not _ask(submitted.pid, driver):
-                say("ending at once; the next run resumes, as after a kill")
+                LOG.info("ending at once; the next run resumes, as after a kill")
                 _end(submitted.pid)
             else:
-                say("stopping when the batch at work has ended; Ctrl-C again ends it at once")
+                LOG.info("stopping when the batch at work has ended; Ctrl-C again ends it at once")
             asked = True
 
 

@@ -5,11 +5,12 @@ Spark itself waits for both for ever: for a master that does not let the applica
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +23,7 @@ from spark_jobs.session import STATIC, session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Say = Callable[[str], None]
+LOG = logging.getLogger(__name__)
 LISTENS_SECONDS = 5.0
 """How long a machine may take to accept a connection."""
 POLL_SECONDS = 0.5
@@ -42,8 +43,8 @@ class Cluster:
     In local mode it does nothing but to make the session.
     """
 
-    def __init__(self, name: str, settings: Settings, say: Say) -> None:
-        self._name, self._settings, self._say = name, settings, say
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._name, self._settings = name, settings
         self._failed = list[Exception]()
         self._joining: threading.Thread | None = None
         self._watch: Executors | None = None
@@ -70,7 +71,7 @@ class Cluster:
             self._await(self._joining)
         spark = session(self._name, state, self._settings.root)
         if self._joining is not None:
-            self._watch = Executors(spark, self._name, self._settings, self._say)
+            self._watch = Executors(spark, self._name, self._settings)
         return spark
 
     def _join(self) -> None:
@@ -87,7 +88,7 @@ class Cluster:
         while joining.is_alive() and (waited := time.monotonic() - began) < limit:
             joining.join(min(SAY_EVERY_SECONDS, limit - waited))
             if joining.is_alive():
-                self._say(f"{self._name}: waits for Spark's master {master}, {time.monotonic() - began:.0f} s")
+                LOG.info("%s: waits for Spark's master %s, %.0f s", self._name, master, time.monotonic() - began)
         if joining.is_alive():
             raise ClusterUnreachable(f"{master} does not let this run in: no answer within {limit} s.", _remedy(self._settings))
         if self._failed:
@@ -143,13 +144,13 @@ class Executors:
     Whoever waits for a task to be done fails then, and finds in `problem` what to say instead.
     """
 
-    def __init__(self, spark: SparkSession, name: str, settings: Settings, say: Say) -> None:
+    def __init__(self, spark: SparkSession, name: str, settings: Settings) -> None:
         self.problem: SluiceError | None = None
         self._context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - who is there has no Python form
         self._asked = _asked(spark)
-        self._name, self._master, self._limit, self._say = name, settings.master, int(settings.executor_wait), say
+        self._name, self._master, self._limit = name, settings.master, int(settings.executor_wait)
         self._over = threading.Event()
-        threading.Thread(target=self._watch, name="executors", daemon=True).start()
+        threading.Thread(target=copy_context().run, args=(self._watch,), name="executors", daemon=True).start()
 
     def end(self) -> None:
         """Look no more."""
@@ -162,7 +163,7 @@ class Executors:
                 waited = time.monotonic() - since
                 if self._context.getExecutorIds().size():
                     if told:
-                        self._say(f"{self._name}: an executor is there after {waited:.0f} s")
+                        LOG.info("%s: an executor is there after %.0f s", self._name, waited)
                     since, told, ever = time.monotonic(), 0.0, True
                 elif not len(self._context.statusTracker().getActiveJobIds()):
                     since, told = time.monotonic(), 0.0
@@ -172,7 +173,7 @@ class Executors:
                 elif waited - told >= SAY_EVERY_SECONDS:
                     told = waited
                     which = "another" if ever else "a first"
-                    self._say(f"{self._name}: waits for {which} executor of {self._master}, {waited:.0f} s")
+                    LOG.info("%s: waits for %s executor of %s, %.0f s", self._name, which, self._master, waited)
 
     def _give_up(self, *, ever: bool) -> None:
         what = "the last executor is gone, and no other came" if ever else "no executor came"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from threading import Thread
@@ -34,21 +34,23 @@ from spark_jobs.stages.bound import Bound
 from spark_jobs.stopping import Wish, heard
 from spark_jobs.store import require_writable
 
+LOG = logging.getLogger(__name__)
 
-def drain(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], wish: Wish | None = None) -> Report:
-    """Run it. Always returns a report, also of a failure; `say` gets a line of progress at a time.
+
+def drain(spec: Pipeline, settings: Settings, run_id: str, wish: Wish | None = None) -> Report:
+    """Run it. Always returns a report, also of a failure. Its progress is logged, a line at a time.
 
     SIGTERM and Ctrl-C are a wish to stop (stopping.py). Whoever has heard it for longer gives `wish`.
     """
     with nullcontext(wish) if wish else heard() as whoever:
-        return _reported(spec, settings, run_id, say, whoever)
+        return _reported(spec, settings, run_id, whoever)
 
 
-def _reported(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], wish: Wish) -> Report:
+def _reported(spec: Pipeline, settings: Settings, run_id: str, wish: Wish) -> Report:
     record: dict[str, Any] = {"pipeline": spec.name, "run_id": run_id, "started_at": datetime.now(UTC)}
     problem: SluiceError | None
     try:
-        bound = _run(spec, settings, run_id, say, record, wish)
+        bound = _run(spec, settings, run_id, record, wish)
         # A verdict first: the account of these batches is this run's, and no later run would say what is wrong with it.
         problem = _verdict(record["checks"]) or bound.stopped
     except SluiceError as error:
@@ -75,9 +77,7 @@ def _noted(report: Report, settings: Settings, spec: Pipeline) -> Report:
     return report
 
 
-def _run(
-    spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], record: dict[str, Any], wish: Wish
-) -> Bound:
+def _run(spec: Pipeline, settings: Settings, run_id: str, record: dict[str, Any], wish: Wish) -> Bound:
     """The run, until it has no more to do or is asked to stop.
 
     Until it has accounted for a batch it may simply end. From then on it is ended between two batches, and its checks are run:
@@ -86,10 +86,10 @@ def _run(
     clock = _Clock(record)
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with lease(paths.lease, run_id) as held, Cluster(spec.name, settings, say) as cluster:
+    with lease(paths.lease, run_id) as held, Cluster(spec.name, settings) as cluster:
         failpoint.at("leased")
         topic = topic_state(settings, spec.topic.name)
-        identity = _settled(spec, paths, topic, say, record)
+        identity = _settled(spec, paths, topic, record)
         held.confirm()  # over another run's identity, this one's would make its checkpoint a stranger to its table
         identity.write(paths.identity)
         drop_orphans(Checkpoint(paths.checkpoint))
@@ -100,24 +100,22 @@ def _run(
         run = Run(spec, settings, paths, identity, run_id, cluster.session(spec.state), held)
         clock.lap("start")
         wish.heed()
-        return _drained(run, topic, warming, say, record, clock, wish)
+        return _drained(run, topic, warming, record, clock, wish)
 
 
-def _drained(
-    run: Run, topic: TopicState, warming: Thread, say: Callable[[str], None], record: dict[str, Any], clock: _Clock, wish: Wish
-) -> Bound:
+def _drained(run: Run, topic: TopicState, warming: Thread, record: dict[str, Any], clock: _Clock, wish: Wish) -> Bound:
     """Read to the end or to the bound, account for it, judge it; into the record."""
     name, audit = run.spec.name, Audit(run)
     audit.catch_up({}, ended=True)
     recovered = tuple(audit.accounts)
     if recovered:
-        say(f"{name}: completed the account of batches {list(recovered)}, which an earlier run had left")
+        LOG.info("%s: completed the account of batches %s, which an earlier run had left", name, list(recovered))
     clock.lap("recover")
     if not recovered:
         wish.heed()
-    say(f"{name}: Spark is up; reading topic {run.spec.topic.name} to its end, batch by batch")
+    LOG.info("%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name)
     bound = Bound(run.spec, wish)
-    Query(run, audit, topic.latest, bound, say).run()
+    Query(run, audit, topic.latest, bound).run()
     clock.lap("query")
     warming.join()
     _describe(run, audit, recovered, record)
@@ -129,13 +127,14 @@ def _drained(
     return bound
 
 
-def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str], None], record: dict[str, Any]) -> Identity:
+def _settled(spec: Pipeline, paths: Paths, topic: TopicState, record: dict[str, Any]) -> Identity:
     """The checkpoint's identity, once spec, topic and table are found to belong to it."""
     for line in warned(spec, paths):
-        say(f"{spec.name}: {line}")
+        LOG.warning("%s: %s", spec.name, line)
     identity, gone = settle(spec, paths, topic), lost(paths, topic)
     if gone:
-        say(f"{spec.name}: goes on without what Kafka's retention removed unread, as the spec says: {in_words(gone)}")
+        LOG.warning(
+            "%s: goes on without what Kafka's retention removed unread, as the spec says: %s", spec.name, in_words(gone))
         record["lost"] = {str(partition): span for partition, span in gone.items()}
     table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
     table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))

@@ -13,11 +13,11 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from spark_jobs import failpoint, orphan
+from spark_jobs import failpoint, log, orphan
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.report import Problem, Report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import told as store_told
 from spark_jobs.drain import drain
@@ -26,25 +26,32 @@ from spark_jobs.state.answer import answer
 from spark_jobs.state.inquiry import Inquiry
 from spark_jobs.stopping import Wish, heard
 
+LOG = logging.getLogger("spark_jobs.main")
+"""By its whole name: as a script this module is called __main__."""
+
 
 def main(words: list[str]) -> int:
     """Run one command and leave a report, whatever happens short of a kill."""
     wanted = _parse(words)
+    log.setup(log_format())
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every error that it passes on, interrupted sleeps too
     gc.set_threshold(100_000)  # importing Great Expectations alone would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
     if wanted.command != "drain":
         return _tell(wanted)
+    with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
+        return _run(wanted)
+
+
+def _run(wanted: argparse.Namespace) -> int:
     with heard() as wish:  # to the end of the report: a run whose report is missing counts as failed
         orphan.watch()
         report = _written(_drained(wanted, wish), wanted)
     failpoint.at("reported")
     if report.problem is None:
         return 0
-    problem = report.problem.error()
-    say(str(problem))
-    return problem.exit_status
+    return _told(report.problem.error())
 
 
 def _written(report: Report, wanted: argparse.Namespace) -> Report:
@@ -60,7 +67,7 @@ def _written(report: Report, wanted: argparse.Namespace) -> Report:
 def _drained(wanted: argparse.Namespace, wish: Wish) -> Report:
     started = datetime.now(UTC)
     try:
-        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, say, wish)
+        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, wish)
     except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
         return Report(
             pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(_known(error)),
@@ -74,12 +81,15 @@ def _tell(wanted: argparse.Namespace) -> int:
         spec, settings = registry.load(wanted.pipeline), Settings.from_environment()
         lines = explain(spec, settings) if wanted.command == "explain" else answer(spec, settings, _inquiry(wanted))
         for line in lines:
-            say(line)
+            print(line, flush=True)  # noqa: T201 - the answer
     except Exception as error:  # noqa: BLE001 - as a drain: one line, whatever it was
-        problem = _known(error)
-        say(str(problem))
-        return problem.exit_status
+        return _told(_known(error))
     return 0
+
+
+def _told(problem: SluiceError) -> int:
+    LOG.error("%s", problem)
+    return problem.exit_status
 
 
 def _known(error: BaseException) -> SluiceError:
@@ -88,11 +98,6 @@ def _known(error: BaseException) -> SluiceError:
 
 def _inquiry(wanted: argparse.Namespace) -> Inquiry:
     return Inquiry(tuple(wanted.key), wanted.step, wanted.at_batch, wanted.changes, wanted.batches, wanted.limit)
-
-
-def say(line: str) -> None:
-    """One line to whoever watches: a terminal, or Airflow's task log."""
-    print(line, flush=True)  # noqa: T201
 
 
 def _parse(words: list[str]) -> argparse.Namespace:

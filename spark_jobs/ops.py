@@ -15,48 +15,10 @@ from deltalake.exceptions import CommitFailedError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_jobs import delta
-from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.ops_schema import SCHEMAS
 
 if TYPE_CHECKING:
     from upath import UPath
-
-_TIME = pa.timestamp("us", "UTC")
-_WHERE = [("pipeline", pa.string()), ("generation", pa.string()), ("batch_id", pa.int64())]
-_RECORD = [
-    *_WHERE, ("run_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
-    ("kafka_timestamp", _TIME), ("event_time", _TIME), ("key", pa.binary()), ("value", pa.binary()),
-]
-
-_OPERATOR = [
-    ("step", pa.int32()), ("kind", pa.string()), ("operatorName", pa.string()), *[(name, pa.int64()) for name in COUNTS],
-]
-
-SCHEMAS: dict[str, pa.Schema] = {
-    "runs": pa.schema([
-        ("pipeline", pa.string()), ("run_id", pa.string()), ("kind", pa.string()), ("status", pa.string()),
-        ("problem", pa.string()), ("started_at", _TIME), ("ended_at", _TIME), ("query_seconds", pa.float64()),
-        ("batches", pa.int64()), ("read", pa.int64()), ("rows_out", pa.int64()), ("duplicates", pa.int64()),
-        ("late", pa.int64()), ("malformed", pa.int64()), ("premature", pa.int64()), ("unaccounted", pa.int64()),
-        ("state_rows", pa.int64()), ("watermark", _TIME), ("table_version", pa.int64()), ("report", pa.string()),
-    ]),
-    "batches": pa.schema([
-        *_WHERE, ("run_id", pa.string()), ("source", pa.string()), ("seconds", pa.float64()),
-        ("offsets_start", pa.string()), ("offsets_end", pa.string()),
-        *[(name, pa.int64()) for name in ("covered", "gaps", "read", "malformed", "premature", "filtered", "late", "accepted",
-                                          "duplicates", "rows_out", "unaccounted")],
-        ("first_event_time", _TIME), ("last_event_time", _TIME), ("watermark", _TIME), ("late_before", _TIME),
-        ("state_rows", pa.int64()), ("state_bytes", pa.int64()), ("operators", pa.list_(pa.struct(_OPERATOR))),
-        ("table_version", pa.int64()), ("audited_at", _TIME),
-    ]),
-    "quarantine": pa.schema([*_RECORD, ("kind", pa.string()), ("reason", pa.string())]),
-    "late": pa.schema([*_RECORD, ("watermark_missed", _TIME), ("step", pa.string())]),
-    "checks": pa.schema([
-        ("pipeline", pa.string()), ("run_id", pa.string()), ("checked_at", _TIME), ("table_version", pa.int64()),
-        *[(name, pa.string()) for name in ("suite", "type", "column", "severity", "outcome", "about", "observed")],
-        ("unexpected", pa.int64()), ("sample", pa.string()),
-    ]),
-}
-"""Table -> columns."""
 
 # Two pipelines may commit to one ops table in the same moment; delta-rs then refuses the second, which tries again.
 _patiently = retry(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
+from spark_jobs import log
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.kafka import newest_record
@@ -21,17 +22,18 @@ from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.stateful.timers import Timers
 from spark_jobs.watch import Watch
 
+LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 
 
 class Query:
     """What a run has to run: batches with data as long as there are new offsets, then what is due without."""
 
-    def __init__(self, run: Run, audit: Audit, target: Offsets, bound: Bound, say: Callable[[str], None]) -> None:
-        self._run, self._audit, self._target, self._bound, self._say = run, audit, target, bound, say
+    def __init__(self, run: Run, audit: Audit, target: Offsets, bound: Bound) -> None:
+        self._run, self._audit, self._target, self._bound = run, audit, target, bound
         self._timers = audit.timers = Timers(run.spark)
         self._closed = False
-        self._watch = Watch(run, target, self._timers, say)
+        self._watch = Watch(run, target, self._timers)
 
     def run(self) -> None:
         """Run to the end or to the bound; where the run is asked to stop, that is between two batches, or before the first."""
@@ -40,7 +42,8 @@ class Query:
         while not self._bound.reached and not self._bound.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence
             batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
-            self._say(f"{self._run.spec.name}: batch {batch} without data: {due.reason}")
+            with log.context(batch=batch):
+                LOG.info("%s: batch %s without data: %s", self._run.spec.name, batch, due.reason)
             self._bound.grant()
             self._consume()
         if self._bound.asked and self._waiting():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from datetime import timedelta
 
+from spark_jobs import log
 from spark_jobs.checkpoint import Batch, Offsets
 from spark_jobs.contract.duration import rough
 from spark_jobs.run import Run
@@ -12,12 +13,14 @@ from spark_jobs.stages.operators import in_words, used
 from spark_jobs.stages.progress import Progress
 from spark_jobs.stateful.timers import Timers
 
+LOG = logging.getLogger(__name__)
+
 
 class Watch:
-    """Says each batch once, and what its operators did. `target` is the offsets that the run found in Kafka when it began."""
+    """Logs each batch once, and what its operators did. `target` is the offsets that the run found in Kafka when it began."""
 
-    def __init__(self, run: Run, target: Offsets, timers: Timers, say: Callable[[str], None]) -> None:
-        self._run, self._target, self._timers, self._say = run, target, timers, say
+    def __init__(self, run: Run, target: Offsets, timers: Timers) -> None:
+        self._run, self._target, self._timers = run, target, timers
         self._shown: set[int] = set()
         self._start: Offsets | None = None
         """Where the run's first batch began; past 0 too where retention had removed records before the first run."""
@@ -25,23 +28,24 @@ class Watch:
         """Of this run's batches with data."""
 
     def show(self, progress: dict[int, Progress]) -> None:
-        """Say the batches that have come since the last call."""
+        """Log the batches that have come since the last call."""
         for batch_id in sorted(progress.keys() - self._shown):
             self._shown.add(batch_id)
             batch = self._run.checkpoint.batch(batch_id)
             self._start = batch.start if self._start is None else self._start
             self._seconds += progress[batch_id].seconds if batch.covered else 0
-            self._tell(batch, progress[batch_id])
+            with log.context(batch=batch_id):
+                self._tell(batch, progress[batch_id])
 
     def _tell(self, batch: Batch, progress: Progress) -> None:
         named, so_far = f"{self._run.spec.name}: batch {batch.id}", self._so_far(batch)
         if progress.repeated:
-            self._say(f"{named}: {progress.seconds:.1f} s; {so_far}; a part of it may have run again, which its counts would "
-                      "have twice: the account is read from Kafka")
+            LOG.info("%s: %.1f s; %s; a part of it may have run again, which its counts would have twice: the account is read "
+                     "from Kafka", named, progress.seconds, so_far)
             return
-        self._say(f"{named}: {_done(batch, progress, so_far)}")
+        LOG.info("%s: %s", named, _done(batch, progress, so_far))
         for operator in used(self._run.spec, progress, self._timers.fired.get(batch.id, {})):
-            self._say(f"  {in_words(operator)}")
+            LOG.info("  %s", in_words(operator))
 
     def _so_far(self, batch: Batch) -> str:
         start = self._start or {}

@@ -8,9 +8,8 @@ from airflow.sdk import Asset, BaseOperator, Context
 
 from sluice_airflow.handover import handed_over
 from sluice_airflow.retries import told_in_one_line
-from spark_jobs.contract import registry
+from spark_jobs.contract import event, registry
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import root
 
 
@@ -34,16 +33,7 @@ class PublishOperator(BaseOperator):
                 raise report.problem.error()
             # The root alone: a Kafka that is declared wrongly by now must not keep back what has passed its checks.
             table = Paths(root(), registry.load(self.pipeline)).table
-        extra = event_extra(report, str(table))
+        extra = event.extra(report, str(table))
         context["outlet_events"][self.asset].extra = extra
         self.log.info("published version %s of %s", report.table_version, table)
         return extra
-
-
-def event_extra(report: Report, table: str) -> dict[str, Any]:
-    """What a consumer needs in order to read exactly what this run published, as JSON."""
-    facts = report.model_dump(
-        mode="json",
-        include={"pipeline", "run_id", "table_version", "table_version_before", "account", "watermark", "offsets_end"},
-    )
-    return {"table": table, **facts}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 from datetime import UTC, datetime
@@ -9,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
+from spark_jobs import log
 from spark_jobs.cli.terminal import PipelineName, complete_pipelines, console, examples, one_line_errors, say
 from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
+LOG = logging.getLogger(__name__)
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice validate", "sluice validate departure_delays"))
@@ -65,17 +67,18 @@ def drain(
     from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - as above
     from spark_jobs.submit import application, command, environment  # noqa: PLC0415
 
-    with one_line_errors():
+    run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    log.setup(log_format())
+    with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
         spec, settings = registry.load(pipeline), Settings.from_environment()
         for line in (planned := make_plan(spec, settings)).lines:
-            say(line)
+            LOG.info("%s", line)
         if planned.idle:
             return
-        run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
         path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
-        attend(words, {**os.environ, **environment(settings)}, application(), say)
+        attend(words, {**os.environ, **environment(settings)}, application())
         _summarise(read_report(path), path)
 
 
@@ -98,20 +101,9 @@ def _steps(spec: Pipeline) -> str:
 
 
 def _summarise(report: Report, path: Path | UPath) -> None:
+    """Log what the run did. Raises the run's problem."""
     account = report.account
-    console.print(
-        f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
-        f"duplicates {account.duplicates:,}, late {account.late:,}, malformed {account.malformed:,}, "
-        f"premature {account.premature:,}, unaccounted {account.unaccounted:,}; state {report.state.rows:,} rows; "
-        f"{(report.ended_at - report.started_at).total_seconds():.1f} s"
-    )
-    for check in report.failing("critical") + report.failing("warning"):
-        told = f"{check.type} on {check.column}: {check.unexpected} rows, {check.sample}"
-        console.print(Text.assemble("  ", (check.severity, "yellow"), f" {told}"))
-    if report.left_open:
-        say(f"  {report.left_open}")
-    if report.bounded_by:
-        say(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
-    say(f"report: {path}")
+    LOG.info("%s %s: read %s, unaccounted %s", report.pipeline, report.status, f"{account.read:,}", f"{account.unaccounted:,}")
+    LOG.info("report: %s", path)
     if report.problem:
         raise report.problem.error()

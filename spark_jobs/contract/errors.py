@@ -11,15 +11,19 @@ from typing import ClassVar
 
 
 class SluiceError(Exception):
-    """The root. A subclass says what went wrong; `what` says where; `remedy` says what the operator does.
+    """A code that this Sluice does not know, from the report of a newer one.
+
+    The root of all errors. A subclass says what went wrong; `what` says where; `remedy` says what the operator does.
 
     `code` is stable and is what tests and dashboards match; `exit_status` is what the process ends with; `retry` says
-    whether the same run, tried again without a change, can succeed. Airflow retries by it.
+    whether the same run, tried again without a change, can succeed. Airflow retries by it. `mends` is what usually helps: the
+    remedy of one error says more.
     """
 
     code: ClassVar[str] = "SLUICE_ERROR"
     exit_status: ClassVar[int] = 70
     retry: ClassVar[bool] = False
+    mends: ClassVar[str] = "Run Airflow and Spark with the same version of Sluice."
 
     def __init__(self, what: str, remedy: str = "") -> None:
         super().__init__(what, remedy)
@@ -34,198 +38,231 @@ class SpecInvalid(SluiceError):
     """A pipeline's spec was refused when it was made."""
 
     code, exit_status = "SPEC_INVALID", 10
+    mends = "Correct the field that the line names."
 
 
 class PipelineUnknown(SluiceError):
     """No folder of the pipelines' package has that name."""
 
     code, exit_status = "PIPELINE_UNKNOWN", 11
+    mends = "Correct the name; the line suggests the closest one."
 
 
 class SettingInvalid(SluiceError):
     """An environment variable is missing or does not parse."""
 
     code, exit_status = "SETTING_INVALID", 12
+    mends = "Set the variable that the line names."
 
 
 class RootNotWritable(SluiceError):
     """The root folder of tables and checkpoints cannot be written."""
 
     code, exit_status = "ROOT_NOT_WRITABLE", 13
+    mends = "Correct `SLUICE_ROOT`, the permissions, or free space."
 
 
 class JarsMissing(SluiceError):
     """The jars that pyspark does not ship are not where SLUICE_JARS points."""
 
     code, exit_status = "JARS_MISSING", 14
+    mends = "Run `make setup`, or correct `SLUICE_JARS`."
 
 
 class KafkaConfigInvalid(SluiceError):
     """The declaration of how Kafka is reached has a property that is unknown, wrong, or does not go with another."""
 
     code, exit_status = "KAFKA_CONFIG_INVALID", 15
+    mends = "Correct the property that the line names."
 
 
 class RootRefused(SluiceError):
     """The object store that the root lies on turned these keys, this bucket or this request away."""
 
     code, exit_status = "ROOT_REFUSED", 16
+    mends = "Correct the keys, the bucket or its policy."
 
 
 class RootUnreachable(SluiceError):
     """The object store that the root lies on did not answer, or not with what was asked for."""
 
     code, exit_status, retry = "ROOT_UNREACHABLE", 17, True
+    mends = "Check `AWS_ENDPOINT_URL` and the store; the next run resumes."
 
 
 class KafkaUnreachable(SluiceError):
     """No broker answered within the time limit."""
 
     code, exit_status, retry = "KAFKA_UNREACHABLE", 20, True
+    mends = "Start the brokers, or correct `SLUICE_KAFKA`."
 
 
 class TopicMissing(SluiceError):
     """The broker answered and does not have the topic."""
 
     code, exit_status = "TOPIC_MISSING", 21
+    mends = "Create the topic, or correct its name in the spec."
 
 
 class TopicRemade(SluiceError):
     """The topic is not the one that the checkpoint was made from: it was created anew, or has lost its end."""
 
     code, exit_status = "TOPIC_REMADE", 22
+    mends = "Read the new topic into a new table: `sluice reset`."
 
 
 class RecordsGone(SluiceError):
     """Retention removed records that this checkpoint has not read."""
 
     code, exit_status = "RECORDS_GONE", 23
+    mends = 'Lengthen the retention; or go on without the records: `on_lost_records="skip"` in the spec.'
 
 
 class KafkaRefused(SluiceError):
     """The brokers, or their certificates, were not what was declared; or they turned this client or its wish away."""
 
     code, exit_status = "KAFKA_REFUSED", 24
+    mends = "Correct the property, or grant the right, that the line names."
 
 
 class LeaseHeld(SluiceError):
     """Another process is writing this pipeline's checkpoint."""
 
     code, exit_status, retry = "LEASE_HELD", 30, True
+    mends = "Wait for the process that the line names, or stop it."
 
 
 class StateIncompatible(SluiceError):
     """The spec changed in a way in which Spark could not resume the state, or would resume it wrongly."""
 
     code, exit_status = "STATE_INCOMPATIBLE", 31
+    mends = "Revert the change, or begin anew: `sluice reset`."
 
 
 class CheckpointForeign(SluiceError):
     """The table was written by another generation of this pipeline than the checkpoint belongs to."""
 
     code, exit_status = "CHECKPOINT_FOREIGN", 32
+    mends = "Put the checkpoint back, or begin anew: `sluice reset`."
 
 
 class TableChanged(SluiceError):
     """The table lacks a column that the query writes, or has it with another type."""
 
     code, exit_status = "TABLE_CHANGED", 33
+    mends = "Put the column back, or begin anew: `sluice reset`."
 
 
 class StateUnreadable(SluiceError):
     """The state that was asked for is not there: no such batch, step or key, or Spark has purged it."""
 
     code, exit_status = "STATE_UNREADABLE", 34
+    mends = "Ask for what the line says there is."
 
 
 class InitialStateMissing(SluiceError):
     """The Delta table that a GroupState begins with is not there, or lacks its keys."""
 
     code, exit_status = "INITIAL_STATE_MISSING", 35
+    mends = "Write the table, or correct `initial_state` in the spec."
 
 
 class TableReplaced(SluiceError):
     """The table was dropped, made anew or restored since the checkpoint wrote to it."""
 
     code, exit_status = "TABLE_REPLACED", 36
+    mends = "Put the table back as the line says, or begin anew: `sluice reset`."
 
 
 class CheckpointBroken(SluiceError):
     """A file of the checkpoint, or beside it, is torn, changed or missing."""
 
     code, exit_status = "CHECKPOINT_BROKEN", 37
+    mends = "See what would repair it: `sluice doctor`."
 
 
 class LeaseLost(SluiceError):
     """The run did not answer for so long that its lease expired, and another took it."""
 
     code, exit_status, retry = "LEASE_LOST", 38, True
+    mends = "Nothing: the other run goes on."
 
 
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 
     code, exit_status, retry = "SPARK_FAILED", 40, True
+    mends = "Read the line; the next run resumes."
 
 
 class ReportMissing(SluiceError):
     """The process ended without a report: it counts as failed, whatever its exit status was."""
 
     code, exit_status, retry = "REPORT_MISSING", 41, True
+    mends = "Nothing: the next run resumes where this one was killed."
 
 
 class Stopped(SluiceError):
     """The run was asked to stop (SIGTERM or Ctrl-C) before Kafka was drained; the next run resumes."""
 
     code, exit_status, retry = "STOPPED", 42, True
+    mends = "Nothing: the next run resumes."
 
 
 class ProcessorFailed(SluiceError):
     """The pipeline's own code in logic.py raised an error while a batch ran."""
 
     code, exit_status = "PROCESSOR_FAILED", 43
+    mends = "Correct the line of `logic.py` that is named."
 
 
 class StateMisused(SluiceError):
     """The pipeline's own code asked of its state what Spark does not allow: a timer of another clock, nothing as a value."""
 
     code, exit_status = "STATE_MISUSED", 44
+    mends = "Correct the line of `logic.py` that is named."
 
 
 class DiskFull(SluiceError):
     """A disk that the run writes to has no space left."""
 
     code, exit_status = "DISK_FULL", 45
+    mends = "Make room; the next run resumes."
 
 
 class ClusterUnreachable(SluiceError):
     """Spark's master does not answer, or does not let this application in."""
 
     code, exit_status, retry = "CLUSTER_UNREACHABLE", 46, True
+    mends = "Start the master, or correct its address or the secret."
 
 
 class NoExecutors(SluiceError):
     """The cluster gave the run no executor within the time limit, or took away the last one."""
 
     code, exit_status, retry = "NO_EXECUTORS", 47, True
+    mends = "Start workers, or ask for less."
 
 
 class CheckFailed(SluiceError):
     """A critical check said no: the rows are in the table, nothing was published."""
 
     code, exit_status = "CHECK_FAILED", 50
+    mends = "Look at the failing values, `sluice show checks`; correct the data or the check."
 
 
 class CheckBroken(SluiceError):
     """A check could not be evaluated. That is an error of the check, not a verdict on the data."""
 
     code, exit_status = "CHECK_BROKEN", 51
+    mends = "Correct the check in the spec."
 
 
 class ConnectionMissing(SluiceError):
     """Airflow has no connection of the given id, or it is not one to Spark."""
 
     code, exit_status = "CONNECTION_MISSING", 60
+    mends = "Define the connection that the line names."
 
 
 def catalogue() -> tuple[type[SluiceError], ...]:

@@ -25,14 +25,18 @@ class GroupState(Model):
     """
 
     kind: Literal["group_state"] = "group_state"
-    form: Literal["row", "pandas", "apply"] = Described(default="row", description="row, pandas or apply: see above")
+    form: Literal["row", "pandas", "apply"] = Described(
+        default="row",
+        description="row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame; "
+                    "apply: applyInPandasWithState, one state and one time-out a key, and nothing stateful after it",
+    )
     processor: Annotated[str, Described(description="the class, or for apply the function, in logic.py",
                                         pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
     keys: tuple[str, ...] = Described(description="one state for each combination of these columns", min_length=1)
     output: tuple[Field, ...] = Described(description="the columns that the processor yields", min_length=1)
     state: tuple[Field, ...] = Described(default=(), description="for apply: the columns of a key's state")
     time_mode: Literal["none", "event", "processing"] = Described(
-        default="event", description="what timers and time-outs go by; TTL needs processing"
+        default="event", description="what timers and time-outs go by: nothing, event time or the clock; TTL needs processing"
     )
     initial_state: str | None = Described(
         default=None, description="a Delta table with the keys' first states: a name under <root>/tables, or a path"

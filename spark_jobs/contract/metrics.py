@@ -1,17 +1,47 @@
-"""The names of what a stateful operator reports of a batch. They are the columns of ops.batches' operators."""
+"""What a stateful operator reports of one batch, name -> meaning and unit. They are columns of ops.batches' operators."""
 
-REPORTED = (
-    "numRowsTotal", "numRowsUpdated", "numRowsRemoved", "numRowsDroppedByWatermark", "memoryUsedBytes", "allUpdatesTimeMs",
-    "allRemovalsTimeMs", "commitTimeMs", "numShufflePartitions", "numStateStoreInstances",
-)
+from __future__ import annotations
+
+OWN = {
+    "rows_in": "rows that entered the step",
+    "rows_out": "rows that left the step",
+    "timers_fired": "timers that fired; null where the step has none",
+}
+"""Counted by Sluice."""
+REPORTED = {
+    "numRowsTotal": "rows in the state stores after the batch: keys, groups, or rows of all state variables",
+    "numRowsUpdated": "rows that the batch wrote into the state",
+    "numRowsRemoved": "rows that the batch removed from the state",
+    "numRowsDroppedByWatermark": "late rows that Spark dropped; an Aggregate counts groups of them",
+    "memoryUsedBytes": "bytes of memory that the state stores use",
+    "allUpdatesTimeMs": "milliseconds for updates, summed over the tasks",
+    "allRemovalsTimeMs": "milliseconds for removals, summed over the tasks",
+    "commitTimeMs": "milliseconds for commits of the state, summed over the tasks",
+    "numShufflePartitions": "partitions of the state",
+    "numStateStoreInstances": "state stores that were opened",
+}
 """Of Spark's StateOperatorProgress, by its own names."""
-CUSTOM = (
-    "numDroppedDuplicateRows", "numRegisteredTimers", "numDeletedTimers", "numValuesRemovedDueToTTLExpiry",
-    "rocksdbGetCount", "rocksdbPutCount", "rocksdbGetLatency", "rocksdbPutLatency", "rocksdbLoadLatencyMs",
-    "rocksdbCommitFlushLatency", "rocksdbCommitCheckpointLatency", "rocksdbCommitFileSyncLatencyMs", "rocksdbFilesCopied",
-    "rocksdbBytesCopied", "rocksdbSstFileSize", "rocksdbTotalBytesRead", "rocksdbTotalBytesWritten",
-    "rocksdbPinnedBlocksMemoryUsage", "rocksdbNumInternalColFamiliesKeys",
-)
-"""Of its customMetrics; null where an operator or its store has no such metric. RocksDB's latencies are milliseconds."""
-COUNTS = ("rows_in", "rows_out", "timers_fired", *REPORTED, *CUSTOM)
-"""Of one operator in one batch. The first three are Sluice's own: rows that entered and left it, timers that fired."""
+CUSTOM = {
+    "numDroppedDuplicateRows": "duplicates that a Deduplicate dropped",
+    "numRegisteredTimers": "timers that the processor registered",
+    "numDeletedTimers": "timers that were deleted: by the processor, or by Spark after they had fired",
+    "numValuesRemovedDueToTTLExpiry": "values removed because their TTL had passed",
+    "rocksdbGetCount": "RocksDB: reads of a key",
+    "rocksdbPutCount": "RocksDB: writes of a key",
+    "rocksdbGetLatency": "RocksDB: milliseconds for reads of a key",
+    "rocksdbPutLatency": "RocksDB: milliseconds for writes of a key",
+    "rocksdbLoadLatencyMs": "RocksDB: milliseconds for loading a version of the state",
+    "rocksdbCommitFlushLatency": "RocksDB: milliseconds of the commit for writing memory to files",
+    "rocksdbCommitCheckpointLatency": "RocksDB: milliseconds of the commit for RocksDB's local snapshot",
+    "rocksdbCommitFileSyncLatencyMs": "RocksDB: milliseconds of the commit for copying files into the checkpoint",
+    "rocksdbFilesCopied": "RocksDB: files copied into the checkpoint",
+    "rocksdbBytesCopied": "RocksDB: bytes copied into the checkpoint",
+    "rocksdbSstFileSize": "RocksDB: bytes of all SST files of the state",
+    "rocksdbTotalBytesRead": "RocksDB: bytes read by reads of a key",
+    "rocksdbTotalBytesWritten": "RocksDB: bytes written by writes of a key",
+    "rocksdbPinnedBlocksMemoryUsage": "RocksDB: bytes of memory of blocks that cannot be evicted from its cache",
+    "rocksdbNumInternalColFamiliesKeys": "RocksDB: rows that Spark keeps for itself: of timers, TTLs and lists' lengths",
+}
+"""Of its customMetrics; null where an operator or its store has no such metric."""
+COUNTS = {**OWN, **REPORTED, **CUSTOM}
+"""Of one operator in one batch."""

@@ -47,21 +47,21 @@ class Account(Part):
 class StateUse(Part):
     """The state stores when the run ended, summed over the steps."""
 
-    rows: int = 0
+    rows: int = Described(default=0, description="rows in all state stores")
     open: int = Described(default=0, description="rows of the last stateful step: where it is an Aggregate, open groups")
-    bytes: int = Described(default=0, description="memory, and RocksDB's files")
+    bytes: int = Described(default=0, description="memory, and RocksDB's files, in bytes")
     rows_before: int = Described(default=0, description="rows when the run began")
 
 
 class CheckResult(Part):
     """One judged expectation."""
 
-    suite: Literal["output", "state"]
-    type: str
-    column: str | None = None
-    severity: Severity
-    outcome: Literal["passed", "failed", "broken"]
-    about: str = ""
+    suite: Literal["output", "state"] = Described(description="output: over the rows written; state: over the state metrics")
+    type: str = Described(description="Great Expectations' name of the expectation")
+    column: str | None = Described(default=None, description="the column, or the state metric; null where it names none")
+    severity: Severity = Described(description="critical, warning or info")
+    outcome: Literal["passed", "failed", "broken"] = Described(description="broken: it could not be evaluated")
+    about: str = Described(default="", description="why it matters, as the check says")
     observed: str = Described(default="", description="what GX saw, as JSON")
     unexpected: int = Described(default=0, description="failing rows")
     sample: str = Described(default="", description="at most 20 failing values, as JSON")
@@ -70,9 +70,9 @@ class CheckResult(Part):
 class Problem(Part):
     """The error that ended a run."""
 
-    code: str
-    what: str
-    remedy: str = ""
+    code: str = Described(description="the error's code")
+    what: str = Described(description="what went wrong, and where")
+    remedy: str = Described(default="", description="what would be right")
 
     @classmethod
     def of(cls, error: SluiceError) -> Problem:
@@ -86,33 +86,39 @@ class Problem(Part):
 class Report(Part):
     """What a run did. Times are UTC; offsets are partition -> next offset to read."""
 
-    report_version: Literal[1] = VERSION
-    pipeline: str
-    run_id: str
-    kind: Literal["drain"] = "drain"
-    status: Literal["succeeded", "failed"]
-    problem: Problem | None = None
-    started_at: datetime
-    ended_at: datetime
-    query_seconds: float = Described(default=0, description="from the query's start to its end")
-    generation: str = ""
+    report_version: Literal[1] = Described(default=VERSION, description="the version of the report's form")
+    pipeline: str = Described(description="the pipeline")
+    run_id: str = Described(description="the run; in Airflow the DAG run's id and the number of the try")
+    kind: Literal["drain"] = Described(default="drain", description="what kind of run")
+    status: Literal["succeeded", "failed"] = Described(description="succeeded, or failed: then there is a problem")
+    problem: Problem | None = Described(default=None, description="the error that ended the run; null where none did")
+    started_at: datetime = Described(description="when the run began")
+    ended_at: datetime = Described(description="when the run ended")
+    query_seconds: float = Described(default=0, description="seconds from the query's start to its end")
+    generation: str = Described(default="", description="the checkpoint's generation; empty where the run ended before")
     batches: tuple[int, ...] = Described(default=(), description="batch ids that this run accounted for")
     recovered: tuple[int, ...] = Described(default=(), description="those of them that an earlier run had left unaccounted")
-    offsets_start: dict[str, int] = Described(default_factory=dict)
-    offsets_end: dict[str, int] = Described(default_factory=dict)
+    offsets_start: dict[str, int] = Described(
+        default_factory=dict, description="partition -> the first offset of the batches accounted for"
+    )
+    offsets_end: dict[str, int] = Described(default_factory=dict, description="partition -> the next offset to read")
     lost: dict[str, tuple[int, int]] = Described(
         default_factory=dict, description="partition -> first and last offset that retention took unread, and the spec lets go"
     )
     bounded_by: str = Described(default="", description="max_batches or max_minutes, where it ended the run")
     waiting: int = Described(default=0, description="offsets that such a run left for the next one")
-    watermark: datetime | None = None
+    watermark: datetime | None = Described(default=None, description="Spark's watermark in the last committed batch")
     open_until: datetime | None = Described(default=None, description="the watermark at which the last open window closes")
-    account: Account = Account()
-    state: StateUse = StateUse()
-    table_version_before: int | None = None
-    table_version: int | None = None
-    checks: tuple[CheckResult, ...] = ()
-    seconds: dict[str, float] = Described(default_factory=dict, description="where the time went, by phase")
+    account: Account = Described(default=Account(), description="where each offset went, summed over the batches")
+    state: StateUse = Described(default=StateUse(), description="the state stores when the run ended")
+    table_version_before: int | None = Described(
+        default=None, description="the table's version that passed the checks last; this run checked the rows since then"
+    )
+    table_version: int | None = Described(default=None, description="the table's version at the end of the run")
+    checks: tuple[CheckResult, ...] = Described(default=(), description="every check that was evaluated")
+    seconds: dict[str, float] = Described(
+        default_factory=dict, description="phase -> seconds; audit is a part of recover and query"
+    )
 
     @property
     def left_open(self) -> str:

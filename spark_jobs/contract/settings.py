@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
@@ -33,11 +33,13 @@ VARIABLES = {
     "SLUICE_EXECUTOR_JARS": ("a folder on the workers with the jars of SLUICE_JARS; each run sends them if not set", ""),
     "SLUICE_EXECUTOR_WAIT": ("seconds that a run goes on without an executor before it gives up", "120"),
     PATH_STYLE: ("whether an S3's bucket stands in the path of a URL (true) or in its host (false)", ""),
+    "SLUICE_LOG": ("how a run writes its lines: text (for people) or json (one object a line)", "text"),
     "SLUICE_KAFKA_CONFIG": ("the properties file that says how Kafka is reached and who asks: docs/kafka.md", ""),
 }
 """Each variable, what it means, and its default (None: it must be set)."""
 
 LOCAL_FILES = ("sluice", "hadoop")
+LOGS = ("text", "json")
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
 """What may stand between the slashes of a root's prefix on S3."""
 
@@ -58,6 +60,7 @@ class Settings(NamedTuple):
     executor_jars: str = ""
     executor_wait: str = "120"
     path_style: str = ""
+    log: str = "text"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -87,7 +90,7 @@ class Settings(NamedTuple):
             files, spark_options.written(spark_options.read(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")),
             _secret_file(values["SLUICE_SPARK_SECRET_FILE"]), values["SLUICE_EXECUTOR_PYTHON"],
             values["SLUICE_EXECUTOR_JARS"].rstrip("/"), _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
-            values[PATH_STYLE], kafka_config,
+            values[PATH_STYLE], _log(values["SLUICE_LOG"]), kafka_config,
         )
 
     @classmethod
@@ -107,6 +110,11 @@ class Settings(NamedTuple):
     def environment(self) -> dict[str, str]:
         """The same facts as variables, for a process that this one starts: of kafka_config, which is the last, its file."""
         return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path), strict=True))
+
+
+def log_format() -> Literal["text", "json"]:
+    """SLUICE_LOG alone, for what begins to log before it has the settings. Text where it is wrong: the settings refuse it."""
+    return "json" if os.environ.get("SLUICE_LOG") == "json" else "text"
 
 
 def root() -> str:
@@ -158,6 +166,13 @@ def _secret_file(path: str) -> str:
     if empty:
         raise SettingInvalid(f"{source} is empty.", "Write the secret into it that Spark's master and workers have.")
     return path
+
+
+def _log(value: str) -> str:
+    if value not in LOGS:
+        raise SettingInvalid(f"SLUICE_LOG is {value!r}: it can be {' or '.join(LOGS)}.",
+                             "Leave it out for text; json is for what collects logs.")
+    return value
 
 
 def _seconds(name: str, value: str) -> str:

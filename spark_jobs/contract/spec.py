@@ -73,7 +73,11 @@ class Pipeline(Model):
         default=None, strict=False, description="how long to wait for out-of-order events; Spark's withWatermark"
     )
     steps: tuple[Step, ...] = Described(description="what happens to a record, in order", min_length=1)
-    output_mode: OutputMode = Described(default="append", description="append, update or complete: see contract/output_mode.py")
+    output_mode: OutputMode = Described(
+        default="append",
+        description="append: a row is written once, when it is final; update: a group that changed is written again, over its "
+                    "last row; complete: every batch writes the whole result",
+    )
     max_offsets_per_batch: int | None = Described(
         default=None, ge=1, description="cut a drain into batches of at most this many offsets; default: one batch"
     )
@@ -82,7 +86,7 @@ class Pipeline(Model):
         description="what to do about records that retention removed unread: refuse to run, or go on and record how many",
     )
     reader_options: ReaderOptions = Described(
-        default_factory=dict, description="options of Spark's Kafka reader, of those in contract/reader_options.py"
+        default_factory=dict, description="options of Spark's Kafka reader, of those that Sluice takes"
     )
     spark: SparkOptions = Described(
         default_factory=dict, description="options of Spark for this pipeline's runs; they go before others: docs/cluster.md"
@@ -102,7 +106,7 @@ class Pipeline(Model):
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
     output_checks: tuple[Check, ...] = Described(default=(), description="over the rows that a run wrote")
     state_checks: tuple[Check, ...] = Described(
-        default=(), description="over a run's state metrics; one takes the place of the default (contract/state_checks.py)"
+        default=(), description="over a run's state metrics; one takes the place of the default on the same metric"
     )
     state_checks_off: tuple[str, ...] = Described(default=(), description="metrics whose default check is not wanted")
 

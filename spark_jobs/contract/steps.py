@@ -33,7 +33,9 @@ class Deduplicate(Model):
         description="two records with equal keys are one event; ('*',) for all columns", min_length=1
     )
     scope: Literal["watermark", "event_time", "for_ever"] = Described(
-        default="watermark", description="how long a key is remembered"
+        default="watermark",
+        description="how long a key is remembered: watermark, until the watermark passes its event time plus the delay; "
+                    "event_time, until the watermark passes its event time, which is among the keys; for_ever, always",
     )
     stateful: Literal[True] = True
 

@@ -68,8 +68,12 @@ class Session(Model):
     """A window that lasts as long as events come, and ends when none came for the gap."""
 
     kind: Literal["session"] = "session"
-    gap: Duration | None = Described(default=None, strict=False, description="how long nothing must come, for every row")
-    gap_sql: str | None = Described(default=None, description="or Spark SQL for each row's own gap, an interval or its text")
+    gap: Duration | None = Described(
+        default=None, strict=False, description="how long no event must come until the session ends"
+    )
+    gap_sql: str | None = Described(
+        default=None, description="instead of gap: Spark SQL for each row's own, an interval or its text"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

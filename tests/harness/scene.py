@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.drain import drain
 from tests.harness import oracle
+from tests.harness.lines import heard
 from tests.harness.verifier import Verifier
 
 MESS = Mess(duplicate_share=0.05, late_share=0.02, malformed_share=0.02, premature_share=0.005)
@@ -80,8 +81,9 @@ class Scene:
             publish(self.kafka, self.topic, records, number, self.ledger_folder, 4)
 
     def drain(self, run_id: str = "run", say: Callable[[str], None] | None = None) -> Report:
-        """A run in this process, whatever comes of it."""
-        return drain(self.spec, self.settings, run_id, say or logging.getLogger("drain").info)
+        """A run in this process, whatever comes of it. `say` gets each line that it logs."""
+        with heard(say) if say else nullcontext():
+            return drain(self.spec, self.settings, run_id)
 
     def run(self, run_id: str = "run") -> Report:
         """A run that ends well and accounts for everything."""

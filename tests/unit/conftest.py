@@ -1,9 +1,24 @@
 """Unit tests: no Spark, no broker, no Airflow."""
 
+import logging
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from spark_jobs.log import LOGGER
 
 # A machine that is busy with Spark says nothing about the code by being slow. The same cases every time, but in the long form.
 settings.register_profile("sluice", deadline=None, derandomize="SLUICE_CASES" not in os.environ, database=None)
 settings.load_profile("sluice")
+
+
+@pytest.fixture
+def log_as_before() -> Iterator[None]:
+    """What log.setup does is undone after the test."""
+    logger = logging.getLogger(LOGGER)
+    handlers, level = logger.handlers[:], logger.level
+    yield
+    logger.handlers[:] = handlers
+    logger.setLevel(level)

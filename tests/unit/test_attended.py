@@ -26,11 +26,13 @@ PATIENCE_SECONDS = 60
 ATTENDING = """
 import os, signal, sys
 from spark_jobs.attended import attend
+from tests.harness.lines import heard
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def say(line):
     {meanwhile}
     print(line, flush=True)
-attend([sys.executable, *sys.argv[1:]], os.environ, sys.argv[1], say)
+with heard(say):
+    attend([sys.executable, *sys.argv[1:]], os.environ, sys.argv[1])
 print("over", flush=True)
 """
 AGAIN = "if line.startswith('stopping'): os.kill(os.getpid(), signal.SIGINT)"

@@ -1,5 +1,7 @@
 """The command line, as far as it needs no Kafka and no Spark. tests/e2e runs each command over a root that was drained."""
 
+import json
+import logging
 import re
 import shlex
 import subprocess
@@ -7,6 +9,7 @@ import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -169,16 +172,34 @@ def test_a_line_has_what_was_given_as_it_was_given_brackets_too(given: str, monk
     assert f"SLUICE_KAFKA is {given!r}" in refused(sluice("plan", "flight_events"), SettingInvalid)
 
 
-def test_what_a_drain_tells_of_failing_rows_has_brackets_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_what_a_drain_tells_of_failing_rows_has_brackets_too(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    caplog.set_level(logging.INFO, "spark_jobs")
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     failed = CheckResult(
         suite="output", type="a_check", column="[x]", severity="critical", outcome="failed", sample="[null, [/b]]")
     report = Report(
         pipeline="flight_events", run_id="run", status="succeeded", started_at=noon, ended_at=noon, checks=(failed,))
     run._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
-    told = capsys.readouterr().out
+    told = caplog.text
     assert "a_check on [x]: 0 rows, [null, [/b]]" in told
     assert f"report: {tmp_path}/[bold]" in told
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_drains_lines_have_the_form_of_the_log(
+    form: str, monkeypatch: pytest.MonkeyPatch, log_as_before: None
+) -> None:
+    line = "flight_events: nothing to do [x]"
+    monkeypatch.setattr("spark_jobs.plan.plan", lambda *_: SimpleNamespace(lines=(line,), idle=True))
+    monkeypatch.setenv("SLUICE_LOG", form)
+    done = sluice("drain", "flight_events", "--run-id", "mine")
+    assert done.exit_code == 0
+    (told,) = done.stdout.splitlines()
+    if form == "text":
+        assert told == line
+    else:
+        fields = json.loads(told)
+        assert (fields["message"], fields["pipeline"], fields["run"]) == (line, "flight_events", "mine")
 
 
 @pytest.mark.parametrize("command", ["plan", "drain", "explain", "reset", "state"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import cluster
+from spark_jobs import cluster, log
 from spark_jobs.cluster import Cluster, Executors
 from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors
 from spark_jobs.contract.settings import Settings
@@ -27,7 +29,7 @@ class Watched:
     """A run that is watched for so many looks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now) -> None:
-        self.looks, self.said, self.stopped_at, self._most = 0, list[str](), 0, looks
+        self.looks, self.stopped_at, self._most = 0, 0, looks
         self._executors, self._ready, self._ended = executors, threading.Event(), threading.Event()
         monkeypatch.setattr(cluster, "POLL_SECONDS", 0)
         monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: float(self.looks * LOOK_SECONDS)))
@@ -37,7 +39,7 @@ class Watched:
         conf = SimpleNamespace(get=lambda _, default=None: default)
         spark: Any = SimpleNamespace(
             sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), getConf=lambda: conf))
-        self.watch = Executors(spark, "mine", SETTINGS, self.said.append)
+        self.watch = Executors(spark, "mine", SETTINGS)
         self._ready.set()
         assert self._ended.wait(30)
 
@@ -54,17 +56,33 @@ class Watched:
         self._ended.set()
 
 
-def test_a_run_without_a_job_is_left_alone_without_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_job_is_left_alone_without_executors(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "spark_jobs")
     watched = Watched(monkeypatch, 100, lambda look: look < 3, lambda _: False)
-    assert (watched.watch.problem, watched.stopped_at, watched.said) == (None, 0, [])
+    assert (watched.watch.problem, watched.stopped_at, caplog.messages) == (None, 0, [])
 
 
-def test_a_job_that_gets_no_executor_ends_the_application_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_gets_no_executor_ends_the_application_in_words(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "spark_jobs")
     watched = Watched(monkeypatch, 100, lambda _: False, lambda _: True)
     assert isinstance(watched.watch.problem, NoExecutors)
     assert "no executor came within 60 s on spark://m:7077" in watched.watch.problem.what
     assert watched.stopped_at == 60 // LOOK_SECONDS + 1
-    assert watched.said[0] == "mine: waits for a first executor of spark://m:7077, 10 s"
+    assert caplog.messages[0] == "mine: waits for a first executor of spark://m:7077, 10 s"
+
+
+def test_what_is_told_of_executors_belongs_to_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], log_as_before: None
+) -> None:
+    log.setup("json")
+    with log.context(pipeline="mine", run="r"):
+        Watched(monkeypatch, 100, lambda _: False, lambda _: True)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {(line["pipeline"], line["run"]) for line in lines} == {("mine", "r")}
 
 
 def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +94,7 @@ def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before
 
 @pytest.mark.parametrize("master", ["spark://127.0.0.1:77077", "spark://127.0.0.1", "spark://127.0.0.1:1"])
 def test_an_address_at_which_no_master_can_be_is_told_with_the_form_of_one(master: str) -> None:
-    with pytest.raises(ClusterUnreachable) as refused, Cluster("mine", SETTINGS._replace(master=master), print):
+    with pytest.raises(ClusterUnreachable) as refused, Cluster("mine", SETTINGS._replace(master=master)):
         pass
     assert master in refused.value.what
     assert "spark://host:port" in refused.value.remedy

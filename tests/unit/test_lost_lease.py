@@ -69,5 +69,5 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path: Pa
     monkeypatch.setattr(drain, "_settled", lambda *_: SimpleNamespace(write=written.append))
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
-        drain._run(pipeline(), settings, "run", lambda _: None, {}, SimpleNamespace())  # type: ignore[arg-type]  # noqa: SLF001
+        drain._run(pipeline(), settings, "run", {}, SimpleNamespace())  # type: ignore[arg-type]  # noqa: SLF001
     assert written == []

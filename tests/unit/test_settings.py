@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka_config import NOTHING
-from spark_jobs.contract.settings import REPO, VARIABLES, Settings, root
+from spark_jobs.contract.settings import REPO, VARIABLES, Settings, log_format, root
 
 
 @pytest.fixture(autouse=True)
@@ -146,3 +146,20 @@ def test_how_long_a_run_waits_for_executors_is_a_whole_number(monkeypatch: pytes
     monkeypatch.setenv("SLUICE_EXECUTOR_WAIT", given)
     with pytest.raises(SettingInvalid, match=f"SLUICE_EXECUTOR_WAIT is {given!r}"):
         Settings.from_environment()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_form_of_the_log_is_taken_and_handed_on(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    monkeypatch.setenv("SLUICE_LOG", form)
+    assert Settings.from_environment().log == log_format() == form
+    assert Settings.from_environment().environment()["SLUICE_LOG"] == form
+
+
+@pytest.mark.parametrize("given", ["JSON", "logfmt", " json"])
+def test_another_form_of_the_log_is_refused_and_told_as_text(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    monkeypatch.setenv("SLUICE_LOG", given)
+    with pytest.raises(SettingInvalid, match=f"SLUICE_LOG is {given!r}: it can be text or json"):
+        Settings.from_environment()
+    assert log_format() == "text"

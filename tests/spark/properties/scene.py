@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
 from collections.abc import Sequence
@@ -72,7 +71,7 @@ class Scene:
         self.runs += 1
         self._cursor = self.paths.cursor.read_bytes() if self.paths.cursor.exists() else None
         spec = self.spec.model_copy(update={"max_offsets_per_batch": most})
-        report = drain(spec, self.settings, f"run-{self.runs}", logging.getLogger("drain").info)
+        report = drain(spec, self.settings, f"run-{self.runs}")
         if report.problem and report.problem.code == "STOPPED":
             raise KeyboardInterrupt  # the drain takes Ctrl-C for a wish, and hypothesis would look for a smaller case of it
         return report

@@ -1,0 +1,1 @@
+"""docs/reference.md, written from the code: `make reference`."""

@@ -1,0 +1,23 @@
+"""A DAG that runs whenever departure_delays is published, and reads exactly the version that passed its checks."""
+
+from airflow.sdk import Asset, dag, task
+
+DELAYS = Asset(name="departure_delays", uri="x-sluice://tables/departure_delays")
+
+
+@dag(schedule=[DELAYS], catchup=False)
+def delays_of_the_day():
+    @task
+    def read(triggering_asset_events=None):
+        from deltalake import DeltaTable
+
+        # Oldest first. There are several where this DAG did not run between two of them; the last has the newest version.
+        *_, newest = sorted(triggering_asset_events[DELAYS], key=lambda event: event.timestamp)
+        published = newest.extra
+        table = DeltaTable(published["table"], version=published["table_version"])
+        return table.to_pyarrow_table().num_rows
+
+    read()
+
+
+delays_of_the_day()

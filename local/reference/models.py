@@ -1,0 +1,86 @@
+"""The fields of pydantic models, as rows of a table: name, type, default, meaning."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from local.reference.markdown import code, table
+from spark_jobs.contract.duration import interval
+
+FIXED = ("kind", "stateful")
+"""Fields of a step and a window that its class sets, and nobody writes."""
+NAMES = {str: "text", timedelta: "duration", datetime: "time", type(None): "null", Any: "any"}
+BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}
+
+
+def model_section(model: type[BaseModel], *, defaults: bool) -> str:
+    """A heading, what the model is, and its fields."""
+    about = (inspect.getdoc(model) or "").partition("\n\n")[0].replace("\n", " ")
+    return f"### {model.__name__}\n{about}\n\n{model_table(model, defaults=defaults)}\n"
+
+
+def model_table(model: type[BaseModel], *, defaults: bool = True) -> str:
+    """One model's fields. Raises ValueError for a field without a description."""
+    head = ("field", "type", *(("default",) if defaults else ()), "meaning")
+    return table(head, _rows(model, defaults=defaults))
+
+
+def _rows(model: type[BaseModel], *, defaults: bool) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        if name in FIXED and not field.description:
+            continue
+        if not field.description:
+            message = f"{model.__name__}.{name} has no description"
+            raise ValueError(message)
+        yield code(name), _type(field), *((_default(field),) if defaults else ()), field.description
+
+
+def _type(field: FieldInfo) -> str:
+    bounds = [(bound, *BOUNDS[type(bound)]) for bound in field.metadata if type(bound) in BOUNDS]
+    return ", ".join([shown(field.annotation), *(f"{words} {getattr(bound, name):,}" for bound, name, words in bounds)])
+
+
+def shown(annotation: Any) -> str:
+    """A type in words."""
+    parts = get_args(annotation)
+    match get_origin(annotation):
+        case None:
+            return NAMES.get(annotation) or _class(annotation)
+        case origin if origin is Annotated:
+            return shown(parts[0])
+        case origin if origin is Literal:
+            return " or ".join(map(code, parts))
+        case origin if origin in (Union, types.UnionType):
+            return " or ".join(map(shown, parts))
+        case origin if origin is dict:
+            return f"{shown(parts[0])} -> {shown(parts[1])}"
+        case _:
+            return f"tuple of {shown(parts[0])}" if Ellipsis in parts else f"({', '.join(map(shown, parts))})"
+
+
+def _class(kind: type) -> str:
+    """A model is a link to its own table."""
+    return f"[{kind.__name__}](#{kind.__name__.lower()})" if issubclass(kind, BaseModel) else kind.__name__
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "none: it must be given"
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "null"
+    if isinstance(value, timedelta):
+        return code(interval(value))
+    if isinstance(value, datetime):
+        return code(f"{value:%Y-%m-%d}")
+    if isinstance(value, BaseModel):
+        return "its own defaults"
+    return code(value) if value not in ("", (), {}) else "empty"

@@ -1,0 +1,38 @@
+"""docs/reference.md is what the code says, and nothing in it is without a meaning."""
+
+import pytest
+from pydantic import BaseModel
+
+from local.reference.models import model_table
+from local.reference.page import PAGE, page
+from spark_jobs.contract import event
+from spark_jobs.contract.checks import STATE_METRICS
+from spark_jobs.contract.errors import SluiceError, catalogue
+from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.log import FIELDS
+from spark_jobs.ops_schema import COLUMNS, OPERATOR
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text() == page(), "make reference"
+
+
+def test_a_field_without_a_description_is_refused_by_its_name() -> None:
+    class Silent(BaseModel):
+        size: int
+
+    with pytest.raises(ValueError, match=r"Silent\.size has no description"):
+        model_table(Silent)
+
+
+def test_every_column_field_and_metric_has_a_meaning() -> None:
+    columns = {f"{table}.{column.name}": column.about for table, known in COLUMNS.items() for column in known}
+    operators = {column.name: column.about for column in OPERATOR}
+    for meanings in (columns, operators, COUNTS, STATE_METRICS, event.FIELDS, FIELDS):
+        assert [name for name, about in meanings.items() if not about.strip()] == []
+
+
+@pytest.mark.parametrize("error", [SluiceError, *catalogue()], ids=lambda error: str(error.code))
+def test_an_error_says_what_it_means_and_what_mends_it(error: type[SluiceError]) -> None:
+    assert vars(error).get("mends", "").endswith(".")
+    assert (error.__doc__ or "").partition("\n")[0].endswith(".")
