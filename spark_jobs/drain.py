@@ -30,7 +30,7 @@ from spark_jobs.query import Query
 from spark_jobs.run import Run
 from spark_jobs.stages import checks, table
 from spark_jobs.stages.audit import Audit
-from spark_jobs.stages.bound import Bound
+from spark_jobs.stages.limits import RunLimits
 from spark_jobs.stopping import Wish, heard
 from spark_jobs.store import require_writable
 
@@ -48,9 +48,9 @@ def _reported(spec: Pipeline, settings: Settings, run_id: str, say: Callable[[st
     record: dict[str, Any] = {"pipeline": spec.name, "run_id": run_id, "started_at": datetime.now(UTC)}
     problem: SluiceError | None
     try:
-        bound = _run(spec, settings, run_id, say, record, wish)
+        limits = _run(spec, settings, run_id, say, record, wish)
         # A verdict first: the account of these batches is this run's, and no later run would say what is wrong with it.
-        problem = _verdict(record["checks"]) or bound.stopped
+        problem = _verdict(record["checks"]) or limits.stopped
     except SluiceError as error:
         problem = error
     except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
@@ -77,7 +77,7 @@ def _noted(report: Report, settings: Settings, spec: Pipeline) -> Report:
 
 def _run(
     spec: Pipeline, settings: Settings, run_id: str, say: Callable[[str], None], record: dict[str, Any], wish: Wish
-) -> Bound:
+) -> RunLimits:
     """The run, until it has no more to do or is asked to stop.
 
     Until it has accounted for a batch it may simply end. From then on it is ended between two batches, and its checks are run:
@@ -105,8 +105,8 @@ def _run(
 
 def _drained(
     run: Run, topic: TopicState, warming: Thread, say: Callable[[str], None], record: dict[str, Any], clock: _Clock, wish: Wish
-) -> Bound:
-    """Read to the end or to the bound, account for it, judge it; into the record."""
+) -> RunLimits:
+    """Read to the end or to a limit, account for it, judge it; into the record."""
     name, audit = run.spec.name, Audit(run)
     audit.catch_up({}, ended=True)
     recovered = tuple(audit.accounts)
@@ -116,17 +116,17 @@ def _drained(
     if not recovered:
         wish.heed()
     say(f"{name}: Spark is up; reading topic {run.spec.topic.name} to its end, batch by batch")
-    bound = Bound(run.spec, wish)
-    Query(run, audit, topic.latest, bound, say).run()
+    limits = RunLimits(run.spec, wish)
+    Query(run, audit, topic.latest, limits, say).run()
     clock.lap("query")
     warming.join()
     _describe(run, audit, recovered, record)
-    record.update(bounded_by=bound.reached, waiting=_waiting(topic.latest, record) if bound.reached else 0)
+    record.update(bounded_by=limits.reached, waiting=_waiting(topic.latest, record) if limits.reached else 0)
     failpoint.at("checks")
     record["checks"] = _judge(run, audit, record)
     failpoint.at("judged")
     clock.lap("checks")
-    return bound
+    return limits
 
 
 def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str], None], record: dict[str, Any]) -> Identity:

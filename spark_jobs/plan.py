@@ -17,7 +17,7 @@ from spark_jobs.cursor import read_cursor
 from spark_jobs.identity import in_words, lost, settle, warned
 from spark_jobs.kafka import TopicState, newest_record, topic_state
 from spark_jobs.lease import holder
-from spark_jobs.stages import closing, table
+from spark_jobs.stages import no_data_batch, table
 from spark_jobs.store import require_writable
 
 
@@ -73,8 +73,9 @@ def _due(spec: Pipeline, settings: Settings, paths: Paths, topic: TopicState) ->
     """Why a run without new offsets has something to do: what is due leaves the state."""
     checkpoint = Checkpoint(paths.checkpoint)
     newest = newest_record(settings, spec.topic.name, topic.latest) if spec.close_after else None
-    found = closing.due(spec, checkpoint, closing.Clock(datetime.now(UTC), newest, read_cursor(paths.cursor).state.rows))
-    return (f"a batch without data: {found.reason}",) if found else ()
+    clock = no_data_batch.Clock(datetime.now(UTC), newest, read_cursor(paths.cursor).state.rows)
+    due = no_data_batch.due(spec, checkpoint, clock)
+    return (f"a batch without data: {due.reason}",) if due else ()
 
 
 def _reasons(paths: Paths, checkpoint: Checkpoint, new_offsets: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.delta import opened
 from spark_jobs.run import Run
 from spark_jobs.stages import commit, history
-from spark_jobs.stages.bound import Bound
+from spark_jobs.stages.limits import RunLimits
 from spark_jobs.stages.table import newest_batch, refuse_changed
 from spark_jobs.stateful.timers import Timers
 
@@ -29,14 +29,14 @@ class Written(NamedTuple):
     version: int
 
 
-def start(rows: DataFrame, run: Run, bound: Bound, timers: Timers) -> StreamingQuery:
-    """Start the query: it takes what Kafka holds now, as far as the bound lets it, and stops."""
+def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> StreamingQuery:
+    """Start the query: it takes what Kafka holds now, as far as the limits of the run allow, and stops."""
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
-    writer = writer.foreachBatch(_writer(run, bound, timers))
+    writer = writer.foreachBatch(_writer(run, limits, timers))
     return writer.option("checkpointLocation", spark_url(run.paths.checkpoint)).trigger(availableNow=True).start()
 
 
-def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int], None]:
+def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame, int], None]:
     """Write a batch, in the way of the output mode, under its transaction id: generation and batch.
 
     Not Delta's own streaming sink: that skips a batch which it has already committed without running it. After a crash between
@@ -47,7 +47,7 @@ def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int]
     way = commit.way(run.spec)
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        if bound.holds(run.checkpoint.batch(batch_id)):
+        if not limits.admit(run.checkpoint.batch(batch_id)):
             _wait_to_be_stopped(batch.sparkSession)
         failpoint.at("planned")
         if newest_batch(run.paths.table, owner) >= batch_id:

@@ -60,7 +60,7 @@ MUTANTS: tuple[Mutant, ...] = (
            f"{CRASH}[table.committed-3]"),  # batch 2 lets no row go: its timers are due in the batch without data
     Mutant("a batch that is in the table already is left out, and its state with it", "spark_jobs/stages/sink.py",
            'batch.write.format("noop").mode("append").save()', "pass", f"{CRASH}[table.committed-2]"),
-    Mutant("max_minutes is ignored", "spark_jobs/stages/bound.py",
+    Mutant("max_minutes is ignored", "spark_jobs/stages/limits.py",
            "self._deadline is not None and time.monotonic() >= self._deadline", "False",
            "tests/spark/test_drain.py::test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_goes_on"),
     Mutant("doctor passes a snapshot whose SST files are lost", "spark_jobs/damage.py",
