@@ -10,22 +10,19 @@ from threading import Thread
 from typing import Any
 
 from spark_jobs import failpoint, ops
-from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError
-from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.store import is_remote
-from spark_jobs.cursor import read_cursor
 from spark_jobs.failure import understood
-from spark_jobs.identity import Identity, in_words, lost, settle, warned
 from spark_jobs.integrity import drop_orphans
-from spark_jobs.kafka import TopicState, topic_state
+from spark_jobs.kafka import TopicState
 from spark_jobs.lease import lease
+from spark_jobs.preflight import preflight
 from spark_jobs.query import Query
 from spark_jobs.run import Run
 from spark_jobs.stages import checks, table
@@ -88,19 +85,20 @@ def _run(
     require_writable(paths)
     with lease(paths.lease, run_id) as held, Cluster(spec.name, settings, say) as cluster:
         failpoint.at("leased")
-        topic = topic_state(settings, spec.topic.name)
-        identity = _settled(spec, paths, topic, say, record)
+        found = preflight(spec, settings, paths)
+        for line in found.lines:
+            say(f"{spec.name}: {line}")
+        record["lost"] = {str(partition): span for partition, span in found.lost.items()}
         held.confirm()  # over another run's identity, this one's would make its checkpoint a stranger to its table
-        identity.write(paths.identity)
-        drop_orphans(Checkpoint(paths.checkpoint))
-        spec = in_force(spec, identity.fingerprint)
+        found.identity.write(paths.identity)
+        drop_orphans(found.checkpoint)
         clock.lap("settle")
         wish.heed()
         warming = checks.warm_up()
-        run = Run(spec, settings, paths, identity, run_id, cluster.session(spec.state), held)
+        run = Run(found.spec, settings, paths, found.target, found.identity, run_id, cluster.session(found.spec.state), held)
         clock.lap("start")
         wish.heed()
-        return _drained(run, topic, warming, say, record, clock, wish)
+        return _drained(run, found.topic, warming, say, record, clock, wish)
 
 
 def _drained(
@@ -129,19 +127,6 @@ def _drained(
     return limits
 
 
-def _settled(spec: Pipeline, paths: Paths, topic: TopicState, say: Callable[[str], None], record: dict[str, Any]) -> Identity:
-    """The checkpoint's identity, once spec, topic and table are found to belong to it."""
-    for line in warned(spec, paths):
-        say(f"{spec.name}: {line}")
-    identity, gone = settle(spec, paths, topic), lost(paths, topic)
-    if gone:
-        say(f"{spec.name}: goes on without what Kafka's retention removed unread, as the spec says: {in_words(gone)}")
-        record["lost"] = {str(partition): span for partition, span in gone.items()}
-    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
-    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))
-    return identity
-
-
 def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[str, Any]) -> None:
     record["seconds"]["audit"] = round(audit.seconds, 3)  # within recover and query: it works while the query does
     committed = run.checkpoint.committed()
@@ -149,7 +134,7 @@ def _describe(run: Run, audit: Audit, recovered: tuple[int, ...], record: dict[s
     record.update(
         generation=run.identity.generation, batches=tuple(audit.accounts), recovered=recovered, account=audit.total,
         state=audit.cursor.state.model_copy(update={"rows_before": audit.rows_before}),
-        table_version_before=before, table_version=table.version(run.paths.table),
+        table_version_before=before, table_version=table.version(run.target.table),
     )
     if committed:
         last = run.checkpoint.batch(committed[-1])
@@ -187,7 +172,7 @@ def _judge(run: Run, audit: Audit, record: dict[str, Any]) -> tuple[Any, ...]:
     if _verdict(results) is None:
         passed = {"judged": audit.cursor.audited, "judged_table_version": record["table_version"]}
         audit.cursor = audit.cursor.model_copy(update=passed)
-        audit.cursor.write(run.paths.cursor)
+        audit.cursor.write(run.target.cursor)
     return results
 
 

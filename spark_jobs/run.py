@@ -10,6 +10,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.identity import Identity
 from spark_jobs.lease import Held
+from spark_jobs.target import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +22,7 @@ class Run(NamedTuple):
     spec: Pipeline
     settings: Settings
     paths: Paths
+    target: Target
     identity: Identity
     run_id: str
     spark: SparkSession
@@ -28,4 +30,4 @@ class Run(NamedTuple):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        return Checkpoint(self.paths.checkpoint)
+        return Checkpoint(self.target.checkpoint)

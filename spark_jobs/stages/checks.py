@@ -50,10 +50,10 @@ def judge_output(run: Run, since: int | None, version: int) -> list[CheckResult]
         return []
     table = run.spark.read.format("delta")
     if run.spec.output_mode == "complete":  # the last batch's rows are the whole result
-        rows = table.option("versionAsOf", version).load(spark_url(run.paths.table))
+        rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
     else:
         changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)
-        rows = changes.load(spark_url(run.paths.table)).where("_change_type IN ('insert', 'update_postimage')")
+        rows = changes.load(spark_url(run.target.table)).where("_change_type IN ('insert', 'update_postimage')")
     rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp").cache()
     try:
         return _judge("output", run.spec.output_checks, rows)

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-ACCOUNT, DRAIN = "spark_jobs/stages/account.py", "spark_jobs/drain.py"
+ACCOUNT, DRAIN, PREFLIGHT = "spark_jobs/stages/account.py", "spark_jobs/drain.py", "spark_jobs/preflight.py"
 UNIT = "tests/unit/test_account.py"
 SAFETY, OFF = "tests/spark/test_safety.py", "tests/spark/test_account.py"
 TABLE = f"{SAFETY}::test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written"
@@ -41,10 +41,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("the account of a batch does not come into the report", "spark_jobs/stages/audit.py",
            "self.accounts[batch.id] = account\n",
            "self.accounts[batch.id] = account.model_copy(update={'unaccounted': 0})\n", OFF),
-    Mutant("a run does not look whether its table was dropped, made anew or restored", DRAIN,
-           "    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)\n", "", TABLE),
-    Mutant("a run does not look whether its table has a batch that the checkpoint does not know", DRAIN,
-           "    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))\n", "", TABLE),
+    Mutant("a run does not look whether its table was dropped, made anew or restored", PREFLIGHT,
+           "    table.refuse_replaced(target.table, identity.table_id, cursor.table_version)\n", "", TABLE),
+    Mutant("a run does not look whether its table has a batch that the checkpoint does not know", PREFLIGHT,
+           "    table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))\n", "", TABLE),
     Mutant("the cursor moves past rows that a check has failed", DRAIN, "    if _verdict(results) is None:\n", "    if True:\n",
            f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
     Mutant("what Spark counted of a stage that ran twice is believed", "spark_jobs/stages/audit.py",

@@ -65,8 +65,8 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path: Pa
     written: list[Any] = []
     monkeypatch.setattr(drain, "lease", lost)
     monkeypatch.setattr(drain, "Cluster", lambda *_: nullcontext())
-    monkeypatch.setattr(drain, "topic_state", lambda *_: None)
-    monkeypatch.setattr(drain, "_settled", lambda *_: SimpleNamespace(write=written.append))
+    found = SimpleNamespace(identity=SimpleNamespace(write=written.append), lines=(), lost={})
+    monkeypatch.setattr(drain, "preflight", lambda *_: found)
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
         drain._run(pipeline(), settings, "run", lambda _: None, {}, SimpleNamespace())  # type: ignore[arg-type]  # noqa: SLF001
