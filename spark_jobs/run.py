@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Kind
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.identity import Identity
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 class Run(NamedTuple):
     """A run that holds the lease."""
 
+    kind: Kind
     spec: Pipeline
     settings: Settings
     paths: Paths

@@ -72,14 +72,9 @@ def account(report: Report) -> tuple[str, ...]:
     )
 
 
-def name(check: CheckResult) -> str:
-    """A check as people call it."""
-    return f"{check.type}({check.column})" if check.column else check.type
-
-
 def check(result: CheckResult) -> str:
     """A judged check, on one line."""
-    line = f"{result.outcome} ({result.severity}): {name(result)}"
+    line = f"{result.outcome} ({result.severity}): {result.name}"
     if result.observed:
         line += f", observed {result.observed}"
     if result.outcome != "passed":

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 VERSION: Final = 1
+Kind = Literal["drain"]
+"""What ran."""
 
 
 class Part(BaseModel):
@@ -66,6 +68,11 @@ class CheckResult(Part):
     unexpected: int = Described(default=0, description="failing rows")
     sample: str = Described(default="", description="at most 20 failing values, as JSON")
 
+    @property
+    def name(self) -> str:
+        """The check as people call it: the expectation, and the column if it is of one."""
+        return f"{self.type}({self.column})" if self.column else self.type
+
 
 class Problem(Part):
     """The error that ended a run."""
@@ -89,7 +96,7 @@ class Report(Part):
     report_version: Literal[1] = VERSION
     pipeline: str
     run_id: str
-    kind: Literal["drain"] = "drain"
+    kind: Kind = "drain"
     status: Literal["succeeded", "failed"]
     problem: Problem | None = None
     started_at: datetime

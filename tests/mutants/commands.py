@@ -151,7 +151,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the check task of a run whose critical check failed is green", "plugins/sluice_airflow/checks.py",
-        "            judge(report, checks)\n", "",
+        "                raise error\n", "                pass\n",
         f"{E2E}/test_airflow_run.py::test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again",
     ),
     Mutant(

@@ -15,6 +15,8 @@ from spark_jobs import drain, query
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import LeaseLost
 from spark_jobs.contract.settings import Settings
+from spark_jobs.outcome import Outcome
+from spark_jobs.stopping import Wish
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -69,5 +71,5 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path: Pa
     monkeypatch.setattr(drain, "preflight", lambda *_: found)
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
-        drain._run(pipeline(), settings, "run", lambda _: None, {}, SimpleNamespace())  # type: ignore[arg-type]  # noqa: SLF001
+        drain._run(pipeline(), settings, Outcome("drain", "p", "run"), lambda _: None, Wish())  # noqa: SLF001 - as above
     assert written == []
