@@ -19,11 +19,13 @@ from spark_jobs import show as views
 from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.paths import report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings, root
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import is_remote, opened
+from spark_jobs.contract.store import is_remote
 from spark_jobs.contract.store_errors import told
+from spark_jobs.contract.summary import check_line, summary
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -76,7 +78,7 @@ def drain(
         if planned.idle:
             return
         run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
-        path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
+        path = report or report_path(settings.root, pipeline, run_id)
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
         attend(words, {**os.environ, **environment(settings)}, application(), _say)
@@ -200,20 +202,12 @@ def _steps(spec: Pipeline) -> str:
 
 
 def _summarise(report: Report, path: Path | UPath) -> None:
-    account = report.account
-    console.print(
-        f"[bold]{report.pipeline}[/] {report.status}: read {account.read:,}, out {account.rows_out:,}, "
-        f"duplicates {account.duplicates:,}, late {account.late:,}, malformed {account.malformed:,}, "
-        f"premature {account.premature:,}, unaccounted {account.unaccounted:,}; state {report.state.rows:,} rows; "
-        f"{(report.ended_at - report.started_at).total_seconds():.1f} s"
-    )
+    first, *more = summary(report)
+    _say(first)
     for check in report.failing("critical") + report.failing("warning"):
-        told = f"{check.type} on {check.column}: {check.unexpected} rows, {check.sample}"
-        console.print(Text.assemble("  ", (check.severity, "yellow"), f" {told}"))
-    if report.left_open:
-        _say(f"  {report.left_open}")
-    if report.bounded_by:
-        _say(f"  ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
+        console.print(Text(f"  {check_line(check)}", "yellow"))
+    for line in more:
+        _say(f"  {line}")
     _say(f"report: {path}")
     if report.problem:
         raise report.problem.error()

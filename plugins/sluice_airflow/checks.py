@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from airflow.sdk import BaseOperator, Context
 
-from sluice_airflow import words
 from sluice_airflow.handover import handed_over
 from sluice_airflow.retries import told_in_one_line
 from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.summary import check_line
 from spark_jobs.contract.verdict import verdict
 
 LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
@@ -28,7 +28,7 @@ class CheckOperator(BaseOperator):
             report = handed_over(context)
             checks = [check for check in report.checks if check.suite == self.suite]
             for check in checks:
-                self.log.log(_level(check), "%s", words.check(check))
+                self.log.log(_level(check), "%s", check_line(check))
             if error := verdict(report.pipeline, report.table_version, checks):
                 raise error
         return {outcome: sum(check.outcome == outcome for check in checks) for outcome in ("passed", "failed")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 Kind = Literal["drain"]
-"""What ran."""
+"""What ran: by it the application is told what to run, and reports, tables and logs say what it was."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Part(BaseModel):
