@@ -7,7 +7,9 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-import psutil  # type: ignore[import-untyped, unused-ignore]
+import psutil
+
+from spark_jobs.processes import is_driver, kill_tree, tree
 
 POLL_SECONDS = 0.1
 
@@ -28,7 +30,7 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str, say: Cal
             pressed.pop()
             if asked or not _ask(submitted.pid, driver):
                 say("ending at once; the next run resumes, as after a kill")
-                _end(submitted.pid)
+                kill_tree(submitted.pid)
             else:
                 say("stopping when the batch at work has ended; Ctrl-C again ends it at once")
             asked = True
@@ -49,27 +51,12 @@ def _pressed() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tree(pid: int) -> list[psutil.Process]:
-    try:
-        top = psutil.Process(pid)
-        return [top, *top.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
 def _ask(pid: int, driver: str) -> bool:
     """SIGTERM to the driver's Python; False where it has not begun yet."""
     found = False
-    for process in _tree(pid):
-        with suppress(psutil.NoSuchProcess, IndexError):
-            command = process.cmdline()
-            if "python" in command[0] and driver in command[1:3]:
+    for process in tree(pid):
+        with suppress(psutil.NoSuchProcess):
+            if is_driver(process, driver):
                 process.terminate()
                 found = True
     return found
-
-
-def _end(pid: int) -> None:
-    for process in _tree(pid):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()

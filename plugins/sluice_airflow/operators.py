@@ -13,7 +13,6 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluice_airflow.handover import hand_over, planned_records
 from sluice_airflow.kafka import handed_over, task_settings
-from sluice_airflow.processes import end_tree
 from sluice_airflow.retries import told_in_one_line
 from sluice_airflow.root import declared_root
 from spark_jobs import submit
@@ -23,8 +22,11 @@ from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.summary import summary
+from spark_jobs.processes import end_tree
 
 CONNECTION = "sluice_spark"
+GRACE_SECONDS = 3.0
+"""Airflow gives a killed task 5 seconds in all."""
 JUDGED = {CheckFailed.code, CheckBroken.code}
 """Problems of a drain that itself went well: the check tasks are the ones to fail."""
 
@@ -79,7 +81,7 @@ class DrainOperator(SparkSubmitOperator):
         """End spark-submit, the driver's Python under it, and that one's workers: the hook alone would kill the JVM only."""
         submitted = getattr(self._hook, "_submit_sp", None)
         if submitted is not None:
-            end_tree(submitted.pid)
+            end_tree(submitted.pid, GRACE_SECONDS)
         for secret in self._secrets:  # Airflow may leave no time for the blocks around it to end
             secret.unlink(missing_ok=True)
 
