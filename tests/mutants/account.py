@@ -45,6 +45,13 @@ MUTANTS: tuple[Mutant, ...] = (
            "    table.refuse_replaced(target.table, identity.table_id, cursor.table_version)\n", "", TABLE),
     Mutant("a run does not look whether its table has a batch that the checkpoint does not know", PREFLIGHT,
            "    table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))\n", "", TABLE),
+    Mutant("a run writes its identity though another has its lease", DRAIN,
+           "        held.confirm()", "        pass",
+           "tests/unit/test_drain.py::test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed"),
+    Mutant("a report that cannot be made hides what went wrong with the run", "spark_jobs/outcome.py",
+           "problem=Problem.of(problem or unexpected(error))", "problem=Problem.of(unexpected(error))",
+           "tests/unit/test_outcome.py::"
+           "test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run"),
     Mutant("the cursor moves past rows that a check has failed", "spark_jobs/judgement.py",
            "    if verdict(run.spec.name, drained.table_version, results) is None:\n", "    if True:\n",
            f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
