@@ -22,6 +22,7 @@ from local.ports import NoFreePort
 from local.publish import publish
 from spark_jobs import submit
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import REPO, Settings
 
 EVENTS = 3_000
@@ -35,12 +36,9 @@ def make(settings: Settings) -> Path:
     finds another leaves the archive alone, in silence. Raises subprocess.CalledProcessError with the drains' output.
     """
     final = submit.archive(settings)
-    unfinished = final.with_suffix(".unfinished")
-    try:
+    with replacing(final) as unfinished:
         _drained(settings, unfinished)
-        return unfinished.replace(final)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    return final
 
 
 def _drained(settings: Settings, unfinished: Path) -> None:

@@ -21,6 +21,8 @@ from typing import Any
 import psutil
 import pyspark
 
+from spark_jobs.processes import kill_tree
+
 HOME = Path(pyspark.__file__).parent
 PATIENCE_SECONDS = 120
 LOOPBACK = "127.0.0.1"
@@ -69,11 +71,7 @@ class Cluster:
     def lose_worker(self) -> None:
         """End one and its executors at once, as when a machine is lost."""
         worker = self.workers.pop()
-        tree = psutil.Process(worker.pid).children(recursive=True)
-        worker.kill()
-        for process in tree:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        kill_tree(worker.pid)
         worker.wait()
 
     def map_outputs(self) -> Counter[int]:

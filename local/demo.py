@@ -23,6 +23,7 @@ from local.ports import NoFreePort
 from local.publish import PublishError, publish
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 
 REPO = Path(__file__).resolve().parents[1]
@@ -113,7 +114,7 @@ def _drain(clock: Clock, api: Api, number: int) -> dict[tuple[str, int], Report]
 
 
 def _newest(pipeline: str, run_id: str) -> Path:
-    folder = HOME / "root" / "reports" / pipeline
+    folder = local_report_path(str(HOME / "root"), pipeline, run_id).parent
     return max(folder.glob(f"{run_id}-try*.json"), key=lambda path: path.stat().st_mtime, default=folder / run_id)
 
 

@@ -16,6 +16,7 @@ from zipfile import ZipFile, ZipInfo
 from local import jvm
 from spark_jobs import submit
 from spark_jobs.contract.errors import JarsMissing, SluiceError
+from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import REPO, Settings
 
 SOURCES = REPO / "spark_jobs" / "java"
@@ -38,12 +39,11 @@ def make(settings: Settings) -> Path:
         raise JarsMissing(f"{final.parent} is no folder.", "Run `make setup`, or point SLUICE_JARS at the jars.")
     with TemporaryDirectory(prefix="sluice-files-") as folder:
         _compile(Path(folder))
-        unfinished = final.with_suffix(".unfinished")
-        with ZipFile(unfinished, "w") as jar:
+        with replacing(final) as unfinished, ZipFile(unfinished, "w") as jar:
             for path in sorted(Path(folder).rglob("*.class")):
                 # One date for all, so that the same sources give the same bytes.
                 jar.writestr(ZipInfo(str(path.relative_to(folder)), (1980, 1, 1, 0, 0, 0)), path.read_bytes())
-        return unfinished.replace(final)
+    return final
 
 
 def _compile(folder: Path) -> None:

@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from local.deliveries import Delivered
 from local.flights import FlightEvent
+from spark_jobs.contract.files import replacing
 
 TIME = pa.timestamp("us", tz="UTC")
 FIELDS: list[tuple[str, pa.DataType]] = [
@@ -79,9 +80,8 @@ def write(
     }
     columns |= {name: [None if event is None else getattr(event, name) for event in events] for name in PAYLOAD}
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".unfinished")
-    parquet.write_table(pa.table(columns, schema=SCHEMA), unfinished, compression="zstd")
-    unfinished.rename(file)
+    with replacing(file) as unfinished:
+        parquet.write_table(pa.table(columns, schema=SCHEMA), unfinished, compression="zstd")
     return file
 
 

@@ -8,7 +8,9 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-import psutil  # type: ignore[import-untyped, unused-ignore]
+import psutil
+
+from spark_jobs.processes import is_driver, kill_tree, tree
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -30,7 +32,7 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
             pressed.pop()
             if asked or not _ask(submitted.pid, driver):
                 LOG.info("ending at once; the next run resumes, as after a kill")
-                _end(submitted.pid)
+                kill_tree(submitted.pid)
             else:
                 LOG.info("stopping when the batch at work has ended; Ctrl-C again ends it at once")
             asked = True
@@ -51,27 +53,12 @@ def _pressed() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tree(pid: int) -> list[psutil.Process]:
-    try:
-        top = psutil.Process(pid)
-        return [top, *top.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
 def _ask(pid: int, driver: str) -> bool:
     """SIGTERM to the driver's Python; False where it has not begun yet."""
     found = False
-    for process in _tree(pid):
-        with suppress(psutil.NoSuchProcess, IndexError):
-            command = process.cmdline()
-            if "python" in command[0] and driver in command[1:3]:
+    for process in tree(pid):
+        with suppress(psutil.NoSuchProcess):
+            if is_driver(process, driver):
                 process.terminate()
                 found = True
     return found
-
-
-def _end(pid: int) -> None:
-    for process in _tree(pid):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from spark_jobs import failpoint, log, orphan
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
-from spark_jobs.contract.report import Problem, Report
+from spark_jobs.contract.report import KINDS, Problem, Report
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import told as store_told
@@ -38,7 +38,7 @@ def main(words: list[str]) -> int:
     gc.set_threshold(100_000)  # importing Great Expectations alone would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
-    if wanted.command != "drain":
+    if wanted.command not in KINDS:
         return _tell(wanted)
     with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
         return _run(wanted)
@@ -70,8 +70,8 @@ def _drained(wanted: argparse.Namespace, wish: Wish) -> Report:
         return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, wish)
     except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
         return Report(
-            pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed", problem=Problem.of(_known(error)),
-            started_at=started, ended_at=datetime.now(UTC),
+            kind=wanted.command, pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed",
+            problem=Problem.of(_known(error)), started_at=started, ended_at=datetime.now(UTC),
         )
 
 

@@ -6,18 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
-from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.cursor import read_cursor
-from spark_jobs.identity import in_words, lost, settle, warned
-from spark_jobs.kafka import TopicState, newest_record, topic_state
+from spark_jobs.kafka import newest_record
 from spark_jobs.lease import holder
-from spark_jobs.stages import closing, table
+from spark_jobs.preflight import Preflight, preflight
+from spark_jobs.stages import no_data_batch
 from spark_jobs.store import require_writable
 
 
@@ -43,47 +41,44 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     held = holder(paths.lease)
     if held:
         raise LeaseHeld(f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it.")
-    topic = topic_state(settings, spec.topic.name)
-    said = warned(spec, paths)
-    identity, gone = settle(spec, paths, topic), lost(paths, topic)
-    said += (f"without what Kafka's retention removed unread: {in_words(gone)}",) if gone else ()
-    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)
-    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))
-    spec = in_force(spec, identity.fingerprint)
-    checkpoint = Checkpoint(paths.checkpoint)
-    committed = checkpoint.committed()
-    done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
-    new = {partition: latest - done.get(partition, 0) for partition, latest in topic.latest.items()}
-    reasons = _reasons(paths, checkpoint, sum(new.values())) or _due(spec, settings, paths, topic)
-    return Plan(
-        pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
-        lines=(
-            f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation {identity.generation}, "
-            f"state version {spec.state.version}",
-            f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
-            f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
-            *said,
-            *(f"partition {p}: next {done.get(p, 0)}, end {topic.latest[p]}, {new[p]} new" for p in sorted(new)),
-            *(reasons or ("nothing to do: every offset is drained and accounted for",)),
-        ),
-    )
+    found = preflight(spec, settings, paths)
+    committed = found.checkpoint.committed()
+    done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
+    new = {partition: latest - done.get(partition, 0) for partition, latest in found.topic.latest.items()}
+    reasons = _unfinished(found, sum(new.values())) or _due(found, settings)
+    return Plan(pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
+                lines=_lines(found, settings, done, new, reasons))
 
 
-def _due(spec: Pipeline, settings: Settings, paths: Paths, topic: TopicState) -> tuple[str, ...]:
-    """Why a run without new offsets has something to do: what is due leaves the state."""
-    checkpoint = Checkpoint(paths.checkpoint)
-    newest = newest_record(settings, spec.topic.name, topic.latest) if spec.close_after else None
-    found = closing.due(spec, checkpoint, closing.Clock(datetime.now(UTC), newest, read_cursor(paths.cursor).state.rows))
-    return (f"a batch without data: {found.reason}",) if found else ()
-
-
-def _reasons(paths: Paths, checkpoint: Checkpoint, new_offsets: int) -> tuple[str, ...]:
+def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
+    """New offsets, and what an earlier run has left."""
     reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
-    planned, committed = checkpoint.planned(), checkpoint.committed()
-    cursor = read_cursor(paths.cursor)
+    planned, committed, judged = found.checkpoint.planned(), found.checkpoint.committed(), found.cursor.judged
     if planned and planned[-1:] != committed[-1:]:
         reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
-    elif committed and cursor.judged < committed[-1]:
-        which = f"batches {cursor.judged + 1} to {committed[-1]}"
+    elif committed and judged < committed[-1]:
+        which = f"batches {judged + 1} to {committed[-1]}"
         reasons.append(f"{which} have not passed the checks yet: they will be accounted for and judged")
     return tuple(reasons)
+
+
+def _due(found: Preflight, settings: Settings) -> tuple[str, ...]:
+    """Why a run without new offsets has something to do: what is due leaves the state."""
+    spec = found.spec
+    newest = newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
+    clock = no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
+    due = no_data_batch.due(spec, found.checkpoint, clock)
+    return (f"a batch without data: {due.reason}",) if due else ()
+
+
+def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    spec = found.spec
+    return (
+        f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation {found.identity.generation}, "
+        f"state version {spec.state.version}",
+        f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
+        f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
+        *found.lines,
+        *(f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new" for p in sorted(new)),
+        *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+    )

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
-from spark_jobs import log
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.kafka import newest_record
 from spark_jobs.run import Run
-from spark_jobs.stages import closing, fate, kept, sink, source, table
+from spark_jobs.stages import fate, kept, no_data_batch, sink, source, table
 from spark_jobs.stages.audit import Audit
-from spark_jobs.stages.bound import Bound
+from spark_jobs.stages.limits import RunLimits
 from spark_jobs.stages.progress import Follower
 from spark_jobs.stages.repeated import Repeated
 from spark_jobs.stages.sieve import Keeping
@@ -29,25 +28,24 @@ POLL_SECONDS = 0.2
 class Query:
     """What a run has to run: batches with data as long as there are new offsets, then what is due without."""
 
-    def __init__(self, run: Run, audit: Audit, target: Offsets, bound: Bound) -> None:
-        self._run, self._audit, self._target, self._bound = run, audit, target, bound
+    def __init__(self, run: Run, audit: Audit, target: Offsets, limits: RunLimits) -> None:
+        self._run, self._audit, self._target, self._limits = run, audit, target, limits
         self._timers = audit.timers = Timers(run.spark)
         self._closed = False
         self._watch = Watch(run, target, self._timers)
 
     def run(self) -> None:
-        """Run to the end or to the bound; where the run is asked to stop, that is between two batches, or before the first."""
-        if self._waiting() and not self._bound.asked:
+        """Run to the end or to a limit; where the run is asked to stop, that is between two batches, or before the first."""
+        if self._waiting() and not self._limits.asked:
             self._consume()
-        while not self._bound.reached and not self._bound.asked and (due := self._due()):
+        while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence
-            batch = closing.plan(self._run.checkpoint, due, datetime.now(UTC))
-            with log.context(batch=batch):
-                LOG.info("%s: batch %s without data: %s", self._run.spec.name, batch, due.reason)
-            self._bound.grant()
+            batch = no_data_batch.write(self._run.checkpoint, due, datetime.now(UTC))
+            LOG.info("%s: batch %d without data: %s", self._run.spec.name, batch, due.reason)
+            self._limits.allow_no_data_batch()
             self._consume()
-        if self._bound.asked and self._waiting():
-            self._bound.reached = self._bound.asked
+        if self._limits.asked and self._waiting():
+            self._limits.leave_the_rest()
 
     def _waiting(self) -> bool:
         """Whether there are offsets to read, or a batch that was planned and not committed."""
@@ -57,24 +55,24 @@ class Query:
         done = self._run.checkpoint.batch(committed[-1]).end
         return any(end > done.get(partition, 0) for partition, end in self._target.items())
 
-    def _due(self) -> closing.Closing | None:
+    def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
         silent = run.spec.close_after is not None
         newest = newest_record(run.settings, run.spec.topic.name, self._target) if silent else None
-        clock = closing.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._bound.ticked, self._closed)
-        return closing.due(run.spec, run.checkpoint, clock)
+        clock = no_data_batch.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._limits.ticked, self._closed)
+        return no_data_batch.due(run.spec, run.checkpoint, clock)
 
     def _consume(self) -> None:
         rows = self._rows()
-        query = sink.start(rows, self._run, self._bound, self._timers)
+        query = sink.start(rows, self._run, self._limits, self._timers)
         follower = Follower(query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)))
         try:
-            while not query.awaitTermination(POLL_SECONDS) and not self._bound.over:  # type: ignore[arg-type]  # takes fractions
+            while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
         finally:
             query.stop()  # also where the audit failed: the lease is given back next, and no query may write without it
         self._run.lease.confirm()  # or what is planned may be the next run's, which is at work on it
-        closing.unplan(self._run.checkpoint)
+        no_data_batch.remove(self._run.checkpoint)
         self._keep_up(follower, ended=True)
 
     def _rows(self) -> DataFrame:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Kind
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.identity import Identity
 from spark_jobs.lease import Held
+from spark_jobs.target import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 class Run(NamedTuple):
     """A run that holds the lease."""
 
+    kind: Kind
     spec: Pipeline
     settings: Settings
     paths: Paths
+    target: Target
     identity: Identity
     run_id: str
     spark: SparkSession
@@ -28,4 +32,4 @@ class Run(NamedTuple):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        return Checkpoint(self.paths.checkpoint)
+        return Checkpoint(self.target.checkpoint)

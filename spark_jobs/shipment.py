@@ -19,6 +19,7 @@ from types import ModuleType
 
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SettingInvalid, SparkFailed
+from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import Settings
 
 PLACE = "code"
@@ -127,11 +128,6 @@ def _folder() -> Path:
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:
     """The same files give the same bytes; nobody sees an archive that is not whole."""
-    handle, unfinished = tempfile.mkstemp(dir=archive.parent)
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as into:
-            for name, content in files:
-                into.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-        Path(unfinished).replace(archive)
-    finally:
-        Path(unfinished).unlink(missing_ok=True)
+    with replacing(archive, several=True) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as into:
+        for name, content in files:
+            into.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)

@@ -93,10 +93,10 @@ VIEWS = {
 
 def columns(table: Table) -> dict[str, str]:
     """Name -> SQL expression of all columns that may be asked for: the view's own, then the others of the ops table."""
-    from spark_jobs import ops  # noqa: PLC0415 - delta-rs, which the help does not need
+    from spark_jobs.ops_schema import SCHEMAS  # noqa: PLC0415 - pyarrow, which the help does not need
 
     view = VIEWS[table]
-    stored = _same(*(field.name for field in ops.SCHEMAS[view.stored] if field.name != "operators"))
+    stored = _same(*(field.name for field in SCHEMAS[view.stored] if field.name != "operators"))
     more = stored if view.more is None else view.more
     shown = set(view.columns.values())
     return view.columns | {name: sql for name, sql in more.items() if name not in view.columns and sql not in shown}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spark_jobs import shipment
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
+from spark_jobs.contract.report import Kind
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
 from spark_jobs.contract.store import Store, is_s3
@@ -48,9 +49,9 @@ def application() -> str:
     return str(HERE / "main.py")
 
 
-def arguments(pipeline: str, report: Path | UPath, run_id: str) -> list[str]:
-    """What follows the file."""
-    return ["drain", pipeline, "--report", str(report), "--run-id", run_id]
+def arguments(kind: Kind, pipeline: str, report: Path | UPath, run_id: str) -> list[str]:
+    """What follows the file, for a run of this kind."""
+    return [kind, pipeline, "--report", str(report), "--run-id", run_id]
 
 
 def archive(settings: Settings) -> Path:
@@ -171,9 +172,11 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def command(settings: Settings, pipeline: str, report: Path | UPath, run_id: str, records: int = 0) -> list[str]:
-    """The whole command of a drain, for a process of its own."""
-    return _submitted(settings, pipeline, arguments(pipeline, report, run_id), records)
+def command(
+    settings: Settings, pipeline: str, report: Path | UPath, run_id: str, records: int = 0, kind: Kind = "drain"
+) -> list[str]:
+    """The whole command of a run, for a process of its own."""
+    return _submitted(settings, pipeline, arguments(kind, pipeline, report, run_id), records)
 
 
 def explanation(settings: Settings, pipeline: str) -> list[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped, unused-ignore]
 
 from spark_jobs import submit
+from spark_jobs.processes import is_driver
 
 POLL_SECONDS = 0.5
 TERM = 1 << (signal.SIGTERM - 1)
@@ -44,9 +45,8 @@ def run(words: list[str]) -> int:
 def _ask(asked: set[int]) -> Iterator[int]:
     """SIGTERM to the driver's Python of every drain that takes it as a wish to stop and was not asked yet."""
     for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError, IndexError):
-            command = process.cmdline()
-            ours = "python" in command[0] and submit.application() in command[1:3]
+        with suppress(psutil.Error, OSError):
+            ours = is_driver(process, submit.application())
             if ours and process.pid not in asked and _catches_term(process.pid):
                 process.terminate()
                 yield process.pid

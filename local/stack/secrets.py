@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from local.stack import certificates
+from spark_jobs.contract.files import replacing
 
 NOBODY_SPECIAL = 1000
 """The user of the image, for whom root makes the secrets."""
@@ -42,13 +43,12 @@ class Store:
         # One without a byte is what a power cut leaves of a file that was just made.
         if not (file.exists() and file.stat().st_size):
             # Whole or not at all, and never readable by another in between.
-            unfinished = file.with_name(f".{name}")
-            unfinished.unlink(missing_ok=True)
-            unfinished.touch(mode=0o600)
-            unfinished.write_text(make())
-            if os.geteuid() == 0:
-                os.chown(unfinished, self._owner, self._group)
-            unfinished.rename(file)
+            with replacing(file) as unfinished:
+                unfinished.unlink(missing_ok=True)
+                unfinished.touch(mode=0o600)
+                unfinished.write_text(make())
+                if os.geteuid() == 0:
+                    os.chown(unfinished, self._owner, self._group)
             self.made.append(name)
         return file.read_text()
 

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from airflow.sdk import BaseOperator, Context
 
-from sluice_airflow import words
 from sluice_airflow.handover import handed_over
 from sluice_airflow.retries import told_in_one_line
-from spark_jobs.contract.errors import CheckBroken, CheckFailed
-from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.summary import check_line
+from spark_jobs.contract.verdict import verdict
 
 LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
@@ -28,29 +28,10 @@ class CheckOperator(BaseOperator):
             report = handed_over(context)
             checks = [check for check in report.checks if check.suite == self.suite]
             for check in checks:
-                self.log.log(_level(check), "%s", words.check(check))
-            judge(report, checks)
+                self.log.log(_level(check), "%s", check_line(check))
+            if error := verdict(report.pipeline, report.table_version, checks):
+                raise error
         return {outcome: sum(check.outcome == outcome for check in checks) for outcome in ("passed", "failed")}
-
-
-def judge(report: Report, checks: list[CheckResult]) -> None:
-    """Raise CheckBroken, or else CheckFailed, naming every check that is to blame."""
-    broken = [check for check in checks if check.outcome == "broken"]
-    if broken:
-        raise CheckBroken(
-            f"{report.pipeline}: {_named(broken)} could not be evaluated.",
-            "Correct the check in the spec: its column, its arguments or their types.",
-        )
-    failed = [check for check in checks if check.outcome == "failed" and check.severity == "critical"]
-    if failed:
-        raise CheckFailed(
-            f"{report.pipeline}: {_named(failed)} said no to table version {report.table_version}, which is not published.",
-            f"See the rows with `sluice show checks --pipeline {report.pipeline}`.",
-        )
-
-
-def _named(checks: list[CheckResult]) -> str:
-    return ", ".join(words.name(check) for check in checks)
 
 
 def _level(check: CheckResult) -> int:

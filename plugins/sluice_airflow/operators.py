@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +11,22 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook, BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from sluice_airflow import words
 from sluice_airflow.handover import hand_over, planned_records
 from sluice_airflow.kafka import handed_over, task_settings
-from sluice_airflow.processes import end_tree
 from sluice_airflow.retries import told_in_one_line
 from sluice_airflow.root import declared_root
 from spark_jobs import submit
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SettingInvalid, SparkFailed
+from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.summary import summary
+from spark_jobs.processes import end_tree
 
 CONNECTION = "sluice_spark"
+GRACE_SECONDS = 3.0
+"""Airflow gives a killed task 5 seconds in all."""
 JUDGED = {CheckFailed.code, CheckBroken.code}
 """Problems of a drain that itself went well: the check tasks are the ones to fail."""
 
@@ -67,7 +67,7 @@ class DrainOperator(SparkSubmitOperator):
             found = task_settings()
             found = found._replace(master=master, spark_conf=spark_options.merged(found.spark_conf, given))
             attempt = f"{context['run_id']}-try{context['ti'].try_number}"
-            path = report_path(found.root, self.pipeline, attempt)
+            path = local_report_path(found.root, self.pipeline, attempt)
             path.unlink(missing_ok=True)
             with handed_over(found) as settings:
                 declaration = Path(settings.kafka_config.path) if settings != found else None
@@ -81,14 +81,14 @@ class DrainOperator(SparkSubmitOperator):
         """End spark-submit, the driver's Python under it, and that one's workers: the hook alone would kill the JVM only."""
         submitted = getattr(self._hook, "_submit_sp", None)
         if submitted is not None:
-            end_tree(submitted.pid)
+            end_tree(submitted.pid, GRACE_SECONDS)
         for secret in self._secrets:  # Airflow may leave no time for the blocks around it to end
             secret.unlink(missing_ok=True)
 
     def _say_what_to_submit(self, settings: Settings, report: Path, attempt: str, records: int) -> None:
         # Now and not at parse: these are the facts of the machine that runs the task.
         self.application = submit.application()
-        self.application_args = submit.arguments(self.pipeline, report, attempt)
+        self.application_args = submit.arguments("drain", self.pipeline, report, attempt)
         self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
         # The provider takes spark-submit by its name only; the one of this interpreter comes first.
         search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
@@ -106,7 +106,7 @@ class DrainOperator(SparkSubmitOperator):
     def _believe(self, report: Report) -> Report:
         if report.problem is not None and report.problem.code not in JUDGED:
             raise report.problem.error()
-        for line in words.account(report):
+        for line in summary(report):
             self.log.info("%s", line)
         if report.problem is not None:
             self.log.warning("the rows are written; a check task will say why they are not published: %s", report.problem.code)
@@ -144,14 +144,3 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
 def _text(value: object) -> str:
     """As Spark writes it: JSON has booleans and numbers."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def report_path(root: str, pipeline: str, attempt: str) -> Path:
-    """Where a try's report goes: under the root where that is a local folder, else under this machine's temporary one.
-
-    There each user and each root has a folder: two installations of one worker may give a run of one pipeline the same name.
-    """
-    local = root.removeprefix("file://")
-    own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"
-    folder = Path(tempfile.gettempdir()) / own if "://" in local else Path(local)
-    return folder / "reports" / pipeline / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', attempt)}.json"

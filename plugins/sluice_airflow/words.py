@@ -1,4 +1,4 @@
-"""Specs and reports in words: what DAG pages and task logs show."""
+"""Specs in words: what DAG pages show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.duration import interval
-from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
 
@@ -53,41 +52,6 @@ def step_in_words(step: Step) -> str:
             columns = _names(field.name for field in step.output)
             clock = {"none": "without timers", "event": "by the watermark", "processing": "by the clock"}[step.time_mode]
             return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}, giving {columns}"
-
-
-def account(report: Report) -> tuple[str, ...]:
-    """What a drain did, in a few lines: where its records went, what state is left, which table version, how long."""
-    it = report.account
-    fates = (
-        f"{it.accepted:,} accepted", f"{it.duplicates:,} of them duplicates", f"{it.late:,} late", f"{it.filtered:,} filtered",
-        f"{it.malformed:,} malformed", f"{it.premature:,} premature", f"{it.unaccounted:,} unaccounted",
-    )
-    state = f"state {report.state.rows_before:,} -> {report.state.rows:,} rows, {report.state.bytes / 2**20:,.1f} MiB"
-    bound = (f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run",) if report.bounded_by else ()
-    return (
-        f"{report.pipeline}: {it.read:,} records read in {len(report.batches)} batches: {', '.join(fates)}",
-        f"{it.rows_out:,} rows written, table version {report.table_version_before} -> {report.table_version}",
-        f"{state}, watermark {report.watermark.isoformat() if report.watermark else 'none yet'}",
-        f"{(report.ended_at - report.started_at).total_seconds():.1f} s, the query {report.query_seconds:.1f} s of them",
-        *filter(None, [report.left_open]), *bound,
-    )
-
-
-def name(check: CheckResult) -> str:
-    """A check as people call it."""
-    return f"{check.type}({check.column})" if check.column else check.type
-
-
-def check(result: CheckResult) -> str:
-    """A judged check, on one line."""
-    line = f"{result.outcome} ({result.severity}): {name(result)}"
-    if result.observed:
-        line += f", observed {result.observed}"
-    if result.outcome != "passed":
-        line += f", {result.unexpected:,} failing" if result.unexpected else ""
-        line += f", for example {result.sample}" if result.sample else ""
-        line += f". {result.about}" if result.about else ""
-    return line
 
 
 def _names(columns: Iterable[str]) -> str:

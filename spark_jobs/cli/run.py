@@ -15,10 +15,11 @@ from spark_jobs import log
 from spark_jobs.cli.terminal import PipelineName, complete_pipelines, console, examples, one_line_errors, say
 from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
+from spark_jobs.contract.paths import report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import opened
+from spark_jobs.contract.summary import check_line, summary
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -75,7 +76,7 @@ def drain(
             LOG.info("%s", line)
         if planned.idle:
             return
-        path = report or opened(settings.root) / "reports" / pipeline / f"{run_id.replace(':', '')}.json"
+        path = report or report_path(settings.root, pipeline, run_id)
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
         attend(words, {**os.environ, **environment(settings)}, application())
@@ -102,8 +103,9 @@ def _steps(spec: Pipeline) -> str:
 
 def _summarise(report: Report, path: Path | UPath) -> None:
     """Log what the run did. Raises the run's problem."""
-    account = report.account
-    LOG.info("%s %s: read %s, unaccounted %s", report.pipeline, report.status, f"{account.read:,}", f"{account.unaccounted:,}")
-    LOG.info("report: %s", path)
+    first, *more = summary(report)
+    checks = [check_line(check) for check in report.failing("critical") + report.failing("warning")]
+    for line in (first, *(f"  {line}" for line in [*checks, *more]), f"report: {path}"):
+        LOG.info("%s", line)
     if report.problem:
         raise report.problem.error()

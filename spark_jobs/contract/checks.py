@@ -8,25 +8,9 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.state_metrics import STATE_METRICS
 
 Severity = Literal["critical", "warning", "info"]
-
-STATE_METRICS: dict[str, str] = {
-    "unaccounted": "records that the account cannot explain; always 0",
-    "rows_read": "records that Spark read from Kafka in this run",
-    "state_rows": "keys and groups in the state stores when the run ended",
-    "state_bytes": "memory that the state stores used when the run ended",
-    "state_growth": "state rows gained in this run, for each row that entered the first stateful step",
-    "late_share": "late records as a share of the decoded ones",
-    "malformed_share": "malformed records as a share of those read",
-    "premature_share": "premature records as a share of those read",
-    "duplicate_share": "duplicates as a share of the accepted records",
-    "watermark_lag_seconds": "largest event time seen less the watermark; null before the first batch",
-    "behind_watermark_seconds": "how far the watermark has moved since a batch last evicted by it; 0 after a whole run",
-    "still_batches": "batches in a row that took records in and no newer event time: the watermark stood still",
-    "timers_per_row": "timers that are set and have not fired, for each row of state; null where a TTL or a list hides them",
-}
-"""The columns of the one-row frame that state checks judge, with their meaning."""
 
 
 class Check(Model):

@@ -1,14 +1,19 @@
-"""Files under the root that are there whole or not at all, on a disk and on an object store."""
+"""Files that are there whole or not at all, on a disk and on an object store."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spark_jobs.contract.store import is_remote, is_s3
 
 if TYPE_CHECKING:
     from upath import UPath
+
+AnyPath = TypeVar("AnyPath", Path, "UPath")
 
 
 def write_whole(path: UPath | Path, text: str) -> None:
@@ -16,9 +21,24 @@ def write_whole(path: UPath | Path, text: str) -> None:
     if is_remote(str(path)):
         path.write_text(text)
         return
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text)
-    partial.rename(path)  # type: ignore[arg-type]  # each takes its own kind
+    with replacing(path) as partial:  # type: ignore[type-var]  # one of the two
+        partial.write_text(text)
+
+
+@contextmanager
+def replacing(path: AnyPath, *, several: bool = False) -> Iterator[AnyPath]:
+    """A name beside `path`, on a disk, to write a file to; at the end of the block the file takes the place of `path`.
+
+    Where the block fails, what it wrote is removed, and `path` stays as it was. With `several`, processes may write the same
+    `path` at once, and each has a name of its own; else what a kill left behind is written over by the next.
+    """
+    own = f".{uuid.uuid4().hex[:8]}" if several else ""
+    partial = path.with_name(f".{path.name}{own}.partial")
+    try:
+        yield partial
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def create_whole(path: UPath, text: str) -> None:

@@ -7,10 +7,16 @@
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint of that checkpoint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    how far the account and the checks have come
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
+<root>/reports/<pipeline>/<run>.json              what each run told whoever started it
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RootNotWritable
@@ -57,3 +63,25 @@ class Paths:
 def ops_path(root: str, table: str) -> UPath:
     """The path of one ops table, for readers that have no pipeline in hand."""
     return opened(root) / "ops" / table
+
+
+def report_path(root: str, pipeline: str, run_id: str) -> UPath:
+    """Where the report of a run goes, under the root, wherever that is."""
+    return opened(root).joinpath(*_report(pipeline, run_id))
+
+
+def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
+    """The same on this machine, for who reads it where the run was started: under the root where that is a local folder, else
+    under this machine's temporary one.
+
+    There each user and each root has a folder: two installations of one worker may give a run of one pipeline the same name.
+    """
+    local = root.removeprefix("file://")
+    own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"
+    folder = Path(tempfile.gettempdir()) / own if "://" in local else Path(local)
+    return folder.joinpath(*_report(pipeline, run_id))
+
+
+def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
+    """Without a character that a shell or a URL minds."""
+    return "reports", pipeline, f"{re.sub(r'[^A-Za-z0-9._-]+', '_', run_id)}.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from upath import UPath
 
 VERSION: Final = 1
+Kind = Literal["drain"]
+"""What ran: by it the application is told what to run, and reports, tables and logs say what it was."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Part(BaseModel):
@@ -66,6 +69,11 @@ class CheckResult(Part):
     unexpected: int = Described(default=0, description="failing rows")
     sample: str = Described(default="", description="at most 20 failing values, as JSON")
 
+    @property
+    def name(self) -> str:
+        """The check as people call it: the expectation, and the column if it is of one."""
+        return f"{self.type}({self.column})" if self.column else self.type
+
 
 class Problem(Part):
     """The error that ended a run."""
@@ -89,7 +97,7 @@ class Report(Part):
     report_version: Literal[1] = Described(default=VERSION, description="the version of the report's form")
     pipeline: str = Described(description="the pipeline")
     run_id: str = Described(description="the run; in Airflow the DAG run's id and the number of the try")
-    kind: Literal["drain"] = Described(default="drain", description="what kind of run")
+    kind: Kind = Described(default="drain", description="what kind of run")
     status: Literal["succeeded", "failed"] = Described(description="succeeded, or failed: then there is a problem")
     problem: Problem | None = Described(default=None, description="the error that ended the run; null where none did")
     started_at: datetime = Described(description="when the run began")

@@ -8,13 +8,14 @@ from typing import Literal, Self
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract import cron, output_mode
-from spark_jobs.contract.checks import STATE_METRICS, Check
+from spark_jobs.contract.checks import Check
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.reader_options import ReaderOptions
 from spark_jobs.contract.spark_options import SparkOptions
+from spark_jobs.contract.state_metrics import STATE_METRICS
 from spark_jobs.contract.steps import Deduplicate, GroupState, Step
 from spark_jobs.contract.topic import Name, Topic
 

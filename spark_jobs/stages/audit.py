@@ -40,7 +40,7 @@ class Audit:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.cursor: Cursor = read_cursor(run.paths.cursor)
+        self.cursor: Cursor = read_cursor(run.target.cursor)
         self.rows_before = self.cursor.state.rows
         self.accounts: dict[int, Account] = {}
         self.keeping: Keeping | None = None
@@ -102,7 +102,7 @@ class Audit:
         if progress and progress.operators:
             moved["timers_waiting"] = operators.timers_waiting(progress)
         self.cursor = self.cursor.model_copy(update={"audited": batch.id, "state": state, **moved})
-        self.cursor.write(self.run.paths.cursor)
+        self.cursor.write(self.run.target.cursor)
 
     def _found(self, batch: Batch, progress: Progress | None) -> Found | None:
         """What is known of the batch's bad and late records, which are kept. Read again where gaps are to be confirmed, too."""

@@ -9,29 +9,22 @@ import json
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame
 
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
-from spark_jobs.contract.report import Account, CheckResult, StateUse
+from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.contract.store import spark_url
-from spark_jobs.cursor import Cursor
 from spark_jobs.run import Run
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
 
 SAMPLE = 20
-
-
-class Watermark(NamedTuple):
-    """How the watermark stood when the run ended, in seconds; None before there was one."""
-
-    lag_seconds: float | None
-    behind_seconds: float | None
 
 
 Suite = Literal["output", "state"]
@@ -44,16 +37,16 @@ def warm_up() -> threading.Thread:
     return thread
 
 
-def judge_output(run: Run, since: int | None, version: int) -> list[CheckResult]:
+def judge_output(run: Run, since: int | None, version: int | None) -> list[CheckResult]:
     """The pipeline's output checks over the rows of the table's versions after `since` up to `version`; without it none."""
-    if not run.spec.output_checks or since is None or version <= since:
+    if not run.spec.output_checks or since is None or version is None or version <= since:
         return []
     table = run.spark.read.format("delta")
     if run.spec.output_mode == "complete":  # the last batch's rows are the whole result
-        rows = table.option("versionAsOf", version).load(spark_url(run.paths.table))
+        rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
     else:
         changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)
-        rows = changes.load(spark_url(run.paths.table)).where("_change_type IN ('insert', 'update_postimage')")
+        rows = changes.load(spark_url(run.target.table)).where("_change_type IN ('insert', 'update_postimage')")
     rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp").cache()
     try:
         return _judge("output", run.spec.output_checks, rows)
@@ -61,35 +54,15 @@ def judge_output(run: Run, since: int | None, version: int) -> list[CheckResult]
         rows.unpersist()
 
 
-def judge_state(run: Run, metrics: dict[str, float | None]) -> list[CheckResult]:
-    """The pipeline's state checks, and those that every pipeline has, over state_metrics."""
+def judge_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
+    """The pipeline's state checks, and those that every pipeline has, over the state metrics."""
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
-    results = _judge("state", state_checks.judged(run.spec), pd.DataFrame([metrics]))
+    row = metrics.model_dump()
+    results = _judge("state", state_checks.judged(run.spec), pd.DataFrame([row]))
     # Of one row, the value itself is what a person wants to see.
-    shown = [{} if r.outcome == "broken" else {"observed": _json(metrics.get(r.column or ""))} for r in results]
+    shown = [{} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))} for r in results]
     return [result.model_copy(update=update) for result, update in zip(results, shown, strict=True)]
-
-
-def state_metrics(account: Account, state: StateUse, cursor: Cursor, watermark: Watermark) -> dict[str, float | None]:
-    """The one row that state checks judge; its columns are contract.checks.STATE_METRICS."""
-    entered = account.accepted + account.late
-    decoded = entered + account.premature + account.filtered
-    return {
-        "unaccounted": account.unaccounted,
-        "rows_read": account.read,
-        "state_rows": state.rows,
-        "state_bytes": state.bytes,
-        "state_growth": (state.rows - state.rows_before) / entered if entered else 0.0,
-        "late_share": account.late / decoded if decoded else 0.0,
-        "malformed_share": account.malformed / account.read if account.read else 0.0,
-        "premature_share": account.premature / account.read if account.read else 0.0,
-        "duplicate_share": account.duplicates / account.accepted if account.accepted else 0.0,
-        "watermark_lag_seconds": watermark.lag_seconds,
-        "behind_watermark_seconds": watermark.behind_seconds,
-        "still_batches": cursor.still_batches,
-        "timers_per_row": cursor.timers_waiting / state.rows if cursor.timers_waiting and state.rows else None,
-    }
 
 
 def _judge(suite: Suite, checks: Iterable[Check], data: DataFrame | Any) -> list[CheckResult]:

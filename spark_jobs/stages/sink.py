@@ -14,7 +14,7 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.delta import opened
 from spark_jobs.run import Run
 from spark_jobs.stages import commit, history
-from spark_jobs.stages.bound import Bound
+from spark_jobs.stages.limits import RunLimits
 from spark_jobs.stages.table import newest_batch, refuse_changed
 from spark_jobs.stateful.timers import Timers
 
@@ -29,33 +29,33 @@ class Written(NamedTuple):
     version: int
 
 
-def start(rows: DataFrame, run: Run, bound: Bound, timers: Timers) -> StreamingQuery:
-    """Start the query: it takes what Kafka holds now, as far as the bound lets it, and stops."""
+def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> StreamingQuery:
+    """Start the query: it takes what Kafka holds now, as far as the limits of the run allow, and stops."""
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
-    writer = writer.foreachBatch(_writer(run, bound, timers))
-    return writer.option("checkpointLocation", spark_url(run.paths.checkpoint)).trigger(availableNow=True).start()
+    writer = writer.foreachBatch(_writer(run, limits, timers))
+    return writer.option("checkpointLocation", spark_url(run.target.checkpoint)).trigger(availableNow=True).start()
 
 
-def _writer(run: Run, bound: Bound, timers: Timers) -> Callable[[DataFrame, int], None]:
+def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame, int], None]:
     """Write a batch, in the way of the output mode, under its transaction id: generation and batch.
 
     Not Delta's own streaming sink: that skips a batch which it has already committed without running it. After a crash between
     the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark cannot go
     on at all (CheckpointInfo length: 0). So a batch that is already in the table is run once more, for its state alone.
     """
-    path, owner = spark_url(run.paths.table), run.identity.owner(run.spec.name)
-    way = commit.way(run.spec)
+    target, way = run.target, commit.way(run.spec)
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        if bound.holds(run.checkpoint.batch(batch_id)):
+        if not limits.admit(run.checkpoint.batch(batch_id)):
             _wait_to_be_stopped(batch.sparkSession)
         failpoint.at("planned")
-        if newest_batch(run.paths.table, owner) >= batch_id:
+        if newest_batch(target.table, target.owner) >= batch_id:
             batch.write.format("noop").mode("append").save()
         else:
             run.lease.confirm()
-            refuse_changed(opened(run.paths.table), batch.schema)
-            way(batch, commit.Commit(path, owner, batch_id, {"sluice": owner, "batch": batch_id, "run": run.run_id}))
+            refuse_changed(opened(target.table), batch.schema)
+            note = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
+            way(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
         failpoint.at("table.committed")
         timers.note(batch_id)
 
@@ -79,7 +79,7 @@ def _wait_to_be_stopped(spark: SparkSession) -> None:
 def written(run: Run, since_batch: int) -> dict[int, Written]:
     """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on; from the table's own history."""
     found: dict[int, Written] = {}
-    for batch_id, entry in history.commits(run.paths.table, run.identity.owner(run.spec.name)):
+    for batch_id, entry in history.commits(run.target.table, run.target.owner):
         if batch_id < since_batch:
             break
         metrics = entry["operationMetrics"]

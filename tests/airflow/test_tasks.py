@@ -15,7 +15,6 @@ import pytest
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from sluice_airflow import dag as dags
-from sluice_airflow.operators import report_path
 from sluice_airflow.publish import asset_of
 from spark_jobs import kafka, plan as planning
 from spark_jobs.contract import registry
@@ -30,6 +29,7 @@ from spark_jobs.contract.errors import (
     SluiceError,
     StateIncompatible,
 )
+from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report
 from spark_jobs.plan import Plan
 
@@ -49,7 +49,7 @@ class Installation:
         (folder / "jars" / "delta-spark_0.jar").touch()
         self.bin.mkdir()
         self.dag = dags.build(registry.load(NAME))
-        self.report = report_path(str(self.root), NAME, "manual__1-try1")
+        self.report = local_report_path(str(self.root), NAME, "manual__1-try1")
         monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
         for name, value in {"ROOT": self.root, "KAFKA": "127.0.0.1:1", "JARS": folder / "jars"}.items():
             monkeypatch.setenv(f"SLUICE_{name}", str(value))
@@ -281,26 +281,6 @@ def _lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-class TestReportPath:
-    def test_is_under_a_local_root_and_has_no_character_that_a_shell_or_a_url_minds(self) -> None:
-        path = report_path("/data/root", NAME, "manual__2026-03-01T12:00:00+00:00-try2")
-
-        assert path == Path("/data/root/reports") / NAME / "manual__2026-03-01T12_00_00_00_00-try2.json"
-
-    @pytest.mark.parametrize(("root", "local"), [("file:///data", True), ("/data", True), ("s3a://bucket/data", False)])
-    def test_is_a_file_of_this_machine_wherever_the_root_is(self, root: str, local: bool) -> None:
-        path = report_path(root, NAME, "x-try1")
-
-        assert path.is_absolute()
-        assert path.is_relative_to("/data") is local
-
-    def test_of_two_roots_on_a_store_is_not_the_same_nor_another_users(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        mine = [report_path(f"s3://bucket/{name}", NAME, "scheduled__1-try1") for name in ("staging", "production")]
-        monkeypatch.setattr("os.getuid", lambda: 12345)
-
-        assert len({*mine, report_path("s3://bucket/staging", NAME, "scheduled__1-try1")}) == 3
 
 
 class TestChecks:

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.report import read_report
+from spark_jobs.processes import kill_tree
 from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
@@ -46,11 +46,7 @@ def in_a_terminal(scene: Scene, folder: Path, *words: str, failpoints: str) -> I
     try:
         yield process
     finally:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            top = psutil.Process(process.pid)
-            for each in [*top.children(recursive=True), top]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    each.kill()
+        kill_tree(process.pid)
         process.wait()
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from spark_jobs.stages import closing
+from spark_jobs.stages import no_data_batch
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import IN_STORES, KILLS, SHORT, at_failpoint, schedule
 from tests.harness.scene import Scene
@@ -35,7 +35,7 @@ def test_the_verifier_sees_that_the_closing_batch_is_missing(kafka, spark, tmp_p
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     try:
         with monkeypatch.context() as lost:
-            lost.setattr(closing, "due", lambda *_: None)
+            lost.setattr(no_data_batch, "due", lambda *_: None)
             scene.run("cut short")
     finally:
         spark.conf.unset("spark.sql.streaming.noDataMicroBatches.enabled")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import psutil
 
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.report import Report, read_report
+from spark_jobs.processes import kill_tree, tree
 from spark_jobs.submit import application, command, environment
 from tests.harness.scene import Scene
 
@@ -126,9 +126,8 @@ class Running:
 
     def kill(self) -> None:
         """SIGKILL to all of it at once, if it is alive."""
-        for process in self._tree():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
+        if self.process.poll() is None:
+            kill_tree(self.process.pid)
 
     def processes(self, kind: str) -> Iterator[psutil.Process]:
         """Its `jvm`, its `driver` (Python), or its `workers` (Python)."""
@@ -153,10 +152,4 @@ class Running:
         return Path(self._log.name).read_text()
 
     def _tree(self) -> list[psutil.Process]:
-        if self.process.poll() is not None:
-            return []
-        try:
-            top = psutil.Process(self.process.pid)
-            return [top, *top.children(recursive=True)]
-        except psutil.NoSuchProcess:
-            return []
+        return tree(self.process.pid) if self.process.poll() is None else []

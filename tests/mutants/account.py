@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-ACCOUNT, DRAIN = "spark_jobs/stages/account.py", "spark_jobs/drain.py"
+ACCOUNT, DRAIN, PREFLIGHT = "spark_jobs/stages/account.py", "spark_jobs/drain.py", "spark_jobs/preflight.py"
 UNIT = "tests/unit/test_account.py"
 SAFETY, OFF = "tests/spark/test_safety.py", "tests/spark/test_account.py"
 TABLE = f"{SAFETY}::test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written"
@@ -41,11 +41,19 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("the account of a batch does not come into the report", "spark_jobs/stages/audit.py",
            "self.accounts[batch.id] = account\n",
            "self.accounts[batch.id] = account.model_copy(update={'unaccounted': 0})\n", OFF),
-    Mutant("a run does not look whether its table was dropped, made anew or restored", DRAIN,
-           "    table.refuse_replaced(paths.table, identity.table_id, read_cursor(paths.cursor).table_version)\n", "", TABLE),
-    Mutant("a run does not look whether its table has a batch that the checkpoint does not know", DRAIN,
-           "    table.refuse_ahead(paths.table, identity.owner(spec.name), Checkpoint(paths.checkpoint))\n", "", TABLE),
-    Mutant("the cursor moves past rows that a check has failed", DRAIN, "    if _verdict(results) is None:\n", "    if True:\n",
+    Mutant("a run does not look whether its table was dropped, made anew or restored", PREFLIGHT,
+           "    table.refuse_replaced(target.table, identity.table_id, cursor.table_version)\n", "", TABLE),
+    Mutant("a run does not look whether its table has a batch that the checkpoint does not know", PREFLIGHT,
+           "    table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))\n", "", TABLE),
+    Mutant("a run writes its identity though another has its lease", DRAIN,
+           "        held.confirm()", "        pass",
+           "tests/unit/test_drain.py::test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed"),
+    Mutant("a report that cannot be made hides what went wrong with the run", "spark_jobs/outcome.py",
+           "problem=Problem.of(problem or unexpected(error))", "problem=Problem.of(unexpected(error))",
+           "tests/unit/test_outcome.py::"
+           "test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run"),
+    Mutant("the cursor moves past rows that a check has failed", "spark_jobs/judgement.py",
+           "    if verdict(run.spec.name, drained.table_version, results) is None:\n", "    if True:\n",
            f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
     Mutant("what Spark counted of a stage that ran twice is believed", "spark_jobs/stages/audit.py",
            "progress = None if told and told.repeated else told", "progress = told",
@@ -60,7 +68,7 @@ MUTANTS: tuple[Mutant, ...] = (
            f"{CRASH}[table.committed-3]"),  # batch 2 lets no row go: its timers are due in the batch without data
     Mutant("a batch that is in the table already is left out, and its state with it", "spark_jobs/stages/sink.py",
            'batch.write.format("noop").mode("append").save()', "pass", f"{CRASH}[table.committed-2]"),
-    Mutant("max_minutes is ignored", "spark_jobs/stages/bound.py",
+    Mutant("max_minutes is ignored", "spark_jobs/stages/limits.py",
            "self._deadline is not None and time.monotonic() >= self._deadline", "False",
            "tests/spark/test_drain.py::test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_goes_on"),
     Mutant("doctor passes a snapshot whose SST files are lost", "spark_jobs/damage.py",

@@ -105,8 +105,8 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_archive.py",
     ),
     Mutant(
-        "half an archive is left behind", "local/archive.py",
-        "        unfinished.unlink(missing_ok=True)\n", "        pass\n",
+        "half an archive is left behind", "spark_jobs/contract/files.py",
+        "        partial.unlink(missing_ok=True)\n", "        pass\n",
         f"{UNIT}/test_archive.py::test_drains_that_fail_when_it_is_half_made_leave_the_old_one",
     ),
     Mutant(
@@ -151,7 +151,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the check task of a run whose critical check failed is green", "plugins/sluice_airflow/checks.py",
-        "            judge(report, checks)\n", "",
+        "                raise error\n", "                pass\n",
         f"{E2E}/test_airflow_run.py::test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again",
     ),
     Mutant(

@@ -24,7 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{MACHINE}::test_a_jvm_without_memory_ends_at_once_and_with_memory_the_next_goes_on"),
     Mutant(
         "a batch that is in the table already is written once more",
-        "spark_jobs/stages/sink.py", "if newest_batch(run.paths.table, owner) >= batch_id:", "if False:",
+        "spark_jobs/stages/sink.py", "if newest_batch(target.table, target.owner) >= batch_id:", "if False:",
         CAMPAIGN),
     Mutant(
         "a batch's rows are committed without its transaction",

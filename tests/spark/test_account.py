@@ -67,7 +67,7 @@ def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(drai
 
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED"
-    assert "1 critical check(s) failed: expect_column_values_to_be_between on unaccounted" in report.problem.what
+    assert "1 critical check(s) failed: expect_column_values_to_be_between(unaccounted)" in report.problem.what
     assert report.account.unaccounted == unaccounted
     assert {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")} == {0: 0, 1: 0, batch: unaccounted, 3: 0}
     assert [row["unaccounted"] for row in drained.ops("runs") if row["run_id"] == "off"] == [unaccounted]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from confluent_kafka import Producer
 
 from spark_jobs.plan import plan
-from spark_jobs.stages import closing
+from spark_jobs.stages import no_data_batch
 from tests.harness import replay
 from tests.harness.verifier import ENTERS
 from tests.spark import edges, truth
@@ -24,7 +24,7 @@ def no_closing_batch(spark, monkeypatch) -> Iterator[None]:
     spark.conf.set(SPARKS_OWN, "false")
     try:
         with monkeypatch.context() as killed:
-            killed.setattr(closing, "due", lambda *_: None)
+            killed.setattr(no_data_batch, "due", lambda *_: None)
             yield
     finally:
         spark.conf.unset(SPARKS_OWN)

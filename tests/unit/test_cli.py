@@ -181,7 +181,7 @@ def test_what_a_drain_tells_of_failing_rows_has_brackets_too(caplog: pytest.LogC
         pipeline="flight_events", run_id="run", status="succeeded", started_at=noon, ended_at=noon, checks=(failed,))
     run._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
     told = caplog.text
-    assert "a_check on [x]: 0 rows, [null, [/b]]" in told
+    assert "failed (critical): a_check([x]), for example [null, [/b]]" in told
     assert f"report: {tmp_path}/[bold]" in told
 
 

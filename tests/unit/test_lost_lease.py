@@ -15,6 +15,8 @@ from spark_jobs import drain, query
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.errors import LeaseLost
 from spark_jobs.contract.settings import Settings
+from spark_jobs.outcome import Outcome
+from spark_jobs.stopping import Wish
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -48,7 +50,7 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     plan_batch(folder, 1, {0: 10})
     stopped = query.Query.__new__(query.Query)
     run = SimpleNamespace(lease=Lost(), checkpoint=Checkpoint(folder), settings=SimpleNamespace(local=True))
-    vars(stopped).update(_run=run, _bound=SimpleNamespace(over=False), _timers=None)
+    vars(stopped).update(_run=run, _limits=SimpleNamespace(over=False), _timers=None)
     monkeypatch.setattr(stopped, "_rows", lambda: None)
     monkeypatch.setattr(query, "Follower", lambda *_: None)
     monkeypatch.setattr(query.sink, "start", lambda *_: Ended())
@@ -65,9 +67,9 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path: Pa
     written: list[Any] = []
     monkeypatch.setattr(drain, "lease", lost)
     monkeypatch.setattr(drain, "Cluster", lambda *_: nullcontext())
-    monkeypatch.setattr(drain, "topic_state", lambda *_: None)
-    monkeypatch.setattr(drain, "_settled", lambda *_: SimpleNamespace(write=written.append))
+    found = SimpleNamespace(identity=SimpleNamespace(write=written.append), lines=(), lost={})
+    monkeypatch.setattr(drain, "preflight", lambda *_: found)
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
-        drain._run(pipeline(), settings, "run", {}, SimpleNamespace())  # type: ignore[arg-type]  # noqa: SLF001
+        drain._run(pipeline(), settings, Outcome("drain", "p", "run"), Wish())  # noqa: SLF001 - as above
     assert written == []

@@ -1,13 +1,16 @@
 """The plan: what a drain would do, from literal checkpoints and a topic that is said, without a broker or a JVM."""
 
+import subprocess
+import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from spark_jobs import plan as planning
+from spark_jobs import plan as planning, preflight
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible, TopicRemade
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.cursor import Cursor
 from spark_jobs.identity import settle
@@ -27,7 +30,7 @@ class Installation:
         self.settings = Settings(str(root), "broker:9092", root, "local[1]", "1g")
         self.paths = Paths(str(root), SPEC)
         self.topic = TopicState("topic-1", {0: 0, 1: 0}, {0: 0, 1: 0})
-        monkeypatch.setattr(planning, "topic_state", lambda *_: self.topic)
+        monkeypatch.setattr(preflight, "topic_state", lambda *_: self.topic)
 
     def holds(self, latest: dict[int, int], earliest: dict[int, int] | None = None) -> None:
         self.topic = TopicState("topic-1", earliest or dict.fromkeys(latest, 0), latest)
@@ -44,6 +47,9 @@ class Installation:
 
     def plan(self, spec: Pipeline = SPEC) -> Plan:
         return planning.plan(spec, self.settings)
+
+    def preflight(self, spec: Pipeline = SPEC) -> preflight.Preflight:
+        return preflight.preflight(spec, self.settings, self.paths)
 
 
 @pytest.fixture
@@ -167,3 +173,34 @@ def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installa
     installation.paths.identity.unlink()
     with pytest.raises(CheckpointBroken, match=r"identity.json is missing.*sluice reset"):
         installation.plan()
+
+
+def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes(installation: Installation) -> None:
+    installation.holds({0: 20, 1: 5})
+    installation.has_drained({0: 20, 1: 5}, judged=0)
+    installation.holds({0: 50, 1: 5}, earliest={0: 30, 1: 0})
+    changed = pipeline(state=State(shuffle_partitions=3), watermark_delay=timedelta(hours=3), on_lost_records="skip")
+    found = installation.preflight(changed)
+    assert (found.spec.state.shuffle_partitions, found.spec.watermark_delay) == (2, timedelta(hours=3))
+    assert found.lost == {0: (20, 29)}
+    assert found.topic.latest == {0: 50, 1: 5}
+    assert (found.cursor.judged, found.checkpoint.committed()) == (0, [0])
+    assert found.target == (
+        installation.paths.checkpoint, installation.paths.cursor, installation.paths.table,
+        f"{SPEC.name}/{found.identity.generation}")
+    assert [line.split(":")[0] for line in found.warnings] == ["state.shuffle_partitions", "watermark_delay"]
+    assert found.lines[:-1] == found.warnings
+    assert found.lines[-1].endswith("partition 0: 10 records (20 to 29)")
+
+
+def test_a_preflight_writes_nothing_where_nothing_is(installation: Installation) -> None:
+    installation.holds({0: 20})
+    assert installation.preflight().identity.topic_id == "topic-1"
+    assert not Path(installation.settings.root).exists()
+
+
+def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "import sys, spark_jobs.plan; print('pyspark' in sys.modules, 'delta' in sys.modules)"],
+        cwd=REPO, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "False"]

@@ -8,6 +8,7 @@ import pytest
 
 from spark_jobs import main, submit
 from spark_jobs.contract.errors import JarsMissing
+from spark_jobs.contract.report import KINDS, Kind
 from spark_jobs.contract.settings import REPO, Settings
 
 
@@ -55,6 +56,12 @@ def test_the_command_is_one_that_the_application_understands(settings: Settings)
     assert command[1:3] == ["--master", "local[2]"]
     wanted = main._parse(command[at + 1 :])  # noqa: SLF001 - the two must understand each other
     assert (wanted.pipeline, wanted.report, wanted.run_id) == ("flight_events", Path("/reports/1.json"), "run-1")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_run_is_a_command_of_the_application(settings: Settings, kind: Kind) -> None:
+    command = submit.command(settings, "flight_events", Path("/reports/1.json"), "run-1", kind=kind)
+    assert main._parse(command[command.index(submit.application()) + 1 :]).command == kind  # noqa: SLF001 - as above
 
 
 def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(settings: Settings) -> None:

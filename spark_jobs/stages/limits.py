@@ -1,4 +1,4 @@
-"""Bound: how far one run may go. What is left waits for the next run."""
+"""Limits of a run: how far one run may go. What is left waits for the next run."""
 
 from __future__ import annotations
 
@@ -10,50 +10,55 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.stopping import Wish
 
 
-class Bound:
-    """Decides at the begin of each batch whether the run has gone far enough: asked by the query, told by the driver.
+class RunLimits:
+    """Decides when each batch begins whether it may run. The sink asks, in foreachBatch; the driver reads what was decided.
 
-    A batch without data is never one too many for max_batches or max_minutes: it closes windows, and reads nothing. But of a
-    pipeline that goes by the clock, Spark would run such batches without end: one a run, in which what is due fires.
+    max_batches and max_minutes count batches with data only: a batch without data closes windows, and reads nothing. But for
+    a pipeline that goes by the clock, Spark would run batches without data for ever: one of them may run, in which what is
+    due fires.
     """
 
     def __init__(self, spec: Pipeline, wish: Wish | None = None) -> None:
         self._spec = spec
         self._wish = wish or Wish()
         self._batches = 0
-        self._began_ms = int(time.time() * 1000)  # as batches have it: one planned within the same millisecond is this run's
+        self._began_ms = int(time.time() * 1000)  # whole milliseconds, as the offset log has them
         self._deadline = time.monotonic() + spec.max_minutes * 60 if spec.max_minutes else None
         self.ticked = False
-        """Whether a batch without data has run, planned in this run."""
+        """Whether a batch without data has run that was planned in this run."""
         self.reached = ""
-        """What ended the run early, in words, once a batch was held for it; empty before."""
+        """The limit that ended the run early, in words; empty as long as none has."""
         self.over = False
-        """Whether a batch was held: the query runs nothing more."""
+        """Whether a batch was refused: the query runs nothing more."""
 
     @property
     def asked(self) -> str:
-        """Who wants the run to end, once somebody does: the next batch is held then, whatever it is."""
+        """Who wants the run to end, once somebody does: the next batch is refused then, with data or without."""
         return self._wish.asked
 
     @property
     def stopped(self) -> Stopped | None:
-        """The error of a run that was asked to stop and has left something to do; None of any other."""
+        """The error of a run that was asked to stop and has left something to do; None for any other run."""
         if not self.asked or self.reached != self.asked:
             return None
         return Stopped("the run was asked to stop before Kafka was drained.", "The next run goes on from there.")
 
-    def grant(self) -> None:
-        """Let one more batch without data run, which Sluice has planned."""
-        self.over = self.ticked = False
-
-    def holds(self, batch: Batch) -> bool:
-        """Whether this batch must not run; otherwise it counts as run."""
+    def admit(self, batch: Batch) -> bool:
+        """Decide whether this batch may run, and count it if it may."""
         self.reached = self.asked or (self._exceeded() if batch.covered else "")
         self.over = bool(self.reached) or (self._spec.endless and not batch.covered and self.ticked)
         if not self.over:
             self._batches += 1 if batch.covered else 0
             self.ticked = self.ticked or (not batch.covered and batch.clock_ms >= self._began_ms)
-        return self.over
+        return not self.over
+
+    def allow_no_data_batch(self) -> None:
+        """Let one more batch without data run: the one that Sluice has just planned."""
+        self.over = self.ticked = False
+
+    def leave_the_rest(self) -> None:
+        """Record that the run ends with work left, because it was asked to stop. No batch was refused for it."""
+        self.reached = self.asked
 
     def _exceeded(self) -> str:
         if self._spec.max_batches is not None and self._batches >= self._spec.max_batches:

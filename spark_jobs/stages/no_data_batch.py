@@ -1,4 +1,4 @@
-"""Closing: a batch without data, planned by Sluice where Spark would run none, so that what is due leaves the state.
+"""No-data batch: a batch without records, planned by Sluice where Spark plans none, so that what is due leaves the state.
 
 Spark plans such a batch itself when the watermark moved, but only within the query that moved it: after a crash in between,
 when the topic is silent, and for the timers of the clock in a run that finds nothing new, it plans none. Sluice writes what
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint import Checkpoint
 
 
-class Closing(NamedTuple):
+class NoDataBatch(NamedTuple):
     """A batch without data that is due, and why."""
 
     watermark_ms: int
@@ -47,7 +47,7 @@ class Clock(NamedTuple):
     """Whether this run has closed what a silent topic leaves open: the clock goes on, and would find more to close."""
 
 
-def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> Closing | None:
+def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:
     """What to plan, or None: also where a planned batch is not committed, which Spark has to run first."""
     committed, planned = checkpoint.committed(), checkpoint.planned()
     if not committed or planned[-1] != committed[-1]:
@@ -56,11 +56,11 @@ def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> Closing | None:
     moved = checkpoint.next_watermark_ms(last.id)
     silent = _silent(spec, clock)
     if silent > max(moved, last.watermark_ms):
-        return Closing(silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True)
+        return NoDataBatch(silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True)
     if moved > last.watermark_ms:
-        return Closing(moved, "the watermark moved, and no batch has used it yet")
+        return NoDataBatch(moved, "the watermark moved, and no batch has used it yet")
     if spec.endless and clock.rows and not clock.ticked:
-        return Closing(last.watermark_ms, "timers or TTL of the clock may be due")
+        return NoDataBatch(last.watermark_ms, "timers or TTL of the clock may be due")
     return None
 
 
@@ -76,11 +76,11 @@ def _silent(spec: Pipeline, clock: Clock) -> int:
     return (clock.now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def plan(checkpoint: Checkpoint, closing: Closing, now: datetime) -> int:
-    """Write the batch into the offset log; its id. Whole or not at all."""
+def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
+    """Write the batch into the offset log, whole or not at all, and return its id."""
     last = checkpoint.committed()[-1]
     version, metadata, *sources = (checkpoint.folder / "offsets" / str(last)).read_text().splitlines()
-    changed = {"batchWatermarkMs": closing.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
+    changed = {"batchWatermarkMs": batch.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
     path = checkpoint.folder / "offsets" / str(last + 1)
     _forget(path)
     try:
@@ -91,8 +91,8 @@ def plan(checkpoint: Checkpoint, closing: Closing, now: datetime) -> int:
     return last + 1
 
 
-def unplan(checkpoint: Checkpoint) -> None:
-    """Take back a batch without data that was planned, held, and never ran: the next run would begin with it, for nothing."""
+def remove(checkpoint: Checkpoint) -> None:
+    """Remove a batch without data that was planned, refused, and never ran: the next run would begin with it, for nothing."""
     planned = checkpoint.planned()
     if not planned or checkpoint.batch(planned[-1]).covered:
         return

@@ -9,7 +9,8 @@ from upath import UPath
 
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.stages import closing
+from spark_jobs.stages import no_data_batch
+from spark_jobs.stages.no_data_batch import Clock, NoDataBatch
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
@@ -31,8 +32,8 @@ def folder(tmp_path: Path) -> UPath:
     return folder
 
 
-def due(folder: UPath, spec: Pipeline, newest: datetime | None = None, rows: int = 5, **done: bool) -> closing.Closing | None:
-    return closing.due(spec, Checkpoint(folder), closing.Clock(NOW, newest, rows, **done))
+def due(folder: UPath, spec: Pipeline, newest: datetime | None = None, rows: int = 5, **done: bool) -> NoDataBatch | None:
+    return no_data_batch.due(spec, Checkpoint(folder), Clock(NOW, newest, rows, **done))
 
 
 def test_after_a_whole_run_nothing_is_due(folder: UPath) -> None:
@@ -93,22 +94,22 @@ def test_a_pipeline_that_never_ran_has_nothing_due(tmp_path: Path) -> None:
 
 
 def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermark_and_time_of_its_own(folder: UPath) -> None:
-    batch = closing.plan(Checkpoint(folder), closing.Closing(_ms(AN_HOUR_AGO), "for a test"), NOW)
+    batch = no_data_batch.write(Checkpoint(folder), NoDataBatch(_ms(AN_HOUR_AGO), "for a test"), NOW)
     planned = Checkpoint(folder).batch(batch)
     assert (planned.covered, planned.watermark_ms, planned.clock_ms) == (0, _ms(AN_HOUR_AGO), _ms(NOW))
     first, second = (json.loads((folder / "offsets" / str(n)).read_text().splitlines()[1])["conf"] for n in (0, 1))
     assert first == second
 
 
-def test_a_planned_batch_can_be_taken_back_with_its_checksum(folder: UPath) -> None:
+def test_a_planned_batch_can_be_removed_with_its_checksum(folder: UPath) -> None:
     plan_batch(folder, 1, {0: 12})
-    closing.unplan(Checkpoint(folder))
+    no_data_batch.remove(Checkpoint(folder))
     assert Checkpoint(folder).planned() == [0]
     assert not (folder / "offsets" / ".1.crc").exists()
 
 
-def test_a_batch_with_data_and_a_committed_one_are_never_taken_back(folder: UPath) -> None:
-    closing.unplan(Checkpoint(folder))
+def test_a_batch_with_data_and_a_committed_one_are_never_removed(folder: UPath) -> None:
+    no_data_batch.remove(Checkpoint(folder))
     plan_batch(folder, 1, {0: 13})
-    closing.unplan(Checkpoint(folder))
+    no_data_batch.remove(Checkpoint(folder))
     assert Checkpoint(folder).planned() == [0, 1]

@@ -1,0 +1,39 @@
+"""Summary: what a run did, in lines for a person. The command line and Airflow's task log print the same ones."""
+
+from __future__ import annotations
+
+from spark_jobs.contract.report import CheckResult, Report
+
+
+def summary(report: Report) -> tuple[str, ...]:
+    """Where its records went, what state is left, which table version it wrote, how long it took, what it left open."""
+    account, state = report.account, report.state
+    counts = (
+        f"read {account.read:,}, accepted {account.accepted:,}, out {account.rows_out:,}, duplicates {account.duplicates:,}, "
+        f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
+        f"premature {account.premature:,}, unaccounted {account.unaccounted:,}"
+    )
+    watermark = report.watermark.isoformat() if report.watermark else "none yet"
+    seconds = (report.ended_at - report.started_at).total_seconds()
+    lines = [
+        f"{report.pipeline} {report.status}: {counts}; {seconds:.1f} s, the query {report.query_seconds:.1f} s of them",
+        f"{len(report.batches)} batches, table version {report.table_version_before} -> {report.table_version}, "
+        f"state {state.rows_before:,} -> {state.rows:,} rows, {state.bytes / 2**20:,.1f} MiB, watermark {watermark}",
+    ]
+    if report.left_open:
+        lines.append(report.left_open)
+    if report.bounded_by:
+        lines.append(f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
+    return tuple(lines)
+
+
+def check_line(check: CheckResult) -> str:
+    """A judged check, on one line."""
+    line = f"{check.outcome} ({check.severity}): {check.name}"
+    if check.observed:
+        line += f", observed {check.observed}"
+    if check.outcome != "passed":
+        line += f", {check.unexpected:,} failing" if check.unexpected else ""
+        line += f", for example {check.sample}" if check.sample else ""
+        line += f". {check.about}" if check.about else ""
+    return line

@@ -1,0 +1,45 @@
+"""Processes: one and all its descendants. Not its process group: PySpark's worker daemon leads a group of its own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import psutil
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """The process and all its descendants, itself first; empty where it is gone."""
+    try:
+        top = psutil.Process(pid)
+        return [top, *top.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL to all of it at once."""
+    _kill(tree(pid))
+
+
+def end_tree(pid: int, grace_seconds: float) -> None:
+    """SIGTERM to all of it, descendants first, and SIGKILL to what is left after `grace_seconds`."""
+    processes = tree(pid)
+    for process in reversed(processes):
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _kill(psutil.wait_procs(processes, timeout=grace_seconds)[1])
+
+
+def is_driver(process: psutil.Process, application: str) -> bool:
+    """Whether it is the Python process of this script, which takes SIGTERM as a wish to stop; not the JVM that started it.
+
+    Raises psutil.Error where the process is gone or may not be looked at.
+    """
+    command = process.cmdline()
+    return bool(command) and "python" in command[0] and application in command[1:3]
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()

@@ -1,0 +1,90 @@
+"""A drain up to the point where Spark would start: in which order it looks and writes, and that it always leaves a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from spark_jobs import drain as draining, failpoint
+from spark_jobs.contract.errors import LeaseHeld, RecordsGone
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.stopping import Wish
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+
+
+class Settled:
+    """A drain whose parts say what was done, in its order. It is asked to stop, so that it ends before Spark."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done: list[str] = []
+        self.said: list[str] = []
+        self._settings = Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g")
+        monkeypatch.setattr(draining, "lease", self._lease)
+        monkeypatch.setattr(draining, "Cluster", lambda *_: nullcontext())
+        monkeypatch.setattr(draining, "require_writable", lambda _: self.done.append("writable"))
+        monkeypatch.setattr(failpoint, "at", self.done.append)
+        monkeypatch.setattr(draining, "drop_orphans", lambda _: self.done.append("orphans dropped"))
+        self.finds(monkeypatch)
+
+    def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
+        """What the preflight finds, or raises."""
+        identity = SimpleNamespace(write=lambda _: self.done.append("identity written"))
+        found = SimpleNamespace(identity=identity, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None)
+
+        def look(*_: object) -> SimpleNamespace:
+            self.done.append("preflight")
+            if error:
+                raise error
+            return found
+
+        monkeypatch.setattr(draining, "preflight", look)
+
+    @contextmanager
+    def _lease(self, *_: object) -> Iterator[SimpleNamespace]:
+        self.done.append("lease taken")
+        try:
+            yield SimpleNamespace(confirm=lambda: self.done.append("lease confirmed"))
+        finally:
+            self.done.append("lease given back")
+
+    def drain(self) -> Report:
+        (wish := Wish()).stop("a test")
+        return draining.drain(SPEC, self._settings, "run-1", self.said.append, wish)
+
+
+@pytest.fixture
+def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settled:
+    return Settled(tmp_path, monkeypatch)
+
+
+def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(settled: Settled) -> None:
+    settled.drain()
+    assert settled.done == [
+        "writable", "lease taken", "leased", "preflight", "lease confirmed", "identity written", "orphans dropped",
+        "lease given back"]
+
+
+def test_a_run_that_ended_early_reports_as_far_as_it_came(settled: Settled) -> None:
+    report = settled.drain()
+    assert report.problem is not None
+    assert (report.problem.code, report.lost, [*report.seconds]) == ("STOPPED", {"1": (5, 9)}, ["settle"])
+    assert (report.pipeline, report.run_id, report.kind) == (SPEC.name, "run-1", "drain")
+    assert settled.said == [f"{SPEC.name}: a field differs"]
+
+
+@pytest.mark.parametrize("error", [RecordsGone("40 are gone."), LeaseHeld("another run."), OSError("disk")], ids=type)
+def test_what_the_preflight_refuses_is_the_runs_problem_and_nothing_is_written(
+    settled: Settled, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    settled.finds(monkeypatch, error)
+    report = settled.drain()
+    assert report.problem is not None
+    assert (report.status, report.problem.code) == ("failed", getattr(error, "code", "SPARK_FAILED"))
+    assert settled.done[-2:] == ["preflight", "lease given back"]

@@ -1,0 +1,92 @@
+"""The limits of a run: which batch may run."""
+
+from typing import Any
+
+import pytest
+
+from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.errors import Stopped
+from spark_jobs.stages import limits
+from spark_jobs.stages.limits import RunLimits
+from spark_jobs.stopping import Wish
+from tests.unit.specs import group_state, pipeline
+
+DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
+
+
+def test_a_run_without_a_limit_admits_every_batch() -> None:
+    limit = RunLimits(pipeline())
+    assert [limit.admit(DATA) for _ in range(5)] == [True] * 5
+    assert limit.reached == ""
+
+
+def test_the_batch_after_the_last_is_refused() -> None:
+    limit = RunLimits(pipeline(max_batches=2))
+    assert [limit.admit(DATA) for _ in range(4)] == [True, True, False, False]
+    assert limit.reached == "max_batches=2"
+
+
+def test_batches_without_data_do_not_count_and_are_admitted() -> None:
+    limit = RunLimits(pipeline(max_batches=1))
+    assert [limit.admit(batch) for batch in (DATA, NO_DATA, NO_DATA)] == [True, True, True]
+    assert limit.reached == ""
+    assert not limit.admit(DATA)
+
+
+def test_no_batch_begins_after_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now: list[Any] = [100.0]
+    monkeypatch.setattr(limits.time, "monotonic", lambda: now[0])
+    limit = RunLimits(pipeline(max_minutes=1.5))
+    now[0] += 89
+    assert limit.admit(DATA)
+    now[0] += 1
+    assert not limit.admit(DATA)
+    assert limit.reached == "max_minutes=1.5"
+
+
+def test_a_run_that_is_asked_to_stop_refuses_the_next_batch_even_one_without_data() -> None:
+    limit = RunLimits(pipeline(), wish := Wish())
+    assert limit.admit(DATA)
+    wish.stop("a signal")
+    assert not limit.admit(NO_DATA)
+    assert limit.reached == "a signal"
+    assert isinstance(limit.stopped, Stopped)
+
+
+def test_a_run_that_is_asked_when_nothing_is_left_was_not_stopped() -> None:
+    limit = RunLimits(pipeline(max_batches=1), wish := Wish())
+    assert [limit.admit(DATA), limit.admit(DATA)] == [True, False]
+    wish.stop("a signal")
+    assert (limit.reached, limit.stopped) == ("max_batches=1", None)
+
+
+def test_of_what_goes_by_the_clock_one_batch_without_data_runs_and_the_next_is_refused() -> None:
+    limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
+    later = NO_DATA._replace(clock_ms=2**62)
+    assert [limit.admit(batch) for batch in (DATA, later, later)] == [True, True, False]
+    assert limit.over
+    assert limit.reached == "", "the run went to its end"
+
+
+def test_a_batch_without_data_that_sluice_plans_may_run_after_the_one_that_spark_planned() -> None:
+    limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
+    later = NO_DATA._replace(clock_ms=2**62)
+    assert [limit.admit(batch) for batch in (DATA, later, later)] == [True, True, False]
+    limit.allow_no_data_batch()
+    assert not limit.over
+    assert [limit.admit(batch) for batch in (later, later)] == [True, False]
+
+
+def test_a_batch_that_an_earlier_run_had_planned_is_not_the_one_of_this_run() -> None:
+    limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
+    later = NO_DATA._replace(clock_ms=2**62)
+    assert [limit.admit(batch) for batch in (NO_DATA, DATA, later, later)] == [True, True, True, False]
+
+
+def test_a_batch_that_is_planned_in_the_millisecond_in_which_the_run_began_is_the_one_of_this_run(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits.time, "time", lambda: 100.0007)
+    limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
+    planned = NO_DATA._replace(clock_ms=100_000)  # milliseconds are whole: as the offset log has the clock
+    assert [limit.admit(batch) for batch in (planned, planned)] == [True, False]
