@@ -15,8 +15,8 @@ from spark_jobs.stages import closing, fate, kept, sink, source, table
 from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stages.progress import Follower
+from spark_jobs.stages.raw_filter import CapturePolicy
 from spark_jobs.stages.repeated import Repeated
-from spark_jobs.stages.sieve import Keeping
 from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.stateful.timers import Timers
 from spark_jobs.watch import Watch
@@ -89,11 +89,11 @@ class Query:
             audit.cursor.write(run.paths.cursor)
         return rows
 
-    def _keeping(self) -> Keeping:
+    def _keeping(self) -> CapturePolicy:
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
         readers = tasks(self._run.spec.reader_options, len(self._target))
-        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
+        return CapturePolicy.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

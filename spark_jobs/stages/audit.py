@@ -25,7 +25,7 @@ from spark_jobs.stages import fate, kept, operators, sink, source
 from spark_jobs.stages.account import Found, balance
 from spark_jobs.stages.kept import moment
 from spark_jobs.stages.progress import Progress
-from spark_jobs.stages.sieve import Keeping
+from spark_jobs.stages.raw_filter import CapturePolicy
 from spark_jobs.stateful.timers import Timers
 
 AT_ONCE = 10
@@ -43,7 +43,7 @@ class Audit:
         self.cursor: Cursor = read_cursor(run.paths.cursor)
         self.rows_before = self.cursor.state.rows
         self.accounts: dict[int, Account] = {}
-        self.keeping: Keeping | None = None
+        self.keeping: CapturePolicy | None = None
         """What the query that is running lets through; None where none is."""
         self.timers: Timers | None = None
         """What that query counts of its timers."""

@@ -14,7 +14,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.stages.decode import decode
 from spark_jobs.stages.guard import is_premature
-from spark_jobs.stages.sieve import Keeping
+from spark_jobs.stages.raw_filter import CapturePolicy
 from spark_jobs.stateful.chain import is_late, to_state
 
 FATES = ("malformed", "premature", "good")
@@ -22,7 +22,7 @@ BAD = ("malformed", "premature")
 """The fates whose records are kept in ops.quarantine."""
 
 
-def judged(records: DataFrame, spec: Pipeline, keeping: Keeping | None = None) -> DataFrame:
+def judged(records: DataFrame, spec: Pipeline, keeping: CapturePolicy | None = None) -> DataFrame:
     """Records as the source gives them, decoded, with fate string: one of FATES."""
     fate = F.when(F.col("malformed").isNotNull(), "malformed").when(is_premature(spec.topic), "premature").otherwise("good")
     return decode(records, spec.topic, keeping).withColumn("fate", fate)

@@ -16,7 +16,7 @@ from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.stages import fate
 from spark_jobs.stages.progress import Progress
-from spark_jobs.stages.sieve import Keeping
+from spark_jobs.stages.raw_filter import CapturePolicy
 from spark_jobs.stateful.chain import is_late
 
 Row = dict[str, Any]
@@ -30,7 +30,7 @@ def observe_bad(judged: DataFrame, spec: Pipeline) -> DataFrame:
     return judged.withColumn("kept", bad).observe("fate", *fate.counts(), F.collect_list("kept").alias("kept"))
 
 
-def observe_late(entered: DataFrame, spec: Pipeline, keeping: Keeping) -> DataFrame:
+def observe_late(entered: DataFrame, spec: Pipeline, keeping: CapturePolicy) -> DataFrame:
     """Entered records; under "entered" their span, late bigint by `keeping`, and kept array<struct>: the late records, raw."""
     rows = entered.withColumn("suspect", is_late(spec, keeping.late_before_ms))
     rows = rows.withColumn("kept", F.when(F.col("suspect"), _record(spec, F.lit("late"), F.lit(None).cast("string"))))
@@ -48,7 +48,7 @@ def _record(spec: Pipeline, what: Column, malformed: Column) -> Column:
     return F.when(F.col("kafka.raw").isNotNull(), parts)
 
 
-def collected(batch: Batch, progress: Progress, keeping: Keeping) -> list[Row] | None:
+def collected(batch: Batch, progress: Progress, keeping: CapturePolicy) -> list[Row] | None:
     """The batch's records that are to be kept; None where they are not all there: too many, or late by another watermark."""
     same = batch.late_before_ms == keeping.late_before_ms
     if progress.dropped and not same:

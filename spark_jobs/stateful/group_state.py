@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.columns import spark_type
 from spark_jobs.contract.errors import InitialStateMissing
 from spark_jobs.contract.steps import GroupState
 from spark_jobs.contract.store import spark_url
@@ -15,6 +14,7 @@ from spark_jobs.contract.topic import Field
 from spark_jobs.delta import is_table
 from spark_jobs.stateful.logic import found
 from spark_jobs.stateful.timers import Counting, counting
+from spark_jobs.type_conversions import spark_type
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator

@@ -9,7 +9,7 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.session import dynamic
 from spark_jobs.stages.audit import Audit
-from spark_jobs.stages.sieve import OVERHEAD
+from spark_jobs.stages.raw_filter import OVERHEAD
 
 pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
 
@@ -46,7 +46,7 @@ def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, 
 
 def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_again, monkeypatch):
     made = scene("departure_delays", events=1000, deliveries=1)
-    monkeypatch.setattr("spark_jobs.stages.sieve.BUDGET", 2000)
+    monkeypatch.setattr("spark_jobs.stages.raw_filter.BUDGET", 2000)
     made.deliver()
     account = made.run().account
     assert account.malformed > 2000 / OVERHEAD / 2

@@ -9,9 +9,9 @@ import pytest
 from spark_jobs.checkpoint import Batch
 from spark_jobs.stages.kept import collected
 from spark_jobs.stages.progress import Progress
-from spark_jobs.stages.sieve import Keeping
+from spark_jobs.stages.raw_filter import CapturePolicy
 
-KEEPING = Keeping(1000, 1)
+KEEPING = CapturePolicy(1000, 1)
 BATCH = Batch(3, {0: 0}, {0: 10}, 2000, 1000)
 
 

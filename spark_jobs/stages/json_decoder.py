@@ -1,4 +1,4 @@
-"""One record: JSON bytes to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
+"""JSON decoder: the bytes of one record to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
 
 The strictness is msgspec's: one JSON object and nothing after it, exact types, numbers that fit, times with a zone. Keys that
 the topic does not declare are ignored, and of a key that is there twice the last one counts. The whole value must be UTF-8.
@@ -8,26 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from datetime import UTC
+from typing import Any
 
 import msgspec
 
 from spark_jobs.contract.topic import Topic
-
-_INT, _BIGINT = 2**31, 2**63
-_PYTHON: dict[str, Any] = {
-    "string": str,
-    "int": Annotated[int, msgspec.Meta(ge=-_INT, le=_INT - 1)],
-    "bigint": Annotated[int, msgspec.Meta(ge=-_BIGINT, le=_BIGINT - 1)],
-    "double": float,
-    "boolean": bool,
-    "timestamp": Annotated[datetime, msgspec.Meta(tz=True)],
-    "date": date,
-}
+from spark_jobs.type_conversions import json_type
 
 
-class RecordDecoder:
+class JsonDecoder:
     """Decodes the records of one topic."""
 
     def __init__(self, topic: Topic) -> None:
@@ -36,7 +26,7 @@ class RecordDecoder:
         self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
         self._nothing = (None,) * len(self._names)
         fields = [
-            (f.name, _PYTHON[f.type]) if f.required else (f.name, _PYTHON[f.type] | None, None) for f in topic.fields
+            (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None) for f in topic.fields
         ]
         # gc=False: a record holds no cycles, and a million of them would keep the collector busy.
         self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, kw_only=True, gc=False))
