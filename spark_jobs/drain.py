@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 from spark_jobs import failpoint, ops
+from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, SluiceError
@@ -29,7 +30,6 @@ from spark_jobs.lease import lease
 from spark_jobs.query import Query
 from spark_jobs.run import Run
 from spark_jobs.stages import checks, table
-from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.bound import Bound
 from spark_jobs.stopping import Wish, heard
 from spark_jobs.store import require_writable
@@ -185,9 +185,7 @@ def _judge(run: Run, audit: Audit, record: dict[str, Any]) -> tuple[Any, ...]:
         | result.model_dump() for result in results
     ])
     if _verdict(results) is None:
-        passed = {"judged": audit.cursor.audited, "judged_table_version": record["table_version"]}
-        audit.cursor = audit.cursor.model_copy(update=passed)
-        audit.cursor.write(run.paths.cursor)
+        audit.passed(record["table_version"])
     return results
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from spark_jobs.audit.operator_metrics import operator_metrics
+from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.run import Run
-from spark_jobs.stages.operators import in_words, used
-from spark_jobs.stages.progress import Progress
 from spark_jobs.stateful.timers import Timers
 
 
@@ -29,8 +29,8 @@ class Watch:
                           "run again, which its counts would have twice: the account is read from Kafka")
                 continue
             self._say(self._line(progress[batch_id]))
-            for operator in used(self._run.spec, progress[batch_id], self._timers.fired.get(batch_id, {})):
-                self._say(f"  {in_words(operator)}")
+            for operator in operator_metrics(self._run.spec, progress[batch_id], self._timers.fired.get(batch_id, {})):
+                self._say(f"  {operator}")
 
     def _line(self, progress: Progress) -> str:
         batch = self._run.checkpoint.batch(progress.batch_id)

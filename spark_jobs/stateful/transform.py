@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.steps import Transform
 from spark_jobs.stateful.logic import found
+from spark_jobs.stateful.operator import Place
 
 ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
 """Nodes of an analyzed plan that give at most one row for each row."""
@@ -27,6 +28,19 @@ STATEFUL = {
     "EventTimeWatermark": "the watermark is the pipeline's: watermark_delay",
 }
 """Nodes that a Transform may not add, and the reason."""
+
+
+class TransformOperator(NamedTuple):
+    """A Transform behind the first stateful step."""
+
+    step: Transform
+
+    def apply(self, rows: DataFrame, place: Place) -> DataFrame:
+        """As `apply` below."""
+        return apply(rows, self.step, place.spec.name)
+
+    def counts(self) -> list[Column]:
+        return []
 
 
 def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
