@@ -6,23 +6,21 @@ Each batch is written whole and the cursor moves after it, so a crash repeats at
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from datetime import UTC, datetime
 
 from spark_jobs import failpoint, ops
+from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
-from spark_jobs.audit.operator_metrics import operator_metrics, timers_waiting
+from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.rejected import RejectedRecord, Row, captured, moment
+from spark_jobs.audit.rejected import RejectedRecord, Row, captured
 from spark_jobs.audit.second_read import read_again
 from spark_jobs.checkpoint import Batch
-from spark_jobs.contract.report import Account, StateUse
+from spark_jobs.contract.report import Account
 from spark_jobs.cursor import Cursor, read_cursor
 from spark_jobs.run import Run
 from spark_jobs.stages import sink
-from spark_jobs.stages.capture import ENTERED
 from spark_jobs.stages.outcome import REJECTED, Outcome
 from spark_jobs.stages.raw_filter import CapturePolicy
 from spark_jobs.stateful.timers import Timers
@@ -60,11 +58,12 @@ class Audit:
     def judge_after(self, table_version: int) -> None:
         """The checks judge what comes after this version of the table. Nothing changes where they have begun already."""
         if self._cursor.judged_table_version is None:
-            self._move({"judged_table_version": table_version})
+            self._move(self._cursor.model_copy(update={"judged_table_version": table_version}))
 
     def passed(self, table_version: int) -> None:
         """The rows of all audited batches passed the critical checks, up to this version of the table."""
-        self._move({"judged": self._cursor.audited, "judged_table_version": table_version})
+        passed = {"judged": self._cursor.audited, "judged_table_version": table_version}
+        self._move(self._cursor.model_copy(update=passed))
 
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
@@ -89,15 +88,16 @@ class Audit:
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
             account = balance(self.run.spec, batch, progress, records, rows_out)
-        first, last = map(moment, _span(progress, records))
-        row = self._row(batch, account, progress, written) | {
-            "seconds": told.seconds if told else None, "first_event_time": first, "last_event_time": last,
-        }
+        fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
+        operators = operator_metrics(self.run.spec, progress, fired) if progress else None
+        seconds, times = told.seconds if told else None, event_times(progress, records)
+        done = AuditedBatch(batch, account, progress, seconds, written, times, operators)
+        row = self._where(batch) | done.row(self._cursor)
         failpoint.at("audit")
         ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))
         failpoint.at("audited")
         self.accounts[batch.id] = account
-        self._move(self._moves(batch, account, progress, written, last))
+        self._move(done.cursor_after(self._cursor))
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
         """What is known of the batch's rejected records, which are kept. Read again where gaps are to be confirmed, too."""
@@ -124,55 +124,12 @@ class Audit:
         ops.replace(self.run.paths.root, "quarantine", others, **self._key(batch))
         ops.replace(self.run.paths.root, "late", late, **self._key(batch))
 
-    def _row(self, batch: Batch, account: Account, progress: Progress | None, written: sink.Written | None) -> Row:
-        """The batch as ops.batches has it, but for its time and its event times."""
-        state = self._state(progress)
-        fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
-        operators = operator_metrics(self.run.spec, progress, fired) if progress else None
-        return self._where(batch) | account.model_dump() | {
-            "source": "progress" if progress else "reread",
-            "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
-            "watermark": batch.watermark, "late_before": moment(batch.late_before_ms * 1000 or None),
-            "state_rows": state.rows, "state_bytes": state.bytes,
-            "operators": None if operators is None else [operator.row() for operator in operators],
-            "table_version": written.version if written else None, "audited_at": datetime.now(UTC),
-        }
-
-    def _state(self, progress: Progress | None) -> StateUse:
-        """After the batch: what it reported, else what the last one did that reported any."""
-        return (progress.state if progress else None) or self._cursor.state
-
-    def _moves(
-        self, batch: Batch, account: Account, progress: Progress | None, written: sink.Written | None, last: datetime | None
-    ) -> dict[str, object]:
-        """The fields of the cursor that change with a batch."""
-        before = self._cursor
-        newest = max(filter(None, [before.last_event_time, last]), default=None)
-        still = before.still_batches + 1 if newest == before.last_event_time else 0
-        moves: dict[str, object] = {
-            "audited": batch.id, "state": self._state(progress), "last_event_time": newest,
-            "still_batches": still if account.accepted else before.still_batches,
-        }
-        if written:
-            moves["table_version"] = written.version
-        if progress and progress.operators:
-            moves["timers_waiting"] = timers_waiting(progress)
-        return moves
-
-    def _move(self, moves: dict[str, object]) -> None:
-        self._cursor = self._cursor.model_copy(update=moves)
-        self._cursor.write(self.run.paths.cursor)
+    def _move(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        cursor.write(self.run.paths.cursor)
 
     def _key(self, batch: Batch) -> dict[str, str | int]:
         return {"pipeline": self.run.spec.name, "generation": self.run.identity.generation, "batch_id": batch.id}
 
     def _where(self, batch: Batch) -> Row:
         return {**self._key(batch), "run_id": self.run.run_id}
-
-
-def _span(progress: Progress | None, records: RecordCounts | None) -> tuple[int | None, int | None]:
-    """The first and the last event time that moved the watermark, in microseconds since the epoch."""
-    if progress is None:
-        return (records.first_event_us, records.last_event_us) if records else (None, None)
-    seen = progress.observed.get(ENTERED, {})
-    return seen.get("first_event_us"), seen.get("last_event_us")
