@@ -48,7 +48,7 @@ def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
     yield from text.rstrip().splitlines()
     yield ""
     yield "Operators that keep state or move it, in the order of the rows:"
-    for name in reversed(found_in(text)):
+    for name in reversed(known_operators(text)):
         yield f"  {name}: {OPERATORS[name]}"
     yield ""
     yield (
@@ -66,7 +66,7 @@ def plan_text(rows: DataFrame) -> str:
     return str(utilities.explainString(rows._jdf.queryExecution(), "simple"))  # noqa: SLF001
 
 
-def found_in(plan: str) -> list[str]:
+def known_operators(plan: str) -> list[str]:
     """The known operators of a plan as Spark prints it, from the sink to the source, each as often as it is there."""
     names = (re.match(r"[\s+:*|()!\d-]*([A-Za-z]+)", line) for line in plan.splitlines())
     return [name[1] for name in names if name and name[1] in OPERATORS]

@@ -104,7 +104,7 @@ class Follower:
 
     def _unseen(self) -> list[Event]:
         """Those that have come since the last call. Each trigger has a time of its own."""
-        recent, unseen = self._recent(), list[Any]()
+        recent, unseen = self._recent(), list[Any]()  # objects of the JVM
         for at in reversed(range(len(recent))):
             if recent[at].timestamp() == self._last:
                 break

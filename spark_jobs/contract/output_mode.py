@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal, assert_never
 
 from spark_jobs.contract.model import refuse
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step
+from spark_jobs.contract.steps import Aggregate, GroupState, Stateful, Step
 from spark_jobs.contract.windows import Session
 
 OutputMode = Literal["append", "update", "complete"]
@@ -47,7 +47,7 @@ def _refuse_other_than_append(mode: Literal["update", "complete"], steps: Sequen
             refuse("output_mode", mode,
                    "a session that grows changes its own bounds, and Spark does not write that as an update",
                    "Use append, which writes a session when it has ended")
-        case Aggregate() | Deduplicate():  # a Deduplicate has no update_key
+        case Aggregate():
             pass
         case _:
             assert_never(stateful[0])

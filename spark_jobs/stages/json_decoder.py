@@ -13,8 +13,12 @@ from typing import Any
 
 import msgspec
 
+from spark_jobs.contract.field_types import Value
 from spark_jobs.contract.topic import Topic
 from spark_jobs.type_conversions import json_type
+
+Values = tuple[Value | None, ...]
+"""A record's values, or a column's."""
 
 
 class JsonDecoder:
@@ -24,14 +28,14 @@ class JsonDecoder:
         self._names = topic.columns
         self._times = [index for index, field in enumerate(topic.fields) if field.type == "timestamp"]
         self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
-        self._nothing = (None,) * len(self._names)
+        self._nothing: Values = (None,) * len(self._names)
         fields = [
             (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None) for f in topic.fields
         ]
         # gc=False: a record holds no cycles, and a million of them would keep the collector busy.
         self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, kw_only=True, gc=False))
 
-    def columns(self, values: Sequence[bytes | None]) -> tuple[list[tuple[Any, ...]], list[str | None]]:
+    def columns(self, values: Sequence[bytes | None]) -> tuple[list[Values], list[str | None]]:
         """Decoded columns in the topic's order, and a reason for each record that is malformed (None for the good ones)."""
         rows, reasons = [], []
         for value in values:
@@ -40,7 +44,7 @@ class JsonDecoder:
             reasons.append(reason)
         return list(zip(*rows, strict=True)) or [()] * len(self._names), reasons
 
-    def row(self, value: bytes | None) -> tuple[tuple[Any, ...], str | None]:
+    def row(self, value: bytes | None) -> tuple[Values, str | None]:
         """One record's values and None, or nulls and the reason."""
         if not value:
             return self._nothing, "tombstone: the value is null" if value is None else "the value is empty"
@@ -57,7 +61,7 @@ class JsonDecoder:
             return self._in_utc(row)
         return row, None
 
-    def _in_utc(self, row: tuple[Any, ...]) -> tuple[tuple[Any, ...], str | None]:
+    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: which values are times, mypy cannot know
         try:
             return tuple(v.astimezone(UTC) if i in self._times and v is not None else v for i, v in enumerate(row)), None
         except OverflowError:

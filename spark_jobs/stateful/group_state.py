@@ -14,7 +14,7 @@ from spark_jobs.contract.steps import GroupState
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
 from spark_jobs.delta import is_table
-from spark_jobs.stateful.logic import found
+from spark_jobs.stateful.logic import load
 from spark_jobs.stateful.operator import NO_PREDICATE, Place
 from spark_jobs.stateful.timers import Counting, counting
 from spark_jobs.type_conversions import spark_type
@@ -34,7 +34,7 @@ class GroupStateOperator(NamedTuple):
     def apply(self, rows: DataFrame, place: Place) -> DataFrame:
         """The rows that the processor yields: the step's declared output columns. Raises SpecInvalid, InitialStateMissing."""
         step, mode, fired = self.step, place.spec.output_mode.capitalize(), place.timers.of(place.step_index)
-        code, output, grouped = found(place.spec.name, step.processor), schema(step.output), rows.groupBy(*step.keys)
+        code, output, grouped = load(place.spec.name, step.processor), schema(step.output), rows.groupBy(*step.keys)
         if step.form == "apply":
             return grouped.applyInPandasWithState(
                 counting(code, fired), output, schema(step.state), mode, TIMEOUTS[step.time_mode]

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.steps import Transform
-from spark_jobs.stateful.logic import found
+from spark_jobs.stateful.logic import load
 from spark_jobs.stateful.operator import Place
 
 ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
@@ -53,7 +53,7 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
             rows.createOrReplaceTempView("rows")
             given = rows.sparkSession.sql(step.sql)
         else:
-            given = found(pipeline, step.function or "")(rows)
+            given = load(pipeline, step.function or "")(rows)
     except PySparkException as error:
         raise SpecInvalid(f"{what}: {_first_line(error)}", "Correct it in spec.py or logic.py.") from None
     if not isinstance(given, DataFrame):
