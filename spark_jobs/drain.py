@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from threading import Thread
 
 from spark_jobs import failpoint
+from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import SluiceError
@@ -26,7 +27,6 @@ from spark_jobs.query import Query
 from spark_jobs.run import Run
 from spark_jobs.run_record import recorded
 from spark_jobs.stages import checks
-from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.limits import RunLimits
 from spark_jobs.stopping import Wish, heard
 from spark_jobs.store import require_writable

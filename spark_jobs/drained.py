@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint import Batch, Offsets
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.outcome import Drained
 from spark_jobs.run import Run
 from spark_jobs.stages import table
-from spark_jobs.stages.audit import Audit
 from spark_jobs.stages.limits import RunLimits
 
 NO_BATCH = Batch(-1, {}, {}, 0, 0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from spark_jobs import ops
+from spark_jobs.audit.audit import Audit
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.contract.verdict import verdict
 from spark_jobs.outcome import Drained
 from spark_jobs.run import Run
 from spark_jobs.stages import checks
-from spark_jobs.stages.audit import Audit
 
 
 def judge(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
@@ -26,9 +26,7 @@ def judge(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
         | result.model_dump() for result in results
     ])
     if verdict(run.spec.name, drained.table_version, results) is None:
-        passed = {"judged": audit.cursor.audited, "judged_table_version": drained.table_version}
-        audit.cursor = audit.cursor.model_copy(update=passed)
-        audit.cursor.write(run.target.cursor)
+        audit.passed(drained.table_version)
     return results
 
 

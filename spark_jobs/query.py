@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
+from spark_jobs.audit.audit import Audit
+from spark_jobs.audit.progress import Follower
 from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.reader_options import tasks
+from spark_jobs.dataflow import dataflow
 from spark_jobs.kafka import newest_record
 from spark_jobs.run import Run
-from spark_jobs.stages import fate, kept, no_data_batch, sink, source, table
-from spark_jobs.stages.audit import Audit
+from spark_jobs.stages import no_data_batch, sink, source, table
 from spark_jobs.stages.limits import RunLimits
-from spark_jobs.stages.progress import Follower
+from spark_jobs.stages.raw_filter import CapturePolicy
 from spark_jobs.stages.repeated import Repeated
-from spark_jobs.stages.sieve import Keeping
-from spark_jobs.stateful.chain import from_state_on
 from spark_jobs.stateful.timers import Timers
 from spark_jobs.watch import Watch
 
@@ -30,7 +30,7 @@ class Query:
 
     def __init__(self, run: Run, audit: Audit, target: Offsets, limits: RunLimits) -> None:
         self._run, self._audit, self._target, self._limits = run, audit, target, limits
-        self._timers = audit.timers = Timers(run.spark)
+        self._timers = Timers(run.spark)
         self._closed = False
         self._watch = Watch(run, target, self._timers)
 
@@ -64,6 +64,7 @@ class Query:
 
     def _consume(self) -> None:
         rows = self._rows()
+        self._claim_table(rows)
         query = sink.start(rows, self._run, self._limits, self._timers)
         follower = Follower(query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)))
         try:
@@ -76,25 +77,26 @@ class Query:
         self._keep_up(follower, ended=True)
 
     def _rows(self) -> DataFrame:
-        run, audit = self._run, self._audit
-        audit.keeping = keeping = self._keeping()
-        judged = fate.judged(source.follow(run.spark, run.spec, run.settings), run.spec, keeping)
-        entered = fate.entered(kept.observe_bad(judged, run.spec), run.spec)
-        entered = kept.observe_late(entered, run.spec, keeping)
-        rows = from_state_on(entered, run.spec, run.paths.root, self._timers)
-        version = table.ensure(run.paths.table, rows.schema, run.spec, run.identity.generation)
-        if not run.identity.table_id:
-            run.identity.model_copy(update={"table_id": table.identifier(run.paths.table)}).write(run.paths.identity)
-        if audit.cursor.judged_table_version is None:
-            audit.cursor = audit.cursor.model_copy(update={"judged_table_version": version})
-            audit.cursor.write(run.paths.cursor)
-        return rows
+        """What the next query gives to the sink. The audit is told what it captures and counts."""
+        run, capture = self._run, self._capture_policy()
+        self._audit.begin(capture, self._timers)
+        records = source.follow(run.spark, run.spec, run.settings)
+        return dataflow(records, run.spec, capture).output(run.paths.root, self._timers)
 
-    def _keeping(self) -> Keeping:
+    def _claim_table(self, rows: DataFrame) -> None:
+        """Make the table, or find that it takes these rows. Note in identity and cursor which it is, and where checks begin."""
+        run = self._run
+        version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
+        if not run.identity.table_id:
+            run.identity.model_copy(update={"table_id": table.identifier(run.target.table)}).write(run.paths.identity)
+        self._audit.judge_after(version)
+
+    def _capture_policy(self) -> CapturePolicy:
+        """Late is what the committed watermark is past; a batch's byte budget is shared by the source's tasks."""
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
         readers = tasks(self._run.spec.reader_options, len(self._target))
-        return Keeping.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
+        return CapturePolicy.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

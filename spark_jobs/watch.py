@@ -6,11 +6,11 @@ import logging
 from datetime import timedelta
 
 from spark_jobs import log
+from spark_jobs.audit.operator_metrics import operator_metrics
+from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint import Batch, Offsets
 from spark_jobs.contract.duration import rough
 from spark_jobs.run import Run
-from spark_jobs.stages.operators import in_words, used
-from spark_jobs.stages.progress import Progress
 from spark_jobs.stateful.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -44,8 +44,8 @@ class Watch:
                      "from Kafka", named, progress.seconds, so_far)
             return
         LOG.info("%s: %s", named, _done(batch, progress, so_far))
-        for operator in used(self._run.spec, progress, self._timers.fired.get(batch.id, {})):
-            LOG.info("  %s", in_words(operator))
+        for operator in operator_metrics(self._run.spec, progress, self._timers.fired.get(batch.id, {})):
+            LOG.info("  %s", operator)
 
     def _so_far(self, batch: Batch) -> str:
         start = self._start or {}

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from spark_jobs.contract import registry
 from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 
 Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {"about"}}
@@ -61,7 +60,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         for name, value in step.model_dump(mode="json", exclude=_NOT_STATE, exclude_none=True).items():
             # Spark stores measures by their place and not by their name, and a dict would not tell their order.
             fields[f"steps[{index}].{name}"] = [list(pair) for pair in value.items()] if name == "measures" else value
-    if any(isinstance(step, GroupState) or (isinstance(step, Transform) and step.function) for step in spec.steps):
+    if any(step.logic for step in spec.steps):
         fields["logic"] = registry.logic_digest(spec.name)
     return fields
 
@@ -76,7 +75,7 @@ def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Ch
 
 
 def _weight(name: str, was: object, spec: Pipeline) -> Literal["warned", "refused"]:
-    whole_rows = any(isinstance(step, Deduplicate) and step.whole_row for step in spec.steps)
+    whole_rows = any(step.state_key(None) is None for step in spec.steps)  # the key is whatever columns enter
     more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
     declared = name == "logic" and was in spec.compatible_logic
     return "warned" if name in (*FROZEN, "watermark_delay") or more_fields or declared else "refused"

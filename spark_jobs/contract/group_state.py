@@ -7,13 +7,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
-from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.model import refuse
+from spark_jobs.contract.step import Balance, EvictedBy, StepBase
 from spark_jobs.contract.topic import Field
 
-EvictedBy = Literal["watermark", "processor", "nothing"]
 
-
-class GroupState(Model):
+class GroupState(StepBase):
     """State of your own by key, kept by code in the pipeline's logic.py.
 
     row     a StatefulProcessor, row by row: Spark's transformWithState. The form for most.
@@ -78,17 +77,53 @@ class GroupState(Model):
                    "Use time_mode='event'")
 
     @property
+    def output_columns(self) -> tuple[str, ...]:
+        """The columns that the processor yields."""
+        return tuple(field.name for field in self.output)
+
+    @property
     def evicted_by(self) -> EvictedBy:
-        return {"event": "watermark", "processing": "processor", "none": "nothing"}[self.time_mode]  # type: ignore[return-value]
+        match self.time_mode:
+            case "event":
+                return "watermark"
+            case "processing":
+                return "processor"
+            case "none":
+                return "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        return 4  # a guess: a processor keeps what it likes
+
+    @property
+    def update_key(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True)
+
+    @property
+    def logic(self) -> str:
+        return self.processor
 
     @property
     def endless(self) -> bool:
-        """Whether Spark would run batches without data for ever: it does so for any clock but the watermark (SPARK-50180)."""
-        return self.time_mode == "processing"
+        return self.time_mode == "processing"  # for any clock but the watermark: SPARK-50180
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return self.form != "apply"  # transformWithState's rule
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return self.keys
 
     def columns_after(self, columns: Columns) -> Columns:
         refuse_unknown("GroupState", "keys", self.keys, columns)
-        return tuple(field.name for field in self.output)
+        return self.output_columns
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:  # noqa: ARG002 - as the other steps
+        return {field.name: field.type for field in self.output}
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time

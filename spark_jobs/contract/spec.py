@@ -16,7 +16,7 @@ from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.reader_options import ReaderOptions
 from spark_jobs.contract.spark_options import SparkOptions
 from spark_jobs.contract.state_metrics import STATE_METRICS
-from spark_jobs.contract.steps import Deduplicate, GroupState, Step
+from spark_jobs.contract.steps import Deduplicate, GroupState, Stateful, Step, Transform
 from spark_jobs.contract.topic import Name, Topic
 
 
@@ -120,6 +120,7 @@ class Pipeline(Model):
         for index, step in enumerate(self.steps):
             if step.stateful and time is None:
                 self._refuse_without_time(index)
+            # No other step's keys decide what evicts it.
             if isinstance(step, Deduplicate) and step.scope == "event_time" and time not in step.keys:
                 refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {time}, which is no key",
                        "Add it to the keys, or use scope 'watermark'")
@@ -137,14 +138,14 @@ class Pipeline(Model):
 
     def _refuse_without_time(self, index: int) -> None:
         before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
-        if isinstance(before, GroupState) and before.form == "apply":
+        if isinstance(before, GroupState) and before.form == "apply":  # the one form that takes no event_time
             refuse("steps", self.steps[index].kind, "Spark lets nothing stateful follow applyInPandasWithState",
                    "Use form='row' or 'pandas', or put it last")
         refuse("steps", self.steps[index].kind, f"rows that leave {before.kind} have no event time for a later stateful step",
                f"Give the {before.kind} an event_time, or put it last")
 
     def _refuse_provider(self) -> None:
-        if self.state.provider != "rocksdb" and any(isinstance(s, GroupState) and s.form != "apply" for s in self.steps):
+        if self.state.provider != "rocksdb" and any(step.needs_rocksdb for step in self.steps):
             refuse("state.provider", self.state.provider, "Spark's transformWithState runs on RocksDB alone",
                    "Use provider='rocksdb', or GroupState(form='apply')")
 
@@ -181,6 +182,16 @@ class Pipeline(Model):
         return next((index for index, step in enumerate(self.steps) if step.stateful), len(self.steps))
 
     @property
+    def before_state(self) -> tuple[Transform, ...]:
+        """The steps before the first stateful one: each of their rows is a record still."""
+        return tuple(step for step in self.steps[: self.first_stateful] if not step.stateful)
+
+    @property
+    def entry(self) -> Stateful | None:
+        """The first step that keeps state: it drops late records. None where no step keeps state."""
+        return next((step for step in self.steps if step.stateful), None)
+
+    @property
     def endless(self) -> bool:
         """Whether Spark itself would never end an availableNow run: a step goes by the clock and not by the watermark."""
-        return any(isinstance(step, GroupState) and step.endless for step in self.steps)
+        return any(step.endless for step in self.steps)

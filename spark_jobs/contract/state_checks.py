@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.windows import Sliding
 
 UNACCOUNTED = within(
     "unaccounted", 0, severity="critical",
@@ -30,7 +28,7 @@ def _budget(spec: Pipeline) -> Iterable[Check]:
 
 def _usual(spec: Pipeline) -> tuple[Check, ...]:
     return (
-        within("state_growth", _rows_per_record(spec),
+        within("state_growth", float(sum(step.rows_per_record for step in spec.steps)) or 1,
                about="state grew faster than records came in: look for keys that are never the same twice"),
         within("behind_watermark_seconds", 0,
                about="the watermark moved and nothing was evicted by it: a run was cut short; the next one evicts"),
@@ -40,14 +38,3 @@ def _usual(spec: Pipeline) -> tuple[Check, ...]:
         within("timers_per_row", 10, about="timers are set faster than they fire: does a processor delete what it sets again?"),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )
-
-
-def _rows_per_record(spec: Pipeline) -> float:
-    """How many rows of state one record can make, at most: a key a Deduplicate, a group a window; of a GroupState, a guess."""
-    most = 0.0
-    for step in spec.steps:
-        if isinstance(step, Aggregate):
-            most += -(-step.window.size // step.window.slide) if isinstance(step.window, Sliding) else 1
-        elif step.stateful:
-            most += 1 if step.kind == "deduplicate" else 4
-    return most or 1

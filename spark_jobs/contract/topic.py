@@ -9,11 +9,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.contract.duration import Duration
+from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.model import Model, refuse
 
-SIMPLE_TYPES = ("string", "int", "bigint", "double", "boolean", "timestamp", "date")
 RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
-"""Columns that stages/decode.py, fate.py and kept.py put beside a record's own."""
+"""Columns that stages/decode.py, classify.py and capture.py put beside a record's own."""
 
 
 def _name(given: str) -> str:
@@ -30,8 +30,8 @@ def _topic_name(given: str) -> str:
 
 
 def _type(given: str) -> str:
-    if given not in SIMPLE_TYPES:
-        refuse("type", given, "it is not a type that records are decoded to", f"Use one of {', '.join(SIMPLE_TYPES)}")
+    if given not in FIELD_TYPES:
+        refuse("type", given, "it is not a type that records are decoded to", f"Use one of {', '.join(FIELD_TYPES)}")
     return given
 
 

@@ -1,1 +1,1 @@
-"""The stages that every pipeline has: source, decode, guard, then the steps in stateful/, sink, audit, checks."""
+"""The stages that every pipeline has: source, decode, classify, then the steps in stateful/, sink, checks."""

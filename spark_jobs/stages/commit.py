@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, GroupState
+from spark_jobs.contract.steps import Step
 
 ROWS = {
     "STREAMING UPDATE": ("numOutputRows",),
@@ -34,15 +34,23 @@ Way = Callable[[DataFrame, Commit], None]
 
 def way(spec: Pipeline) -> Way:
     """How batches of this pipeline are committed."""
-    if spec.output_mode == "append":
-        return append
-    if spec.output_mode == "complete":
-        return replace
-    last = spec.steps[-1]
-    if isinstance(last, GroupState):
-        return lambda rows, commit: merge(newest(rows, last.keys), last.keys, commit)
-    assert isinstance(last, Aggregate)  # contract/output_mode.py
-    return lambda rows, commit: merge(rows, last.group, commit)
+    match spec.output_mode:
+        case "append":
+            return append
+        case "complete":
+            return replace
+        case "update":
+            return _merging(spec.steps[-1])
+        case _:
+            assert_never(spec.output_mode)
+
+
+def _merging(last: Step) -> Way:
+    key = last.update_key
+    assert key is not None  # contract/output_mode.py refuses the spec
+    if last.balance.several_per_key:
+        return lambda rows, commit: merge(newest(rows, key), key, commit)
+    return lambda rows, commit: merge(rows, key, commit)
 
 
 def append(rows: DataFrame, commit: Commit) -> None:

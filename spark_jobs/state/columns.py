@@ -48,7 +48,7 @@ def columns(rows: DataFrame, operator: str, step: Step | None, *, ttl: bool = Fa
         values = _until(values)
     elif operator.endswith("WithState") and "groupState" in {value.name for value in values}:
         values = _grouped(values)
-    elif isinstance(step, Aggregate):
+    elif isinstance(step, Aggregate):  # no other step has names for what it stores: Spark's are in its schema
         key, values = _aggregated(key, values, step)
     return key + values
 

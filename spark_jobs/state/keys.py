@@ -5,7 +5,6 @@ from __future__ import annotations
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, GroupState
 
 
 def key_columns(spec: Pipeline, number: int) -> Columns:
@@ -13,25 +12,14 @@ def key_columns(spec: Pipeline, number: int) -> Columns:
     columns: Columns = spec.topic.columns
     for step in spec.steps[: number - 1]:
         columns = step.columns_after(columns)
-    step = spec.steps[number - 1]
-    if isinstance(step, Aggregate):
-        return step.group
-    keys: tuple[str, ...] = getattr(step, "keys", ())
-    return columns if keys == ("*",) else keys
+    return spec.steps[number - 1].state_key(columns)
 
 
 def key_types(spec: Pipeline, number: int) -> dict[str, str]:
     """The types of the columns that a step's key can have, of those that are known without Spark."""
     types = {field.name: field.type for field in spec.topic.fields}
-    columns: Columns = spec.topic.columns
     for step in spec.steps[: number - 1]:
-        columns = step.columns_after(columns)
-        if isinstance(step, GroupState):
-            types = {field.name: field.type for field in step.output}
-        elif isinstance(step, Aggregate):
-            types = {name: kind for name, kind in types.items() if name in step.keys}
-        elif columns is None:
-            types = {}
+        types = step.types_after(types)
     return types | {"window_start": "timestamp", "window_end": "timestamp"}
 
 

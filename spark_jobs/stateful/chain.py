@@ -1,19 +1,19 @@
-"""The steps one after another, and what is late for them.
+"""The steps one after another, and what is late for the first that keeps state.
 
 Between the steps, observed metrics count what passes: they are what the audit balances.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
-from spark_jobs.contract.windows import Session
-from spark_jobs.stateful import aggregate, deduplicate, group_state, transform
+from spark_jobs.stateful import transform
+from spark_jobs.stateful.operator import Place
+from spark_jobs.stateful.operators import operator, stateful_operator
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -21,34 +21,25 @@ if TYPE_CHECKING:
     from spark_jobs.stateful.timers import Timers
 
 
-def to_state(rows: DataFrame, spec: Pipeline) -> DataFrame:
+def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
     """Good records through the steps before the first stateful one. They keep the column kafka: each row is a record still."""
-    for step in spec.steps[: spec.first_stateful]:
-        if isinstance(step, Transform):
-            before, rows = rows, transform.apply(rows, step, spec.name)
-            if step.where is None:
-                transform.refuse_other_than_row_by_row(rows, before, spec.topic.event_time, spec.name)
+    for step in spec.before_state:
+        before, rows = rows, transform.apply(rows, step, spec.name)
+        if step.where is None:
+            transform.refuse_other_than_row_by_row(rows, before, spec.topic.event_time, spec.name)
     return rows
 
 
-def from_state_on(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) -> DataFrame:
-    """The first stateful step and all after it, on a stream of those rows."""
+def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) -> DataFrame:
+    """Those rows through the first stateful step and all after it, as a stream with the pipeline's watermark."""
     rows, time = rows.drop("kafka"), spec.topic.event_time
     if spec.watermark_delay is not None:
         rows = rows.withWatermark(time, interval(spec.watermark_delay))
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        match step:
-            case Deduplicate():
-                rows = deduplicate.apply(rows, step)
-            case Aggregate():
-                rows = aggregate.apply(rows, step, time)
-            case GroupState():
-                rows = group_state.apply(rows, step, spec.name, spec.output_mode, root, timers.of(index))
-            case Transform():
-                rows = transform.apply(rows, step, spec.name)
-            case _:
-                assert_never(step)
-        rows, time = rows.observe(passed(index), *_counts(step)), step.time_after(time) or ""
+        each = operator(step)
+        rows = each.apply(rows, Place(spec, index, time, root, timers))
+        rows = rows.observe(passed(index), F.count(F.lit(1)).alias("rows"), *each.counts())
+        time = step.time_after(time) or ""
     return rows
 
 
@@ -57,26 +48,12 @@ def passed(index: int) -> str:
     return f"after_{index}"
 
 
-def _counts(step: object) -> list[Column]:
-    rows = F.count(F.lit(1)).alias("rows")
-    return [rows, F.sum(step.counts).alias("counted")] if isinstance(step, Aggregate) and step.counts else [rows]
-
-
 def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     """Which of the rows that reach the first stateful step Spark drops as late, given the watermark they are held against.
 
     Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala, WatermarkSupport).
     """
-    step = spec.steps[spec.first_stateful] if spec.first_stateful < len(spec.steps) else None
-    if spec.watermark_delay is None or step is None:
-        return F.lit(False)
-    if spec.output_mode == "complete" and not (isinstance(step, Aggregate) and isinstance(step.window, Session)):
+    if spec.watermark_delay is None or spec.entry is None:
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
-    match step:
-        case Aggregate():
-            return aggregate.is_late(step, spec.topic.event_time, late_before)
-        case GroupState():
-            return group_state.is_late(step, spec.topic.event_time, late_before)
-        case _:
-            return deduplicate.is_late(spec.topic.event_time, late_before)
+    return stateful_operator(spec.entry).is_late(spec.topic.event_time, late_before, spec.output_mode)

@@ -9,8 +9,8 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SpecInvalid
 
 
-def found(pipeline: str, name: str) -> Any:
-    """The class or function. Raises SpecInvalid where logic.py is not there or does not have it."""
+def load(pipeline: str, name: str) -> Any:
+    """The class or function: Any, for it is the pipeline's own. Raises SpecInvalid where logic.py does not have it."""
     try:
         return getattr(importlib.import_module(registry.module(pipeline, "logic")), name)
     except (ModuleNotFoundError, AttributeError) as error:

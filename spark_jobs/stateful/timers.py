@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Function = Callable[[Any, Iterable[Any], Any], Iterator[Any]]
+"""A pipeline's own, of a key, its frames and its state: Spark names their types no closer."""
 
 
 class Timers:

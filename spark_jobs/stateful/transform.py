@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.steps import Transform
-from spark_jobs.stateful.logic import found
+from spark_jobs.stateful.logic import load
+from spark_jobs.stateful.operator import Place
 
 ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
 """Nodes of an analyzed plan that give at most one row for each row."""
@@ -29,6 +30,19 @@ STATEFUL = {
 """Nodes that a Transform may not add, and the reason."""
 
 
+class TransformOperator(NamedTuple):
+    """A Transform behind the first stateful step."""
+
+    step: Transform
+
+    def apply(self, rows: DataFrame, place: Place) -> DataFrame:
+        """As `apply` below."""
+        return apply(rows, self.step, place.spec.name)
+
+    def counts(self) -> list[Column]:
+        return []
+
+
 def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
     """The rows that the step gives. Raises SpecInvalid where it cannot, or where it keeps state."""
     if step.where is not None:
@@ -39,7 +53,7 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
             rows.createOrReplaceTempView("rows")
             given = rows.sparkSession.sql(step.sql)
         else:
-            given = found(pipeline, step.function or "")(rows)
+            given = load(pipeline, step.function or "")(rows)
     except PySparkException as error:
         raise SpecInvalid(f"{what}: {_first_line(error)}", "Correct it in spec.py or logic.py.") from None
     if not isinstance(given, DataFrame):

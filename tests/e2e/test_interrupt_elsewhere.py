@@ -80,7 +80,7 @@ def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_ac
 def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_the_same(kafka, spark, tmp_path, monkeypatch):
     scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1, max_offsets_per_batch=300)
     scene.deliver_all()
-    monkeypatch.setattr("spark_jobs.stages.audit.balance", unbalanced)
+    monkeypatch.setattr("spark_jobs.audit.audit.balance", unbalanced)
 
     def ask(line: str) -> None:
         if "batch 0:" in line:
@@ -93,6 +93,6 @@ def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_th
 
 def unbalanced(*facts):
     """An account that leaves one record unexplained."""
-    from spark_jobs.stages.account import balance  # noqa: PLC0415 - the real one
+    from spark_jobs.audit.balance import balance  # noqa: PLC0415 - the real one
 
     return balance(*facts).model_copy(update={"unaccounted": 1})

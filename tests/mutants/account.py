@@ -2,43 +2,43 @@
 
 from tests.mutants.mutant import Mutant
 
-ACCOUNT, DRAIN, PREFLIGHT = "spark_jobs/stages/account.py", "spark_jobs/drain.py", "spark_jobs/preflight.py"
-UNIT = "tests/unit/test_account.py"
+BALANCE, AUDIT, DRAIN = "spark_jobs/audit/balance.py", "spark_jobs/audit/audit.py", "spark_jobs/drain.py"
+PREFLIGHT, UNIT = "spark_jobs/preflight.py", "tests/unit/test_balance.py"
 SAFETY, OFF = "tests/spark/test_safety.py", "tests/spark/test_account.py"
 TABLE = f"{SAFETY}::test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written"
 CRASH = "tests/spark/test_failpoints.py::"
 CRASH += "test_what_a_crash_leaves_at_a_place_is_gone_on_from_and_nothing_is_lost_doubled_or_counted_twice"
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("the account does not hold what Spark read against what was read again", ACCOUNT,
-           "        batch.covered - progress.read - (batch.covered - found.read if found else 0),\n", "", UNIT),
-    Mutant("the account does not hold the fates against what was read", ACCOUNT,
+    Mutant("the account does not hold what Spark read against what was read again", BALANCE,
+           "        batch.covered - progress.read - (batch.covered - records.read if records else 0),\n", "", UNIT),
+    Mutant("the account does not hold the fates against what was read", BALANCE,
            "        progress.read - malformed - premature - good,\n", "", UNIT),
-    Mutant("the account does not notice that a Transform made several records of one", ACCOUNT,
+    Mutant("the account does not notice that a Transform made several records of one", BALANCE,
            "        min(filtered, 0),  # a Transform that made several records of one\n", "", UNIT),
-    Mutant("the account does not hold Spark's late rows against those that were kept", ACCOUNT,
+    Mutant("the account does not hold Spark's late rows against those that were kept", BALANCE,
            "        _late_by_spark(spec, progress, late) - late,\n", "", UNIT),
-    Mutant("the account does not hold rows, duplicates and what a Deduplicate let through against one another", ACCOUNT,
+    Mutant("the account does not hold rows, duplicates and what a Deduplicate let through against one another", BALANCE,
            "        unexplained,\n", "", UNIT),
-    Mutant("the account does not hold what the table took against what the last step yielded", ACCOUNT,
+    Mutant("the account does not hold what the table took against what the last step yielded", BALANCE,
            "        _written(spec, (passed or [entered])[-1], rows_out) - rows_out,\n", "", UNIT),
-    Mutant("the account does not hold the counts of bad records against those that were kept", ACCOUNT,
-           "        differences += [malformed - found.malformed, premature - found.premature]\n", "", UNIT),
-    Mutant("the account does not hold what was filtered against a second reading", ACCOUNT,
-           "        differences += [filtered - found.filtered] if found.reread else []\n", "", UNIT),
-    Mutant("where progress is lost, a table with more rows than records is not noticed", ACCOUNT,
-           "return max(rows_out - entered, 0) if only_fewer else 0", "return 0", UNIT),
+    Mutant("the account does not hold the counts of bad records against those that were kept", BALANCE,
+           "        differences += [malformed - records.malformed, premature - records.premature]\n", "", UNIT),
+    Mutant("the account does not hold what was filtered against a second reading", BALANCE,
+           "        differences += [filtered - records.filtered] if records.reread else []\n", "", UNIT),
+    Mutant("where progress is lost, a table with more rows than records is not noticed", BALANCE,
+           "return max(rows_out - accepted, 0) if only_fewer else 0", "return 0", UNIT),
     Mutant("what a look finds is not of the batch that runs meanwhile", "spark_jobs/stages/repeated.py",
            "again, self._before = found or self._before, found", "again = found", "tests/unit/test_repeated.py"),
     Mutant("an executor that is gone makes nothing doubtful", "spark_jobs/stages/repeated.py",
            "return self._any() or lost", "return self._any()", "tests/unit/test_repeated.py"),
-    Mutant("differences of the account cancel each other", ACCOUNT, "unaccounted=sum(map(abs, differences))",
+    Mutant("differences of the account cancel each other", BALANCE, "unaccounted=sum(map(abs, differences))",
            "unaccounted=abs(sum(differences))", UNIT),
-    Mutant("an aggregation's late groups are not held against its late records at all", ACCOUNT,
-           "return found if bool(dropped) == bool(found) else dropped", "return found", UNIT),
+    Mutant("an aggregation's late groups are not held against its late records at all", BALANCE,
+           "return late if bool(dropped) == bool(late) else dropped", "return late", UNIT),
     Mutant("a run whose account does not balance succeeds", "spark_jobs/contract/state_checks.py",
            '"unaccounted", 0, severity="critical",', '"unaccounted", 0, severity="warning",', OFF),
-    Mutant("the account of a batch does not come into the report", "spark_jobs/stages/audit.py",
+    Mutant("the account of a batch does not come into the report", AUDIT,
            "self.accounts[batch.id] = account\n",
            "self.accounts[batch.id] = account.model_copy(update={'unaccounted': 0})\n", OFF),
     Mutant("a run does not look whether its table was dropped, made anew or restored", PREFLIGHT,
@@ -55,12 +55,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("the cursor moves past rows that a check has failed", "spark_jobs/judgement.py",
            "    if verdict(run.spec.name, drained.table_version, results) is None:\n", "    if True:\n",
            f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
-    Mutant("what Spark counted of a stage that ran twice is believed", "spark_jobs/stages/audit.py",
+    Mutant("what Spark counted of a stage that ran twice is believed", AUDIT,
            "progress = None if told and told.repeated else told", "progress = told",
            "tests/cluster/test_faults.py::test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account"),
     Mutant("a run does not complete the account that an earlier one left", DRAIN,
            "    audit.catch_up({}, ended=True)\n", "", f"{CRASH}[audit-3]"),
-    Mutant("a batch's row in ops.batches is added again when its account is repeated", "spark_jobs/stages/audit.py",
+    Mutant("a batch's row in ops.batches is added again when its account is repeated", AUDIT,
            'ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))',
            'ops.append(self.run.paths.root, "batches", [row])', f"{CRASH}[audited-2]"),
     Mutant("a batch's commit does not carry its transaction id", "spark_jobs/stages/commit.py",

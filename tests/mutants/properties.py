@@ -11,8 +11,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="A Deduplicate over whole rows forgets a row at its event time, and not the delay later",
         file="spark_jobs/stateful/deduplicate.py",
-        old='if step.scope == "watermark" else',
-        new='if step.scope == "watermark" and keys else',
+        old='if self.step.scope == "watermark" else',
+        new='if self.step.scope == "watermark" and keys else',
         test=_case("deduplicate, by *, watermark, one batch"),
     ),
     Mutant(
@@ -24,9 +24,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="What Spark drops from a session in complete mode is taken for accepted",
-        file="spark_jobs/stateful/chain.py",
-        old='if spec.output_mode == "complete" and not (isinstance(step, Aggregate) and isinstance(step.window, Session)):',
-        new='if spec.output_mode == "complete":',
+        file="spark_jobs/stateful/aggregate.py",
+        old="if keeps_all_state(output_mode) and not isinstance(window, Session):",
+        new="if keeps_all_state(output_mode):",
         test=_case("aggregate, complete, sessions of 10 minutes by key, five batches and a crash"),
     ),
     Mutant(
@@ -39,15 +39,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="No record is late for a GroupState in event time",
         file="spark_jobs/stateful/group_state.py",
-        old='F.col(event_time) <= late_before if step.time_mode == "event" else F.lit(False)',
+        old='F.col(event_time) <= late_before if self.step.time_mode == "event" else F.lit(False)',
         new="F.lit(False)",
         test=_case("group state, running totals, three runs"),
     ),
     Mutant(
         breaks="Records that a filter left out are accounted for as accepted",
-        file="spark_jobs/stages/fate.py",
-        old="judged.where(~good | reached)",
-        new="judged",
+        file="spark_jobs/stages/classify.py",
+        old="classified.where(~good | reached)",
+        new="classified",
         test=_case("aggregate, append, 1 hour by key, filtered, five batches and a crash"),
     ),
     Mutant(

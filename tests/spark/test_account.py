@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.audit.progress import Progress
 from spark_jobs.cursor import read_cursor
 from spark_jobs.plan import plan
-from spark_jobs.stages import history, progress
+from spark_jobs.stages import history
 
 Event = dict[str, Any]
 
@@ -30,14 +31,14 @@ def delta_says_one_row_more(active: pytest.MonkeyPatch, batch: int) -> None:
 def spark_says(change: Callable[[Event], None]) -> Callable[[pytest.MonkeyPatch, int], None]:
     """Of that batch's progress."""
     def corrupt(active: pytest.MonkeyPatch, batch: int) -> None:
-        read = progress._read  # noqa: SLF001 - where Spark's own words come in
+        read = Progress.of  # where Spark's own words come in
 
-        def changed(event: Event) -> progress.Progress:
+        def changed(event: Event) -> Progress:
             if event["batchId"] == batch:
                 change(event)
             return read(event)
 
-        active.setattr(progress, "_read", changed)
+        active.setattr(Progress, "of", staticmethod(changed))
     return corrupt
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import Settings
-from spark_jobs.explain import explain, found_in
+from spark_jobs.explain import explain, known_operators
 from tests.spark import operators
 
 FOUND = {
@@ -42,7 +42,7 @@ def test_no_plan_has_an_operator_with_state_that_is_not_known(operator, monkeypa
     plan = lines[:lines.index("")]
     named = [line for line in plan if "state info [" in line]
     assert named
-    assert len([name for name in found_in("\n".join(plan)) if name != "EventTimeWatermark"]) == len(named)
+    assert len([name for name in known_operators("\n".join(plan)) if name != "EventTimeWatermark"]) == len(named)
 
 
 def test_state_that_nothing_evicts_is_said_to_be_so():

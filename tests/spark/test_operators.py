@@ -80,7 +80,7 @@ def test_no_gap_is_null_zero_or_negative(spark, gap):
     step = step.model_copy(update={"window": Session(gap_sql=f"CASE WHEN carrier = 'UA' THEN {gap} ELSE '30 minutes' END")})
     columns = "TIMESTAMP '2013-01-01 08:00:00' AS event_time, 'EWR' AS origin, 100 AS distance_miles, 0 AS delay_minutes"
     for carrier, fails in (("AA", False), ("UA", True)):
-        rows = aggregate.apply(spark.sql(f"SELECT {columns}, '{carrier}' AS carrier"), step, "event_time")
+        rows = aggregate.grouped(spark.sql(f"SELECT {columns}, '{carrier}' AS carrier"), step, "event_time")
         if fails:
             with pytest.raises(Exception, match=NO_GAP):
                 rows.collect()

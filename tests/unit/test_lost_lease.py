@@ -52,6 +52,7 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     run = SimpleNamespace(lease=Lost(), checkpoint=Checkpoint(folder), settings=SimpleNamespace(local=True))
     vars(stopped).update(_run=run, _limits=SimpleNamespace(over=False), _timers=None)
     monkeypatch.setattr(stopped, "_rows", lambda: None)
+    monkeypatch.setattr(stopped, "_claim_table", lambda _: None)
     monkeypatch.setattr(query, "Follower", lambda *_: None)
     monkeypatch.setattr(query.sink, "start", lambda *_: Ended())
     with pytest.raises(LeaseLost):

@@ -26,7 +26,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
     names = zipfile.ZipFile(shipment.code()).namelist()
-    assert {"spark_jobs/stages/record.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
+    assert {"spark_jobs/stages/json_decoder.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     assert len(names) == len(set(names))
 

@@ -1,4 +1,4 @@
-"""The sieve: which records' bytes come back from a worker, and how many."""
+"""The raw filter: which records' bytes come back from a worker, and how many."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, strategies as st
 
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.stages.sieve import BUDGET, OVERHEAD, Keeping, Sieve
+from spark_jobs.stages.raw_filter import BUDGET, OVERHEAD, CapturePolicy, RawFilter
 
 AHEAD = timedelta(minutes=10)
 TOPIC = Topic(name="t", event_time="at", fields=(Field(name="at", type="timestamp"),), max_ahead=AHEAD)
@@ -26,11 +26,13 @@ def kafka(keys: list[bytes | None], values: list[bytes | None]) -> pa.StructArra
     return pa.StructArray.from_arrays(parts, names=["partition", "offset", "timestamp", "raw"])
 
 
-def sifted(times: list[datetime | None], values: list[bytes | None] | None = None, sieve: Sieve | None = None) -> list[Any]:
+def captured(
+    times: list[datetime | None], values: list[bytes | None] | None = None, task: RawFilter | None = None
+) -> list[Any]:
     """What is left of raw."""
-    sieve = sieve or Sieve(TOPIC, Keeping(int(WATERMARK.timestamp()) * 1000, BUDGET))
+    task = task or RawFilter(TOPIC, CapturePolicy(int(WATERMARK.timestamp()) * 1000, BUDGET))
     given_ = kafka([b"key"] * len(times), values or [b"value"] * len(times))
-    made = sieve.sifted(given_, pa.array(times, pa.timestamp("us", "UTC")))
+    made = task.apply(given_, pa.array(times, pa.timestamp("us", "UTC")))
     assert made.type == given_.type
     assert [made.field(name).to_pylist() for name in ("partition", "offset")] == [
         given_.field(name).to_pylist() for name in ("partition", "offset")]
@@ -40,32 +42,32 @@ def sifted(times: list[datetime | None], values: list[bytes | None] | None = Non
 @given(st.lists(TIMES))
 def test_it_lets_through_what_is_malformed_premature_or_not_after_the_watermark(times):
     kept = {"key": b"key", "value": b"value"}
-    assert sifted(times) == [
+    assert captured(times) == [
         kept if at is MALFORMED or at > SENT + AHEAD or at <= WATERMARK else None for at in times]
 
 
 def test_a_tombstone_is_let_through_as_one():
-    assert sifted([MALFORMED, SENT], [None, b"value"]) == [{"key": b"key", "value": None}, None]
+    assert captured([MALFORMED, SENT], [None, b"value"]) == [{"key": b"key", "value": None}, None]
 
 
 def test_no_byte_of_any_other_record_is_in_what_it_returns():
-    sieve, time = Sieve(TOPIC, Keeping(0, BUDGET)), pa.array([SENT], pa.timestamp("us", "UTC"))
-    array = sieve.sifted(kafka([b"key"], [b"x" * 1_000_000]), time)
+    task, time = RawFilter(TOPIC, CapturePolicy(0, BUDGET)), pa.array([SENT], pa.timestamp("us", "UTC"))
+    array = task.apply(kafka([b"key"], [b"x" * 1_000_000]), time)
     assert array.nbytes < 1000
 
 
 def test_an_empty_batch_stays_empty():
-    assert sifted([], []) == []
+    assert captured([], []) == []
 
 
 def test_it_stops_where_the_tasks_budget_is_spent_also_in_a_later_batch():
     size = len(b"key" + b"value") + OVERHEAD
-    sieve = Sieve(TOPIC, Keeping(0, 3 * size))
-    assert [raw is not None for raw in sifted([MALFORMED, SENT, MALFORMED], sieve=sieve)] == [True, False, True]
-    assert [raw is not None for raw in sifted([MALFORMED, MALFORMED], sieve=sieve)] == [True, False]
-    assert sifted([MALFORMED], sieve=sieve) == [None]
+    task = RawFilter(TOPIC, CapturePolicy(0, 3 * size))
+    assert [raw is not None for raw in captured([MALFORMED, SENT, MALFORMED], task=task)] == [True, False, True]
+    assert [raw is not None for raw in captured([MALFORMED, MALFORMED], task=task)] == [True, False]
+    assert captured([MALFORMED], task=task) == [None]
 
 
 def test_the_partitions_share_a_batchs_budget():
-    assert Keeping.of(7, 4) == Keeping(7, BUDGET // 4)
-    assert Keeping.of(0, 0) == Keeping(0, BUDGET)
+    assert CapturePolicy.of(7, 4) == CapturePolicy(7, BUDGET // 4)
+    assert CapturePolicy.of(0, 0) == CapturePolicy(0, BUDGET)

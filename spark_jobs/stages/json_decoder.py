@@ -1,4 +1,4 @@
-"""One record: JSON bytes to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
+"""JSON decoder: the bytes of one record to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
 
 The strictness is msgspec's: one JSON object and nothing after it, exact types, numbers that fit, times with a zone. Keys that
 the topic does not declare are ignored, and of a key that is there twice the last one counts. The whole value must be UTF-8.
@@ -8,40 +8,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from datetime import UTC
+from typing import Any
 
 import msgspec
 
+from spark_jobs.contract.field_types import Value
 from spark_jobs.contract.topic import Topic
+from spark_jobs.type_conversions import json_type
 
-_INT, _BIGINT = 2**31, 2**63
-_PYTHON: dict[str, Any] = {
-    "string": str,
-    "int": Annotated[int, msgspec.Meta(ge=-_INT, le=_INT - 1)],
-    "bigint": Annotated[int, msgspec.Meta(ge=-_BIGINT, le=_BIGINT - 1)],
-    "double": float,
-    "boolean": bool,
-    "timestamp": Annotated[datetime, msgspec.Meta(tz=True)],
-    "date": date,
-}
+Values = tuple[Value | None, ...]
+"""A record's values, or a column's."""
 
 
-class RecordDecoder:
+class JsonDecoder:
     """Decodes the records of one topic."""
 
     def __init__(self, topic: Topic) -> None:
         self._names = topic.columns
         self._times = [index for index, field in enumerate(topic.fields) if field.type == "timestamp"]
         self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
-        self._nothing = (None,) * len(self._names)
+        self._nothing: Values = (None,) * len(self._names)
         fields = [
-            (f.name, _PYTHON[f.type]) if f.required else (f.name, _PYTHON[f.type] | None, None) for f in topic.fields
+            (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None) for f in topic.fields
         ]
         # gc=False: a record holds no cycles, and a million of them would keep the collector busy.
         self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, kw_only=True, gc=False))
 
-    def columns(self, values: Sequence[bytes | None]) -> tuple[list[tuple[Any, ...]], list[str | None]]:
+    def columns(self, values: Sequence[bytes | None]) -> tuple[list[Values], list[str | None]]:
         """Decoded columns in the topic's order, and a reason for each record that is malformed (None for the good ones)."""
         rows, reasons = [], []
         for value in values:
@@ -50,7 +44,7 @@ class RecordDecoder:
             reasons.append(reason)
         return list(zip(*rows, strict=True)) or [()] * len(self._names), reasons
 
-    def row(self, value: bytes | None) -> tuple[tuple[Any, ...], str | None]:
+    def row(self, value: bytes | None) -> tuple[Values, str | None]:
         """One record's values and None, or nulls and the reason."""
         if not value:
             return self._nothing, "tombstone: the value is null" if value is None else "the value is empty"
@@ -67,7 +61,7 @@ class RecordDecoder:
             return self._in_utc(row)
         return row, None
 
-    def _in_utc(self, row: tuple[Any, ...]) -> tuple[tuple[Any, ...], str | None]:
+    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: which values are times, mypy cannot know
         try:
             return tuple(v.astimezone(UTC) if i in self._times and v is not None else v for i, v in enumerate(row)), None
         except OverflowError:

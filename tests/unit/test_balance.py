@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.steps import Transform
-from spark_jobs.stages.account import Found, balance
-from spark_jobs.stages.progress import Progress
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 WHERE = Transform(where="amount > 0")
@@ -23,7 +21,7 @@ CHAINS = {
 AGREED = {
     "covered": 110, "read": 100, "malformed": 3, "premature": 2, "good": 95, "entered": 90, "dropped": 4, "duplicates": 6,
     "passed": 80, "yielded": 80, "written": 80,
-    "found read": 100, "found malformed": 3, "found premature": 2, "found late": 4, "found entered": 86,
+    "found read": 100, "found malformed": 3, "found premature": 2, "found late": 4, "found accepted": 86,
 }
 """What the sources of a batch say where all is well. `passed` left the step before the last, `yielded` the last."""
 READ_AGAIN, KEPT_ALONE, PROGRESS_LOST = "read again", "kept alone", "progress lost"
@@ -39,22 +37,23 @@ def account(chain: str, how: str, mode: str = "append", **wrong: int) -> Account
     gaps = 10 if how == KEPT_ALONE else 0  # a batch with gaps is read again
     batch = Batch(7, {0: 1000}, {0: 1000 + n["covered"] - gaps}, 0, 0)
     bad = {name: n[f"found {name}"] for name in ("malformed", "premature", "late")}
-    found = Found(read=n["found read"], entered=n["found entered"], **bad)
+    found = RecordCounts(read=n["found read"], accepted=n["found accepted"], **bad)
     if how == PROGRESS_LOST:
         return balance(spec, batch, None, found, n["written"])
     return balance(spec, batch, _progress(n, len(CHAINS[chain])),
-                   Found(read=n["read"], reread=False, **bad) if how == KEPT_ALONE else found, n["written"])
+                   RecordCounts(read=n["read"], reread=False, **bad) if how == KEPT_ALONE else found, n["written"])
 
 
 def _progress(n: dict[str, int], steps: int) -> Progress:
     left = {1: n["yielded"]} if steps == 2 else {1: n["passed"], 2: n["yielded"]}
-    first: dict[str, Any] = {
-        "numRowsDroppedByWatermark": n["dropped"], "customMetrics": {"numDroppedDuplicateRows": n["duplicates"]}}
+    custom = {"numDroppedDuplicateRows": n["duplicates"]}
+    first = OperatorProgress("first", {"numRowsDroppedByWatermark": n["dropped"]}, custom)
+    second = OperatorProgress("second", {"numRowsDroppedByWatermark": 0}, {})
     observed = {
         "fate": {name: n[name] for name in ("malformed", "premature", "good")}, "entered": {"rows": n["entered"]},
         **{f"after_{index}": {"rows": rows} for index, rows in left.items()},
     }
-    return Progress(7, 1.0, n["read"], observed, (first, {"numRowsDroppedByWatermark": 0})[: steps - 1])
+    return Progress(7, 1.0, n["read"], observed, (first, second)[: steps - 1])
 
 
 @pytest.mark.parametrize("how", [READ_AGAIN, KEPT_ALONE])
@@ -70,22 +69,22 @@ def test_sources_that_agree_leave_nothing_unaccounted(chain, how):
 DEDUPLICATE = [
     ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 2, 1), ("dropped", 1, 1),
     ("duplicates", 1, 1), ("yielded", 2, 2), ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1),
-    ("found premature", 2, 1), ("found late", 3, 2), ("found entered", 1, None),
+    ("found premature", 2, 1), ("found late", 3, 2), ("found accepted", 1, None),
 ]
 THEN_AGGREGATE = [
     ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 2, 1), ("dropped", 1, 1),
     ("duplicates", 1, 1), ("passed", 1, 1), ("yielded", 1, 1), ("written", 1, 1), ("found read", 2, None),
-    ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 3, 2), ("found entered", 1, None),
+    ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 3, 2), ("found accepted", 1, None),
 ]
 AGGREGATE = [
     ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 1, None), ("yielded", 1, 1),
     ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 1, None),
-    ("found entered", 1, None),
+    ("found accepted", 1, None),
 ]
 GROUP_STATE = [
     ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 1, None), ("dropped", 1, 1),
     ("yielded", 1, 1), ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1), ("found premature", 2, 1),
-    ("found late", 2, 1), ("found entered", 1, None),
+    ("found late", 2, 1), ("found accepted", 1, None),
 ]
 IMBALANCES = [
     (chain, how, source, times)
@@ -110,7 +109,8 @@ UNSEEN = [
       for how in (READ_AGAIN, KEPT_ALONE)),
     ("aggregate", KEPT_ALONE, "found late", "for the same reason"),
     *((chain, PROGRESS_LOST, source, "one source is left of each number: Kafka, read once, and Delta's history")
-      for chain in CHAINS for source in ("covered", "written", "found read", "found malformed", "found late", "found entered")),
+      for chain in CHAINS
+      for source in ("covered", "written", "found read", "found malformed", "found late", "found accepted")),
 ]
 
 
@@ -159,9 +159,9 @@ def test_where_progress_is_lost_a_batch_without_a_record_that_wrote_rows_of_a_de
 
 @pytest.mark.parametrize(("written", "unaccounted"), [(86, 0), (87, 1), (85, 1)])
 def test_where_progress_is_lost_a_pipeline_without_state_has_a_row_for_each_record_that_passed(written, unaccounted):
-    batch, found = Batch(7, {0: 0}, {0: 100}, 0, 0), Found(read=100, malformed=3, premature=2, entered=86)
+    batch, found = Batch(7, {0: 0}, {0: 100}, 0, 0), RecordCounts(read=100, malformed=3, premature=2, accepted=86)
     assert balance(pipeline(steps=(WHERE,)), batch, None, found, written).unaccounted == unaccounted
 
 
 def test_where_progress_is_lost_more_records_behind_a_condition_than_before_it_are_noticed():
-    assert account("aggregate", PROGRESS_LOST, found_entered=6).unaccounted == 1
+    assert account("aggregate", PROGRESS_LOST, found_accepted=6).unaccounted == 1

@@ -1,0 +1,1 @@
+"""The account of each committed batch: what Spark, Kafka and Delta say of it, held against each other."""

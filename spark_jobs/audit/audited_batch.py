@@ -1,0 +1,72 @@
+"""One batch with its account: its row in ops.batches, and how far the cursor has come with it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from spark_jobs.audit.balance import RecordCounts
+from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
+from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.rejected import Row, moment
+from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.report import Account, StateUse
+from spark_jobs.cursor import Cursor
+from spark_jobs.stages.capture import ENTERED
+from spark_jobs.stages.sink import Written
+
+
+class AuditedBatch(NamedTuple):
+    """What is known of a committed batch."""
+
+    batch: Batch
+    account: Account
+    progress: Progress | None
+    """None where it was lost, or is not believed."""
+    seconds: float | None
+    """How long the batch took, as Spark told; None where that is lost."""
+    written: Written | None
+    """None where the batch has no commit in the table's history."""
+    event_times: tuple[datetime | None, datetime | None]
+    """The first and the last that moved the watermark."""
+    operators: list[OperatorMetrics] | None
+    """None without progress."""
+
+    def state(self, before: Cursor) -> StateUse:
+        """After the batch: what it reported, else what the last one did that reported any."""
+        return (self.progress.state if self.progress else None) or before.state
+
+    def row(self, before: Cursor) -> Row:
+        """Its columns in ops.batches, but for those that name it."""
+        state, batch, (first, last) = self.state(before), self.batch, self.event_times
+        return self.account.model_dump() | {
+            "source": "progress" if self.progress else "reread", "seconds": self.seconds,
+            "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
+            "first_event_time": first, "last_event_time": last,
+            "watermark": batch.watermark, "late_before": moment(batch.late_before_ms * 1000 or None),
+            "state_rows": state.rows, "state_bytes": state.bytes,
+            "operators": None if self.operators is None else [operator.row() for operator in self.operators],
+            "table_version": self.written.version if self.written else None, "audited_at": datetime.now(UTC),
+        }
+
+    def cursor_after(self, before: Cursor) -> Cursor:
+        """The cursor once this batch has its row."""
+        newest = max(filter(None, [before.last_event_time, self.event_times[1]]), default=None)
+        still = before.still_batches + 1 if newest == before.last_event_time else 0
+        told = self.progress if self.progress and self.progress.operators else None
+        waiting = timers_waiting(told) if told else before.timers_waiting
+        return before.model_copy(update={
+            "audited": self.batch.id, "state": self.state(before), "last_event_time": newest,
+            "still_batches": still if self.account.accepted else before.still_batches,
+            "table_version": self.written.version if self.written else before.table_version,
+            "timers_waiting": waiting,
+        })
+
+
+def event_times(progress: Progress | None, records: RecordCounts | None) -> tuple[datetime | None, datetime | None]:
+    """The first and the last event time of the stateful input, from what Spark observed or from what was read again."""
+    if progress is not None:
+        seen = progress.observed.get(ENTERED, {})
+        return moment(seen.get("first_event_us")), moment(seen.get("last_event_us"))
+    return (moment(records.first_event_us), moment(records.last_event_us)) if records else (None, None)

@@ -1,0 +1,121 @@
+"""The account of one batch: counts from sources that do not know of each other, held against each other.
+
+offsets  the checkpoint's offset log          observed  what Spark counted while the batch ran (df.observe)
+state    the stateful operators' metrics      written   Delta's history of the table
+records  the rejected ones, as they were captured; or all of them, where Kafka was read again
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from spark_jobs.audit.progress import Progress
+from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.output_mode import writes_last_of_key
+from spark_jobs.contract.report import Account
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.stages.capture import CLASSIFIED, ENTERED
+from spark_jobs.stages.outcome import Outcome
+from spark_jobs.stateful import chain
+
+
+class RecordCounts(NamedTuple):
+    """A batch's records by outcome: of all, where Kafka was read again, else of the captured ones alone."""
+
+    read: int = 0
+    malformed: int = 0
+    premature: int = 0
+    late: int = 0
+    accepted: int = 0
+    first_event_us: int | None = None
+    last_event_us: int | None = None
+    reread: bool = True
+
+    @property
+    def filtered(self) -> int:
+        """Left out by a Transform: what is left, where the batch was read again."""
+        return self.read - self.malformed - self.premature - self.late - self.accepted
+
+
+def balance(spec: Pipeline, batch: Batch, progress: Progress | None, records: RecordCounts | None, rows_out: int) -> Account:
+    """The batch's account. `unaccounted` sums every disagreement between two sources, so 0 means that all agree."""
+    if progress is None:
+        return _by_reading(spec, batch, records or RecordCounts(), rows_out)
+    return _by_progress(spec, batch, progress, records, rows_out)
+
+
+def _by_progress(
+    spec: Pipeline, batch: Batch, progress: Progress, records: RecordCounts | None, rows_out: int
+) -> Account:
+    malformed, premature, good = (
+        progress.counted(CLASSIFIED, outcome) for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD))
+    entered, late = progress.counted(ENTERED, "rows"), records.late if records else 0
+    filtered = good - entered
+    passed = [progress.counted(chain.passed(index), "rows") for index in range(spec.first_stateful, len(spec.steps))]
+    duplicates, unexplained = _duplicates(spec, progress, [entered - late, *passed])
+    differences = [
+        batch.covered - progress.read - (batch.covered - records.read if records else 0),
+        progress.read - malformed - premature - good,
+        min(filtered, 0),  # a Transform that made several records of one
+        _late_by_spark(spec, progress, late) - late,
+        unexplained,
+        _written(spec, (passed or [entered])[-1], rows_out) - rows_out,
+    ]
+    if records:
+        differences += [malformed - records.malformed, premature - records.premature]
+        differences += [filtered - records.filtered] if records.reread else []
+    return Account(
+        covered=batch.covered, gaps=batch.covered - progress.read, read=progress.read, malformed=malformed, premature=premature,
+        filtered=filtered, late=late, accepted=entered - late, duplicates=duplicates, rows_out=rows_out,
+        unaccounted=sum(map(abs, differences)),
+    )
+
+
+def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: int) -> Account:
+    """Of a batch whose progress was lost in a crash, or has counts of what ran twice: Kafka is held against the table alone."""
+    return Account(
+        covered=batch.covered, gaps=batch.covered - records.read, read=records.read, malformed=records.malformed,
+        premature=records.premature, filtered=records.filtered, late=records.late, accepted=records.accepted,
+        duplicates=records.accepted - rows_out if spec.steps[-1].balance.drops_duplicates else 0, rows_out=rows_out,
+        unaccounted=abs(min(records.filtered, 0)) + abs(_more_or_less(spec, records.accepted, rows_out)),
+    )
+
+
+def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:
+    """Rows of the table that the records cannot have given. Without state there are as many; some steps give no more.
+
+    What other steps give comes from state, or from SQL: of that nothing is known here.
+    """
+    steps = spec.steps[spec.first_stateful :]
+    if not steps:
+        return rows_out - accepted
+    only_fewer = all(step.balance.only_fewer for step in steps)
+    return max(rows_out - accepted, 0) if only_fewer else 0
+
+
+def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
+    """Rows that the first stateful step dropped, by its own count. Where it counts groups: only whether any."""
+    dropped = progress.dropped
+    if spec.entry and spec.entry.balance.counted_in == "groups":
+        return late if bool(dropped) == bool(late) else dropped
+    return dropped
+
+
+def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[int, int]:
+    """Duplicates of all steps that drop them, by Spark's own count; and what of their rows neither these nor rows out explain.
+
+    `rows` are those that entered the first stateful step, and those that left it and each after it.
+    """
+    found, unexplained, operators = 0, 0, iter(progress.operators)
+    for step, (into, out) in zip(spec.steps[spec.first_stateful :], pairwise(rows), strict=True):
+        operator = next(operators, None) if step.stateful else None
+        if step.balance.drops_duplicates and operator:
+            found, unexplained = found + operator.duplicates, unexplained + abs(into - operator.duplicates - out)
+    return found, unexplained
+
+
+def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
+    """Rows that the table must have taken. Where several were yielded for one key, update mode writes the last."""
+    several = spec.steps[-1].balance.several_per_key and writes_last_of_key(spec.output_mode)
+    return min(yielded, rows_out) if several and bool(rows_out) == bool(yielded) else yielded

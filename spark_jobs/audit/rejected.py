@@ -1,0 +1,88 @@
+"""Rejected records: what the audit keeps of the malformed, premature and late ones, and how it gets them."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, Self
+
+from spark_jobs.audit.progress import Progress
+from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.topic import Topic
+from spark_jobs.stages.capture import CLASSIFIED, ENTERED
+from spark_jobs.stages.outcome import QUARANTINED, Outcome
+from spark_jobs.stages.raw_filter import CapturePolicy
+
+Row = dict[str, Any]
+"""Columns of an ops table, or a part of them: ops.SCHEMAS has their types."""
+
+
+class RejectedRecord(NamedTuple):
+    """A record that was not accepted, as Kafka has it."""
+
+    partition: int
+    offset: int
+    kafka_timestamp: datetime | None
+    event_time: datetime | None
+    """None where the record is malformed."""
+    key: bytes | None
+    value: bytes | None
+    outcome: Outcome
+    """One of outcome.REJECTED."""
+    malformed: str | None
+    """Why it cannot be decoded; None where it can."""
+
+    @classmethod
+    def of_progress(cls, told: Mapping[str, Any]) -> Self:
+        """From the struct of stages/capture.py, in the JSON of Spark's progress: no key where it is null, bytes in base64."""
+        return cls(
+            partition=told["partition"], offset=told["offset"], kafka_timestamp=moment(told["kafka_us"]),
+            event_time=moment(told.get("event_us")), key=_bytes(told.get("key")), value=_bytes(told.get("value")),
+            outcome=Outcome(told["fate"]), malformed=told.get("malformed"),
+        )
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """From a row with a column for each field."""
+        return cls(**{**row, "outcome": Outcome(row["outcome"])})
+
+    def quarantined(self, topic: Topic) -> Row:
+        """Its part of its row in ops.quarantine."""
+        return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic)}
+
+    def late(self, topic: Topic, batch: Batch, step: str) -> Row:
+        """Its part of its row in ops.late; `step` is the kind of the step that dropped it."""
+        return self._raw(topic) | {"watermark_missed": moment(batch.late_before_ms * 1000), "step": step}
+
+    def _raw(self, topic: Topic) -> Row:
+        return {
+            "topic": topic.name, "partition": self.partition, "offset": self.offset, "kafka_timestamp": self.kafka_timestamp,
+            "event_time": self.event_time, "key": self.key, "value": self.value,
+        }
+
+    def _reason(self, topic: Topic) -> str:
+        if self.event_time is None or self.kafka_timestamp is None or self.malformed is not None:
+            return self.malformed or ""
+        by = self.event_time - self.kafka_timestamp
+        return f"event time is {by} past the Kafka timestamp; at most {topic.max_ahead} is allowed"
+
+
+def captured(batch: Batch, progress: Progress, policy: CapturePolicy) -> list[RejectedRecord] | None:
+    """The batch's rejected records; None where they are not all there: too many, or late by another watermark."""
+    same = batch.late_before_ms == policy.late_before_ms
+    if progress.dropped and not same:
+        return None
+    found = progress.captured(CLASSIFIED) + (progress.captured(ENTERED) if same else [])
+    wanted = sum(progress.counted(CLASSIFIED, outcome) for outcome in QUARANTINED)
+    wanted += progress.counted(ENTERED, Outcome.LATE) if same else 0
+    return [RejectedRecord.of_progress(told) for told in found] if len(found) == wanted else None
+
+
+def _bytes(base64: str | None) -> bytes | None:
+    return None if base64 is None else b64decode(base64)
+
+
+def moment(us: int | None) -> datetime | None:
+    """From microseconds since the epoch."""
+    return None if us is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)

@@ -1,0 +1,61 @@
+"""Second read: a committed batch's exact offsets once more from Kafka, classified by the same dataflow, counted and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pyspark.sql import Observation, functions as F
+
+from spark_jobs.audit.balance import RecordCounts
+from spark_jobs.audit.rejected import RejectedRecord
+from spark_jobs.checkpoint import Batch
+from spark_jobs.dataflow import dataflow
+from spark_jobs.run import Run
+from spark_jobs.stages import source
+from spark_jobs.stages.classify import is_one_of, resolved, resolved_counts
+from spark_jobs.stages.outcome import COLUMN, REJECTED, RESOLVED
+
+SLICE = 500_000
+"""Offsets that are read at a time: bounds the driver's memory, whatever the batch's size."""
+
+
+def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
+    """The batch's records by outcome, and those of them that were not accepted."""
+    counts, rejected = RecordCounts(), list[RejectedRecord]()
+    for part in slices(batch):
+        more, found = _read(run, part)
+        counts = _sum(counts, more)
+        rejected += found
+    return counts, rejected
+
+
+def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
+    spec, read, counted = run.spec, Observation(), Observation()
+    records = source.exactly(run.spark, spec, run.settings, part)
+    classified = dataflow(records.observe(read, F.count(F.lit(1)).alias("read")), spec).classified
+    outcomes = resolved(classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms)
+    rows = outcomes.observe(counted, *resolved_counts(spec)).where(is_one_of(REJECTED)).select(
+        "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
+        F.col(spec.topic.event_time).alias("event_time"), "kafka.raw.key", "kafka.raw.value",
+        F.col(COLUMN).alias("outcome"), "malformed",
+    ).toArrow()
+    return RecordCounts(**counted.get | read.get), [RejectedRecord.of_row(row) for row in rows.to_pylist()]
+
+
+def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
+    """The batch in parts of at most about `most` offsets, each partition cut at the same shares."""
+    parts = max(1, -(-batch.covered // most))
+    cuts = [
+        {p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts for p, end in batch.end.items()}
+        for n in range(parts + 1)
+    ]
+    for start, end in pairwise(cuts):
+        yield batch._replace(start=start, end=end)
+
+
+def _sum(a: RecordCounts, b: RecordCounts) -> RecordCounts:
+    first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
+    last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
+    counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *RESOLVED)}
+    return RecordCounts(**counts, first_event_us=first, last_event_us=last)

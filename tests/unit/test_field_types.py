@@ -1,0 +1,24 @@
+"""A type of a record's field is whole: a new one that lacks a conversion is named here."""
+
+import pytest
+
+from spark_jobs.contract.field_types import FIELD_TYPES
+from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.stages.json_decoder import JsonDecoder
+from spark_jobs.type_conversions import arrow_type, json_type, spark_type
+
+
+@pytest.mark.parametrize("kind", FIELD_TYPES)
+def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind: str) -> None:
+    assert spark_type(kind).simpleString() == kind, "Spark's type has the name that a spec uses"
+    assert arrow_type(kind) is not None
+    assert json_type(kind) is not None
+    record = Topic(name="t", event_time="at", fields=(Field(name="at", type="timestamp"), Field(name="it", type=kind)))
+    assert JsonDecoder(record).row(b"{}")[1]
+
+
+@pytest.mark.parametrize("kind", FIELD_TYPES)
+def test_arrows_type_is_the_one_that_spark_exchanges(kind: str) -> None:
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415 - loads pandas
+
+    assert to_arrow_type(spark_type(kind), timezone="UTC") == arrow_type(kind)

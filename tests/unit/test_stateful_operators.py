@@ -1,0 +1,69 @@
+"""Every step has an operator in Spark, which says in words what state it keeps. Nothing here starts Spark."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Stateful, Step
+from spark_jobs.contract.topic import Field
+from spark_jobs.explain import described
+from spark_jobs.stateful.operator import Operator, StatefulOperator
+from spark_jobs.stateful.operators import operator, stateful_operator
+from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
+from tests.unit.test_steps import EXAMPLES
+
+
+def methods(protocol: type) -> dict[str, Any]:
+    return {name: member for name, member in inspect.getmembers(protocol, inspect.isfunction) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("step", EXAMPLES.values(), ids=lambda step: step.kind)
+def test_every_step_has_an_operator_with_all_that_is_asked_of_it(step: Step) -> None:
+    found = operator(step)
+    for name, asked in methods(StatefulOperator if step.stateful else Operator).items():
+        given = getattr(type(found), name)
+        assert given is not asked
+        assert len(inspect.signature(given).parameters) == len(inspect.signature(asked).parameters)
+    if step.stateful:
+        assert all((found.state(), found.predicates(), found.eviction(pipeline())) for found in [stateful_operator(step)])
+
+
+KEY = "the key is id; the value says until when it is remembered"
+BUFFERS = "the value has a buffer each for sales, turnover"
+PASSED = "evicted when the watermark has passed"
+CLEARED = "evicted when the processor clears it"
+NOTHING = "nothing evicts it: the budget is 1,000 rows"
+BY_DATA = "late rows by the event time of the data"
+BY_KEY = "watermark predicate on the key, for late rows and for eviction"
+NONE = "no watermark predicate"
+
+
+@pytest.mark.parametrize(("step", "changes", "said"), [
+    (deduplicate(), {}, (KEY, f"{PASSED} its event time plus 2 hours", f"{BY_DATA}, eviction by the stored value")),
+    (deduplicate(keys=("id", "at"), scope="event_time"), {}, (KEY.replace("id", "id, at"), f"{PASSED} its event time", BY_KEY)),
+    (deduplicate(scope="for_ever"), {"watermark_delay": None}, (KEY, NOTHING, NONE)),
+    (deduplicate(scope="for_ever"), {}, (KEY, NOTHING, BY_DATA)),
+    (aggregate(), {}, (f"the key is window_start, window_end, shop; {BUFFERS}", f"{PASSED} the window's end", BY_KEY)),
+    (aggregate(window=None, keys=()), {"output_mode": "complete"},
+     (f"the key is the same for all rows; {BUFFERS}", NOTHING, NONE)),
+    (aggregate(), {"output_mode": "complete"}, (f"the key is window_start, window_end, shop; {BUFFERS}", NOTHING, NONE)),
+    (aggregate(window=None), {"output_mode": "update"}, (f"the key is shop; {BUFFERS}", NOTHING, NONE)),
+    (group_state(), {},
+     ("the key is shop; the values are what Shops declares in its init",
+      f"{CLEARED}, at the latest by a timer of the watermark", f"{BY_DATA}, timers by the watermark")),
+    (group_state(time_mode="processing"), {},
+     ("the key is shop; the values are what Shops declares in its init",
+      f"{CLEARED}, by a timer of the clock or by its TTL; each run ends with what is due", NONE)),
+    (group_state(form="apply", processor="shops", state=(Field(name="total", type="bigint"),)), {},
+     ("the key is shop; the value is total, and a time-out", f"{CLEARED}, at the latest by a timer of the watermark",
+      f"{BY_DATA}, timers by the watermark")),
+])
+def test_explain_tells_a_steps_state_its_eviction_and_its_predicates(
+    step: Stateful, changes: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    spec: Pipeline = pipeline(steps=(step,), **{"state": State(budget_rows=1000)} | changes)
+    assert described(step, spec) == "; ".join(said)

@@ -1,0 +1,62 @@
+"""Every step and every output mode is known wherever they differ: a new one that is forgotten is named here."""
+
+from typing import get_args
+
+import pytest
+
+from spark_jobs.contract.output_mode import OutputMode, keeps_all_state, writes_last_of_key
+from spark_jobs.contract.step import StepBase
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step, Transform
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
+
+EXAMPLES: dict[type[StepBase], Step] = {
+    Deduplicate: deduplicate(), Aggregate: aggregate(), GroupState: group_state(), Transform: Transform(where="amount > 0"),
+}
+STEPS: tuple[type[StepBase], ...] = get_args(get_args(Step)[0])
+COLUMNS = ("id", "at", "shop", "amount")
+TYPES = {"id": "string", "at": "timestamp", "shop": "string", "amount": "bigint"}
+
+
+def test_every_step_has_an_example_here_and_stateful_are_those_that_say_so() -> None:
+    assert set(EXAMPLES) == set(STEPS)
+    assert {type(step) for step in EXAMPLES.values() if step.stateful} == set(get_args(Stateful))
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_step_leaves_no_fact_to_a_default(kind: type[StepBase]) -> None:
+    facts = StepBase.__abstractmethods__
+    assert facts
+    assert not kind.__abstractmethods__
+    assert facts <= vars(kind).keys()
+
+
+@pytest.mark.parametrize("step", EXAMPLES.values(), ids=lambda step: step.kind)
+def test_a_steps_facts_go_together(step: Step) -> None:
+    left = step.columns_after(COLUMNS)
+    assert left is not None
+    assert step.types_after(TYPES).keys() <= set(left)
+    assert (step.rows_per_record > 0) == step.stateful == bool(step.state_key(COLUMNS))
+    assert set(step.update_key or ()) <= set(left), "update mode merges on columns that are written"
+
+
+def test_a_whole_rows_key_is_whatever_enters() -> None:
+    step = deduplicate(keys=("*",))
+    assert step.state_key(COLUMNS) == COLUMNS
+    assert step.state_key(None) is None
+
+
+def test_a_record_is_in_one_group_a_window() -> None:
+    windows = {Tumbling(size="1 hour"): 1, Sliding(size="1 hour", slide="25 minutes"): 3, Session(gap="1 hour"): 1}
+    assert {window: aggregate(window=window).rows_per_record for window in windows} == windows
+
+
+def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
+    said = {mode: (keeps_all_state(mode), writes_last_of_key(mode)) for mode in get_args(OutputMode)}
+    assert said == {"append": (False, False), "update": (False, True), "complete": (True, False)}
+
+
+def test_the_entry_is_the_first_step_with_state_and_what_is_before_it_has_none() -> None:
+    spec = pipeline(steps=(EXAMPLES[Transform], deduplicate(), aggregate()))
+    assert (spec.before_state, spec.entry) == ((EXAMPLES[Transform],), deduplicate())
+    assert pipeline(steps=(EXAMPLES[Transform],)).entry is None
