@@ -10,6 +10,7 @@ import pytest
 
 from local.cluster import Cluster, running as started, wait_until
 from spark_jobs.contract.settings import REPO
+from tests.harness.long_form import long_form
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -76,11 +77,13 @@ def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
     survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
+@long_form
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
         scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
+@long_form
 @pytest.mark.skipif(sys.platform != "linux", reason="speculation takes another host, and 127.0.0.2 is one on Linux alone")
 def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(scene: Scene, tmp_path: Path) -> None:
     """Whichever of the two ends first; the event log, which is asked for here, says that there were two."""
@@ -99,6 +102,7 @@ def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(scene: Sc
     pytest.fail(f"Spark started no task twice in {TRIES} runs")
 
 
+@long_form
 def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_everything_right(
         scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
     sent = sum(scene.deliver().values())

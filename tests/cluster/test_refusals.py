@@ -67,6 +67,8 @@ def test_the_secret_lets_a_run_in_shows_nowhere_and_without_it_the_run_ends_in_w
         let_in.let_go("planned")
         assert let_in.end() == 0, let_in.said
         scene.assert_exact()
+        sources = {row["source"] for row in scene.ops("batches", "source")}
+        assert sources == {"progress"}, "nothing was lost, and nothing is doubted"
         report = let_in.report.model_dump_json()
         kept = b"".join(path.read_bytes() for path in (tmp_path / "root").rglob("*") if path.is_file())
         assert SECRET not in listed + let_in.said + report + secured.logs()

@@ -1,7 +1,8 @@
 """A pipeline on a cluster whose workers have nothing of Sluice: code, jars and options go with the run.
 
-The other two that ship are held against the oracle there as well: flight_events with a secret (test_refusals), and
-aircraft_rotations while the cluster loses parts (test_faults), by jars and a class-data archive that the workers have.
+The other two that ship are held against the oracle there as well: flight_events with a secret, on such workers too
+(test_refusals), and aircraft_rotations while the cluster loses parts (test_faults), by jars and a class-data archive that the
+workers have.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.long_form import long_form
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 
 
+@long_form
 def test_a_pipelines_table_is_the_oracles_on_workers_that_have_nothing_of_it(kafka: str, tmp_path: Path) -> None:
     scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1, checked=True)
     scene.deliver_all()

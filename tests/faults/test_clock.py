@@ -18,6 +18,7 @@ import pytest
 from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import REPO
+from tests.harness.long_form import long_form
 from tests.harness.process import PATIENCE_SECONDS, PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
@@ -98,6 +99,7 @@ def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):
         scene.assert_exact()
 
 
+@long_form
 def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(kafka, tmp_path, elsewhere):
     gates = import_module(f"{PIPELINES}.silent_gates.spec").SPEC
     scene = Scene(kafka, tmp_path, gates, events=400, deliveries=2)

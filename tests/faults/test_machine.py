@@ -18,6 +18,7 @@ import pytest
 
 from local import broker, jvm
 from tests.harness.broker import JARS, start_again
+from tests.harness.long_form import long_form
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 
@@ -106,6 +107,7 @@ def test_a_broker_that_is_killed_in_a_drain_and_started_again(own_kafka, spark, 
     mends(scene)
 
 
+@long_form
 def test_a_broker_that_stands_still_for_a_while_is_waited_for(own_kafka, spark, tmp_path):
     scene = rotations(broker.start(own_kafka, JARS), tmp_path)
     scene.deliver()
@@ -197,6 +199,7 @@ def test_a_drain_whose_task_was_killed_makes_way_for_the_next_try(scene, tmp_pat
     mends(scene)
 
 
+@long_form
 def test_a_jvm_without_memory_ends_at_once_and_with_memory_the_next_goes_on(scene, tmp_path):
     scene.deliver()
     running = Running(scene, tmp_path, "small", JAVA_TOOL_OPTIONS=SMALL)

@@ -94,6 +94,7 @@ def run(copy: Path, words: list[str], seconds: float) -> tuple[int | None, str]:
     env = {
         **os.environ, "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins"))),
         "SLUICE_SHRINK_SECONDS": "0",  # that it fails is enough
+        "SLUICE_LONG": "1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={copy.parent / 'tmp'}", *words]
     try:

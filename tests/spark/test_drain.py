@@ -10,6 +10,7 @@ from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
 from spark_jobs.session import dynamic
 from spark_jobs.stages.raw_filter import OVERHEAD
+from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
 
@@ -36,7 +37,7 @@ def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what
     made.assert_exact()
 
 
-@pytest.mark.parametrize("pipeline", ["departure_delays", "aircraft_rotations"])
+@pytest.mark.parametrize("pipeline", ["departure_delays", pytest.param("aircraft_rotations", marks=long_form)])
 def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, pipeline):
     made = scene(pipeline, events=1500, deliveries=1, max_offsets_per_batch=300)
     made.deliver_all()

@@ -14,6 +14,7 @@ from spark_jobs.checkpoint import Checkpoint
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.windows import Session
 from spark_jobs.stateful import aggregate
+from tests.harness.long_form import long_form
 from tests.spark import edges, operators, truth
 from tests.spark.operators import Operator
 
@@ -33,7 +34,7 @@ def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(s
     drained_exactly(scene, operator)
 
 
-@pytest.mark.parametrize("name", ["daily_flights", "carrier_days"])
+@pytest.mark.parametrize("name", ["daily_flights", pytest.param("carrier_days", marks=long_form)])
 def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
     made = drained_exactly(scene, operators.named(name), state=State(provider="hdfs"))
     identity = json.loads(made.paths.identity.read_text())

@@ -1,4 +1,7 @@
-"""docs/operators.md shows what the example pipelines do. `make operators` writes it; this holds it to a real run."""
+"""docs/operators.md shows what the example pipelines do. `make operators` writes it; this holds it to a real run.
+
+`make test` runs an example of each kind of operator again, `make test-long` all of them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
+ONE_OF_EACH_KIND = ("airports_served", "daily_flights", "carrier_days", "quiet_gates")
+NAMES = [name if name in ONE_OF_EACH_KIND else pytest.param(name, marks=long_form) for name in page.EXAMPLES]
 
 pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
 
@@ -21,7 +27,7 @@ def shows(name: str, found: str) -> None:
     assert page.read()[name] == found, "`make operators` writes the page anew"
 
 
-@pytest.mark.parametrize("name", page.EXAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_page_shows_an_example_as_it_runs_now_and_as_duckdb_has_it(kafka, tmp_path, monkeypatch, name):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     shows(name, page.example(lambda spec: Scene(kafka, tmp_path, spec), FOLDER, name))

@@ -14,12 +14,13 @@ from py4j.protocol import Py4JJavaError
 
 from spark_jobs import delta
 from spark_jobs.contract.store import spark_url
+from tests.harness.long_form import LONG
 from tests.harness.object_store import ObjectStore
 from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
 
 ROW = pa.table({"writer": ["delta-rs"], "number": [0]})
-COMMITS = 12
+COMMITS = 12 if LONG else 5
 BESIDE = 4
 """Commits of delta-rs for each of Spark's: it is so much faster that Spark would never come to its turn."""
 HELD_SECONDS = 5.0

@@ -9,6 +9,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.contract import store as declared
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
@@ -47,12 +48,12 @@ def faulty(kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("harm", [
-    Harm("slow", ".", seconds=0.02),
-    Harm("busy", ".", times=5),
-    Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
-    Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
-    Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),
-], ids=["slow", "busy for a while", "the table's commit unanswered", "the batch's commit unanswered", "its plan unanswered"])
+    pytest.param(Harm("slow", ".", seconds=0.02), id="slow", marks=long_form),
+    pytest.param(Harm("busy", ".", times=5), id="busy for a while"),
+    pytest.param(Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1), id="the table's commit unanswered"),
+    pytest.param(Harm("unanswered", r"PUT \S+/spark/commits/0", times=1), id="the batch's commit unanswered"),
+    pytest.param(Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1), id="its plan unanswered", marks=long_form),
+])
 def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(faulty, harm):
     faulty.harm(harm)
     faulty.scene.run("under it")
@@ -62,9 +63,11 @@ def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(fa
 
 
 @pytest.mark.parametrize("harm", [
-    Harm("busy", r"PUT \S+/tables/"), Harm("lost", r"PUT \S+/_delta_log/"), Harm("lost", r"PUT \S+/spark/commits/"),
-    Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
-], ids=["busy for good", "the table's commit lost", "the checkpoint's commit lost", "the account's commit unanswered"])
+    pytest.param(Harm("busy", r"PUT \S+/tables/"), id="busy for good", marks=long_form),
+    pytest.param(Harm("lost", r"PUT \S+/_delta_log/"), id="the table's commit lost"),
+    pytest.param(Harm("lost", r"PUT \S+/spark/commits/"), id="the checkpoint's commit lost"),
+    pytest.param(Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"), id="the account's commit unanswered"),
+])
 def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(faulty, harm, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(failpoint, "at", when("planned", lambda: faulty.harm(harm)))

@@ -27,6 +27,7 @@ from spark_jobs.plan import plan
 from spark_jobs.reset import reset, rewind
 from spark_jobs.state.answer import answer
 from spark_jobs.state.inquiry import Inquiry
+from tests.harness.long_form import long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.process import Running
 from tests.harness.scene import Scene
@@ -130,6 +131,7 @@ def test_what_a_crash_leaves_at_each_place_is_gone_on_from(scene, store, monkeyp
         crashed.assert_exact()
 
 
+@long_form
 def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there(drained, store):
     before = of(drained, store).objects()
     intent = rewind(drained.spec, drained.settings, 1)
@@ -172,6 +174,7 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
     drained.assert_exact()
 
 
+@long_form
 def test_doctor_goes_back_behind_a_snapshot_that_is_torn_or_gone(drained, store):
     root = of(drained, store)
     snapshots = [name for name in root.objects(f"checkpoints/{drained.spec.name}/v1/spark/state/0/0/") if name.endswith(".zip")]
@@ -188,6 +191,7 @@ def test_doctor_goes_back_behind_a_snapshot_that_is_torn_or_gone(drained, store)
     drained.assert_exact()
 
 
+@long_form
 def test_beginning_anew_moves_every_object_and_says_how_many(drained, store):
     root, before = of(drained, store), of(drained, store).objects()
     intent = reset(drained.spec, drained.settings)
@@ -204,7 +208,10 @@ def test_beginning_anew_moves_every_object_and_says_how_many(drained, store):
     assert new.account.read == drained.ledger.num_rows
 
 
-@pytest.mark.parametrize("requests", [r"PUT \S+\.kept-\S+/offsets/", r"(POST \S+delete|DELETE )"], ids=["copying", "removing"])
+@pytest.mark.parametrize("requests", [
+    pytest.param(r"PUT \S+\.kept-\S+/offsets/", id="copying"),
+    pytest.param(r"(POST \S+delete|DELETE )", id="removing", marks=long_form),
+])
 def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, store, requests, monkeypatch):
     before = of(drained, store).objects()
     with between(store.endpoint) as proxy:
@@ -248,6 +255,7 @@ def test_explain_and_state_read_what_is_there(base):
     assert "batches 0 to 3 can be read" in answered
 
 
+@long_form
 def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no_key_is_anywhere(scene, store, tmp_path):
     made = scene("flight_events", events=600, deliveries=1, topic="flights-command")
     made.deliver()
