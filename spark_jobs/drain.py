@@ -8,9 +8,9 @@ from threading import Thread
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint import Offsets
 from spark_jobs.cluster import Cluster
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint import Batch, Offsets
+from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.outcome import Drained

@@ -11,8 +11,8 @@ from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaExc
 from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from spark_jobs import token_endpoint
-from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.settings import Settings
 from spark_jobs.refusal import is_refusal, may_not, refusal, told
 

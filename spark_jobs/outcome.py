@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.errors import SluiceError, unexpected
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
 from spark_jobs.identity import Lost
 

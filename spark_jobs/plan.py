@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.checkpoint import Offsets
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
-from spark_jobs.checkpoint import Offsets
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import dataflow
 from spark_jobs.kafka import newest_record

@@ -8,8 +8,8 @@ from datetime import timedelta
 from spark_jobs import log
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.checkpoint import Batch, Offsets
 from spark_jobs.contract.duration import rough
+from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.run import Run
 from spark_jobs.stateful.timers import Timers
 

@@ -16,7 +16,7 @@ from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected import RejectedRecord, Row, captured
 from spark_jobs.audit.second_read import read_again
-from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.cursor import Cursor, read_cursor
 from spark_jobs.run import Run

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.output_mode import writes_last_of_key
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline

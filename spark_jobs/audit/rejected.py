@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.topic import Topic
 from spark_jobs.stages.capture import CLASSIFIED, ENTERED
 from spark_jobs.stages.outcome import QUARANTINED, Outcome

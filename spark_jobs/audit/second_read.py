@@ -9,7 +9,7 @@ from pyspark.sql import Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected import RejectedRecord
-from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
 from spark_jobs.stages import source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from spark_jobs.checkpoint import Batch
 from spark_jobs.contract.errors import Stopped
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.stopping import Wish
 

@@ -9,7 +9,7 @@ import json
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
-from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 

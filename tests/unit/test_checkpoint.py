@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint import Batch, Checkpoint
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.contract.micro_batch import Batch
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 MIDNIGHT_MS, CLOCK_MS = 1359676800000, 1795253827094

@@ -9,7 +9,7 @@ import pytest
 from spark_jobs import ops
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.audit.rejected import RejectedRecord, captured
-from spark_jobs.checkpoint import Batch
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.stages.outcome import Outcome
 from spark_jobs.stages.raw_filter import CapturePolicy
 from tests.unit.specs import topic
