@@ -19,8 +19,8 @@ from bench import results, workload
 from bench.arms import settings
 from bench.measures import Bench
 from bench.topic import running
-from spark_jobs import submit
 from spark_jobs.contract.settings import REPO
+from spark_jobs.launch import submit
 
 console = Console(width=150, highlight=False)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from bench.process import Cost, run
-from spark_jobs import submit
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.launch import submit
 
 PIPELINE = "departure_delays"
 TOPIC = "flights"
@@ -39,7 +39,7 @@ class Arm(Protocol):
 
 
 class Sluice:
-    """As Airflow starts it: the command of spark_jobs.submit."""
+    """As Airflow starts it: the command of spark_jobs.launch.submit."""
 
     def __init__(self, home: Path, brokers: str, settings: Settings, name: str = "Sluice",
                  variables: dict[str, str] | None = None) -> None:

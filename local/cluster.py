@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 import pyspark
 
-from spark_jobs.processes import kill_tree
+from spark_jobs.launch.processes import kill_tree
 
 HOME = Path(pyspark.__file__).parent
 PATIENCE_SECONDS = 120

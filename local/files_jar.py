@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from zipfile import ZipFile, ZipInfo
 
 from local import jvm
-from spark_jobs import submit
 from spark_jobs.contract.errors import JarsMissing, SluiceError
 from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.launch import submit
 
 SOURCES = REPO / "spark_jobs" / "java"
 COMPILER = REPO / "jars" / "build"

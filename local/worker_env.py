@@ -18,7 +18,7 @@ NEEDED = (
     "annotated-types", "msgspec", "numpy", "pandas", "protobuf", "pyarrow", "pydantic", "pydantic-core", "python-dateutil",
     "pytz", "six", "typing-extensions", "typing-inspection", "tzdata",
 )
-"""pyspark's own needs of Arrow and of Python state; then what contract/ and stages/ import in a worker, and theirs."""
+"""pyspark's own needs of Arrow and of Python state; then what decoding and processors import in a worker, and theirs."""
 LOCK = REPO / "requirements" / "lock.txt"
 _NAME = re.compile(r"(?P<name>[a-z0-9._-]+)==")
 

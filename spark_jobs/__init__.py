@@ -1,3 +1,3 @@
-"""Sluice's Spark side, in the order of a record's way: stages/source, decode, guard, stateful/, stages/sink, audit, checks."""
+"""Sluice's Spark side. In the order of a record's way: source, decode, classify, steps, sink, audit, checks; dataflow.py joins them."""
 
 __version__ = "0.1.0"

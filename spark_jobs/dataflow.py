@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame
 
+from spark_jobs.classify.capture import observe_classified, observe_entered
+from spark_jobs.classify.classifier import classify, only_good
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.stages.capture import observe_classified, observe_entered
-from spark_jobs.stages.classify import classify, only_good
-from spark_jobs.stages.decode import decode
-from spark_jobs.stages.raw_filter import CapturePolicy
-from spark_jobs.stateful import chain
+from spark_jobs.decode.decoder import decode
+from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.steps import chain
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.stateful.timers import Timers
+    from spark_jobs.steps.timers import Timers
 
 
 class Dataflow(NamedTuple):
@@ -37,7 +37,7 @@ class Dataflow(NamedTuple):
 
 
 def dataflow(records: DataFrame, spec: Pipeline, capture: CapturePolicy | None = None) -> Dataflow:
-    """The way of records as stages/source.py gives them: column kafka struct<partition, offset, timestamp, raw>.
+    """The way of records as source/kafka_source.py gives them: column kafka struct<partition, offset, timestamp, raw>.
 
     With `capture`, what passes is counted and the rejected records are observed, for the audit; without it, nothing is.
     """

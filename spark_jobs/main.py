@@ -13,17 +13,18 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from spark_jobs import failpoint, log, orphan
+from spark_jobs import failpoint, log
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.report import KINDS, Problem, Report
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import told as store_told
-from spark_jobs.drain import drain
-from spark_jobs.explain import explain
-from spark_jobs.state.answer import answer
-from spark_jobs.state.inquiry import Inquiry
+from spark_jobs.launch import parent_watch
+from spark_jobs.runs.drain import drain
+from spark_jobs.runs.explain import explain
+from spark_jobs.state.query import Inquiry
+from spark_jobs.state.view import answer
 from spark_jobs.stopping import Wish, heard
 
 LOG = logging.getLogger("spark_jobs.main")
@@ -46,7 +47,7 @@ def main(words: list[str]) -> int:
 
 def _run(wanted: argparse.Namespace) -> int:
     with heard() as wish:  # to the end of the report: a run whose report is missing counts as failed
-        orphan.watch()
+        parent_watch.watch()
         report = _written(_drained(wanted, wish), wanted)
     failpoint.at("reported")
     if report.problem is None:

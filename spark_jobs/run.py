@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.lease import Held
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Kind
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.identity import Identity
-from spark_jobs.lease import Held
 from spark_jobs.target import Target
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.state_checks import judged
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.ops_schema import COLUMNS, OPERATOR, Column
+from spark_jobs.ops.schema import COLUMNS, OPERATOR, Column
 
 REPORT = (Report, Account, StateUse, CheckResult, Problem)
 

@@ -28,7 +28,7 @@ from local.publish import PublishError, publish
 from local.stack.secrets import USER
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.report import Account, Report
 
 DATA = Path("/data")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped, unused-ignore]
 
-from spark_jobs import submit
-from spark_jobs.processes import is_driver
+from spark_jobs.launch import submit
+from spark_jobs.launch.processes import is_driver
 
 POLL_SECONDS = 0.5
 TERM = 1 << (signal.SIGTERM - 1)

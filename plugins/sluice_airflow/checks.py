@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from airflow.sdk import BaseOperator, Context
 
-from sluice_airflow.handover import handed_over
 from sluice_airflow.retries import told_in_one_line
+from sluice_airflow.xcom import handed_over
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.summary import check_line
 from spark_jobs.contract.verdict import verdict

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, CronDataIntervalTimetable
 
-from sluice_airflow import words
+from sluice_airflow import text
 from sluice_airflow.checks import CheckOperator
-from sluice_airflow.handover import DRAIN, PLAN
 from sluice_airflow.operators import DrainOperator, PlanOperator
 from sluice_airflow.publish import PublishOperator
 from sluice_airflow.retries import ARGUMENTS
+from sluice_airflow.xcom import DRAIN, PLAN
 from spark_jobs.contract.spec import Pipeline
 
 TAG = "sluice"
@@ -20,7 +20,7 @@ def build(spec: Pipeline) -> DAG:
     with DAG(
         dag_id=spec.name,
         description=spec.about,
-        doc_md=words.page(spec),
+        doc_md=text.page(spec),
         # Said explicitly: a bare cron string gives intervals of no width in Airflow 3.
         schedule=CronDataIntervalTimetable(spec.schedule.cron, timezone="UTC"),
         start_date=spec.schedule.start,

@@ -12,7 +12,7 @@ from airflow.sdk.log import mask_secret
 
 from sluice_airflow.secret_folder import secret_folder, sweep
 from spark_jobs.contract.errors import KafkaConfigInvalid
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
 
 CONNECTION = "sluice_kafka"

@@ -11,18 +11,18 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook, BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from sluice_airflow.handover import hand_over, planned_records
 from sluice_airflow.kafka import handed_over, task_settings
 from sluice_airflow.retries import told_in_one_line
 from sluice_airflow.root import declared_root
-from spark_jobs import submit
+from sluice_airflow.xcom import hand_over, planned_records
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.summary import summary
-from spark_jobs.processes import end_tree
+from spark_jobs.launch import submit
+from spark_jobs.launch.processes import end_tree
 
 CONNECTION = "sluice_spark"
 GRACE_SECONDS = 3.0
@@ -41,7 +41,7 @@ class PlanOperator(BaseOperator, SkipMixin):
         self.pipeline = pipeline
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG need not
+        from spark_jobs.runs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG need not
 
         with told_in_one_line(self.log), declared_root():
             planned = plan(registry.load(self.pipeline), task_settings())

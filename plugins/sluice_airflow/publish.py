@@ -6,8 +6,8 @@ from typing import Any
 
 from airflow.sdk import Asset, BaseOperator, Context
 
-from sluice_airflow.handover import handed_over
 from sluice_airflow.retries import told_in_one_line
+from sluice_airflow.xcom import handed_over
 from spark_jobs.contract import event, registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root

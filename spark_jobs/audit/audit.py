@@ -9,21 +9,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from spark_jobs import failpoint, ops
+from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected import RejectedRecord, Row, captured
 from spark_jobs.audit.second_read import read_again
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.classify.outcome import REJECTED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account
-from spark_jobs.cursor import Cursor, read_cursor
+from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
-from spark_jobs.stages import sink
-from spark_jobs.stages.outcome import REJECTED, Outcome
-from spark_jobs.stages.raw_filter import CapturePolicy
-from spark_jobs.stateful.timers import Timers
+from spark_jobs.sink import writer
+from spark_jobs.steps.timers import Timers
 
 AT_ONCE = 10
 """Batches between two looks at a running query's progress, of which Spark remembers the last hundred."""
@@ -75,12 +76,12 @@ class Audit:
         if not ready:
             return
         began = time.monotonic()
-        written = sink.written(self.run, ready[0])
+        written = writer.written(self.run, ready[0])
         for batch_id in ready:
             self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
         self.seconds += time.monotonic() - began
 
-    def _account(self, batch: Batch, told: Progress | None, written: sink.Written | None) -> None:
+    def _account(self, batch: Batch, told: Progress | None, written: writer.Written | None) -> None:
         # Of a batch in which a stage ran twice nothing is believed but its time: it is counted as one whose progress was lost.
         progress = None if told and told.repeated else told
         records, rows_out = self._records(batch, progress), written.rows if written else 0
@@ -94,7 +95,7 @@ class Audit:
         done = AuditedBatch(batch, account, progress, seconds, written, times, operators)
         row = self._where(batch) | done.row(self._cursor)
         failpoint.at("audit")
-        ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))
+        ops_tables.replace(self.run.paths.root, "batches", [row], **self._key(batch))
         failpoint.at("audited")
         self.accounts[batch.id] = account
         self._move(done.cursor_after(self._cursor))
@@ -121,8 +122,8 @@ class Audit:
         step = self.run.spec.entry.kind if self.run.spec.entry else ""  # without state nothing is late
         late = [where | record.late(topic, batch, step) for record in rejected if record.outcome is Outcome.LATE]
         others = [where | record.quarantined(topic) for record in rejected if record.outcome is not Outcome.LATE]
-        ops.replace(self.run.paths.root, "quarantine", others, **self._key(batch))
-        ops.replace(self.run.paths.root, "late", late, **self._key(batch))
+        ops_tables.replace(self.run.paths.root, "quarantine", others, **self._key(batch))
+        ops_tables.replace(self.run.paths.root, "late", late, **self._key(batch))
 
     def _move(self, cursor: Cursor) -> None:
         self._cursor = cursor

@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import Progress
+from spark_jobs.classify.capture import CLASSIFIED, ENTERED
+from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.output_mode import writes_last_of_key
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.stages.capture import CLASSIFIED, ENTERED
-from spark_jobs.stages.outcome import Outcome
-from spark_jobs.stateful import chain
+from spark_jobs.steps import chain
 
 
 class RecordCounts(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
+from spark_jobs.classify.capture import ENTERED
 from spark_jobs.contract.metrics import CUSTOM
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Stateful
-from spark_jobs.stages.capture import ENTERED
-from spark_jobs.stateful.chain import passed
+from spark_jobs.steps.chain import passed
 
 
 class OperatorMetrics(NamedTuple):

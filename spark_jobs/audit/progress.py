@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 
 from pyspark.sql.streaming import StreamingQuery
 
+from spark_jobs.audit.repeated import Repeated
 from spark_jobs.contract.metrics import REPORTED
 from spark_jobs.contract.report import StateUse
-from spark_jobs.stages.repeated import Repeated
 
 Event = dict[str, Any]
 """A StreamingQueryProgress as parsed from its JSON."""
@@ -75,7 +75,7 @@ class Progress(NamedTuple):
         return sum(operator.reported["numRowsDroppedByWatermark"] for operator in self.operators)
 
     def captured(self, name: str) -> list[dict[str, Any]]:
-        """The raw records that were observed under that name, as stages/capture.py makes them and JSON has them."""
+        """The raw records that were observed under that name, as classify/capture.py makes them and JSON has them."""
         return list(self.observed.get(name, {}).get("kept") or ())
 
     def counted(self, name: str, field: str) -> int:

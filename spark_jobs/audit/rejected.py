@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
+from spark_jobs.classify.capture import CLASSIFIED, ENTERED
+from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.topic import Topic
-from spark_jobs.stages.capture import CLASSIFIED, ENTERED
-from spark_jobs.stages.outcome import QUARANTINED, Outcome
-from spark_jobs.stages.raw_filter import CapturePolicy
+from spark_jobs.decode.raw_filter import CapturePolicy
 
 Row = dict[str, Any]
 """Columns of an ops table, or a part of them: ops.SCHEMAS has their types."""
@@ -35,7 +35,7 @@ class RejectedRecord(NamedTuple):
 
     @classmethod
     def of_progress(cls, told: Mapping[str, Any]) -> Self:
-        """From the struct of stages/capture.py, in the JSON of Spark's progress: no key where it is null, bytes in base64."""
+        """From the struct of classify/capture.py, in the JSON of Spark's progress: no key where it is null, bytes in base64."""
         return cls(
             partition=told["partition"], offset=told["offset"], kafka_timestamp=moment(told["kafka_us"]),
             event_time=moment(told.get("event_us")), key=_bytes(told.get("key")), value=_bytes(told.get("value")),

@@ -9,12 +9,12 @@ from pyspark.sql import Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected import RejectedRecord
+from spark_jobs.classify.classifier import is_one_of, resolved, resolved_counts
+from spark_jobs.classify.outcome import COLUMN, REJECTED, RESOLVED
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
-from spark_jobs.stages import source
-from spark_jobs.stages.classify import is_one_of, resolved, resolved_counts
-from spark_jobs.stages.outcome import COLUMN, REJECTED, RESOLVED
+from spark_jobs.source import kafka_source
 
 SLICE = 500_000
 """Offsets that are read at a time: bounds the driver's memory, whatever the batch's size."""
@@ -32,7 +32,7 @@ def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecor
 
 def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
     spec, read, counted = run.spec, Observation(), Observation()
-    records = source.exactly(run.spark, spec, run.settings, part)
+    records = kafka_source.exactly(run.spark, spec, run.settings, part)
     classified = dataflow(records.observe(read, F.count(F.lit(1)).alias("read")), spec).classified
     outcomes = resolved(classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms)
     rows = outcomes.observe(counted, *resolved_counts(spec)).where(is_one_of(REJECTED)).select(

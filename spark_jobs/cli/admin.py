@@ -10,7 +10,7 @@ from spark_jobs.cli.terminal import Execute, PipelineName, console, examples, in
 from spark_jobs.contract import registry
 
 if TYPE_CHECKING:
-    from spark_jobs.reset import Intent
+    from spark_jobs.admin.reset import Intent
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Change a checkpoint"
@@ -20,7 +20,7 @@ PANEL = "Change a checkpoint"
     "sluice reset flight_events             (what it would do)", "sluice reset flight_events --execute"))
 def reset(pipeline: PipelineName, execute: Execute = False) -> None:
     """Begin anew: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets."""
-    from spark_jobs.reset import reset as intend  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.admin.reset import reset as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
@@ -36,7 +36,7 @@ def rewind(
     execute: Execute = False,
 ) -> None:
     """Go back to the end of a batch: checkpoint, table and account; the next drain reads on from there."""
-    from spark_jobs.reset import rewind as intend  # noqa: PLC0415 - as above
+    from spark_jobs.admin.reset import rewind as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
         _carry_out(intend(registry.load(pipeline), installation(), to_batch), execute=execute)
@@ -46,7 +46,7 @@ def rewind(
     "sluice doctor flight_events             (what it would do)", "sluice doctor flight_events --execute"))
 def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
     """Find the checkpoint's torn, changed and missing files, name each, and fix what is safe. What it replaces is kept."""
-    from spark_jobs.doctor import doctor as intend  # noqa: PLC0415 - as above
+    from spark_jobs.admin.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
         _carry_out(intend(registry.load(pipeline), installation()), execute=execute)

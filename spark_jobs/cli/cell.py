@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from spark_jobs.contract.duration import rough
-from spark_jobs.show import WHEN
+from spark_jobs.ops.views import WHEN
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
 """Numbers that name something. They have no thousands separators: other commands and Kafka's tools take them without."""

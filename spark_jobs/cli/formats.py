@@ -13,7 +13,7 @@ from typing import Any
 
 from spark_jobs.cli.cell import cell
 from spark_jobs.cli.layout import Column, Layout, lay_out
-from spark_jobs.show import Rows
+from spark_jobs.ops.views import Rows
 
 LONGEST = 1000
 """Characters of one text that a terminal gets. A record may have a megabyte."""

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs import show as views
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.layout import fold
 from spark_jobs.cli.terminal import (
@@ -26,6 +25,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import root
+from spark_jobs.ops import views
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Look"
@@ -49,8 +49,8 @@ def state(
     limit: Annotated[int, typer.Option(help="How many rows to show, in the order of the key.", min=1, max=10_000)] = 20,
 ) -> None:
     """Show what the stateful steps remember: keys, groups, variables, timers. Disturbs no run and writes nothing."""
-    from spark_jobs.state.inquiry import Inquiry, resolve  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.submit import environment, inspection  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import environment, inspection  # noqa: PLC0415 - as above
+    from spark_jobs.state.query import Inquiry, resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()

@@ -44,7 +44,7 @@ def validate(
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice plan flight_events"))
 def plan(pipeline: PipelineName) -> None:
     """Say what a drain would do: new offsets by partition, unfinished business, or nothing. Starts no JVM."""
-    from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
+    from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
 
     with one_line_errors():
         for line in make_plan(registry.load(pipeline), Settings.from_environment()).lines:
@@ -64,9 +64,9 @@ def drain(
 
     Prints a line for each batch, with the offsets that are left. Ctrl-C stops it after the batch at work; a second one at once.
     """
-    from spark_jobs.attended import attend  # noqa: PLC0415
-    from spark_jobs.plan import plan as make_plan  # noqa: PLC0415 - as above
-    from spark_jobs.submit import application, command, environment  # noqa: PLC0415
+    from spark_jobs.launch.foreground import attend  # noqa: PLC0415
+    from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
+    from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - as above
 
     run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
@@ -86,7 +86,7 @@ def drain(
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
 def explain(pipeline: PipelineName) -> None:
     """Show the physical plan, its stateful operators in a sentence each, and what evicts their state. Reads nothing."""
-    from spark_jobs.submit import environment, explanation  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import environment, explanation  # noqa: PLC0415 - as above
 
     with one_line_errors():
         registry.load(pipeline)

@@ -53,7 +53,7 @@ def installation() -> Settings:
 def require_readable(root: str) -> None:
     """Raises RootRefused or RootUnreachable where the root is an object store that does not answer."""
     if is_remote(root):
-        from spark_jobs.store import require_readable as require  # noqa: PLC0415 - a disk needs no client
+        from spark_jobs.storage.object_store import require_readable as require  # noqa: PLC0415 - a disk needs no client
 
         require(root)
 

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from spark_jobs.contract import spark_options
 from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
-from spark_jobs.contract.pem import exposure
+from spark_jobs.contract.kafka.config import NOTHING, KafkaConfig
+from spark_jobs.contract.kafka.pem import exposure
 from spark_jobs.contract.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
 
 REPO = Path(__file__).parent.parent.parent

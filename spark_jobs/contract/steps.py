@@ -1,6 +1,6 @@
 """The steps of a pipeline, as declarations: one file a step, and step.py, which says what each must know of itself.
 
-A new step joins Step here, and gets an operator in stateful/operators.py.
+A new step joins Step here, and gets an operator in steps/operators.py.
 mypy and tests/unit/test_steps.py name what is missing.
 """
 
@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field as Described
 
-from spark_jobs.contract.aggregate import Aggregate
-from spark_jobs.contract.deduplicate import Deduplicate
-from spark_jobs.contract.group_state import GroupState
-from spark_jobs.contract.transform import Transform
+from spark_jobs.contract.step.aggregate import Aggregate
+from spark_jobs.contract.step.deduplicate import Deduplicate
+from spark_jobs.contract.step.group_state import GroupState
+from spark_jobs.contract.step.transform import Transform
 
 __all__ = ["Aggregate", "Deduplicate", "GroupState", "Stateful", "Step", "Transform"]
 

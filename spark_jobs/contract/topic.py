@@ -13,7 +13,7 @@ from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.model import Model, refuse
 
 RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
-"""Columns that stages/decode.py, classify.py and capture.py put beside a record's own."""
+"""Columns that decode/decoder.py, classify.py and capture.py put beside a record's own."""
 
 
 def _name(given: str) -> str:

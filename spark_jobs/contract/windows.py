@@ -1,4 +1,4 @@
-"""The windows of an aggregation: over the event time, aligned to the epoch in UTC. In Spark: stateful/aggregate.py."""
+"""The windows of an aggregation: over the event time, aligned to the epoch in UTC. In Spark: steps/aggregate.py."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker
 
 from sluice_airflow import kafka
 from spark_jobs.contract.errors import KafkaConfigInvalid
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 
 EXTRA = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "reader",

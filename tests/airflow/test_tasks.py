@@ -16,7 +16,6 @@ from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from sluice_airflow import dag as dags
 from sluice_airflow.publish import asset_of
-from spark_jobs import kafka, plan as planning
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     CheckBroken,
@@ -31,7 +30,9 @@ from spark_jobs.contract.errors import (
 )
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report
-from spark_jobs.plan import Plan
+from spark_jobs.runs import plan as planning
+from spark_jobs.runs.plan import Plan
+from spark_jobs.source import topic_state
 
 NAME = "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -117,7 +118,7 @@ class TestPlan:
     def test_fails_with_sluices_own_error_when_no_broker_answers(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 0.5)
+        monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
         with pytest.raises(KafkaUnreachable):
             installation.run("plan")
 

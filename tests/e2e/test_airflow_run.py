@@ -16,7 +16,7 @@ from local import airflow
 from local.airflow_api import Api
 from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import read_report
-from spark_jobs.submit import application
+from spark_jobs.launch.submit import application
 from tests.e2e import pipelines
 from tests.harness.scene import Scene
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import REPO

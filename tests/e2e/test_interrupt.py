@@ -15,7 +15,7 @@ import pytest
 
 from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.report import read_report
-from spark_jobs.processes import kill_tree
+from spark_jobs.launch.processes import kill_tree
 from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings

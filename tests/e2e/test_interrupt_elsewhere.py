@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.contract.errors import Stopped
-from spark_jobs.plan import plan
+from spark_jobs.runs.plan import plan
 from tests.harness.process import PIPELINES, Running, none_left
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings

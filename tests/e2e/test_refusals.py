@@ -15,11 +15,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
-from spark_jobs import kafka as kafka_questions
 from spark_jobs.contract.errors import KafkaUnreachable, by_code
 from spark_jobs.contract.report import read_report
 from spark_jobs.contract.settings import Settings
-from spark_jobs.submit import command, environment
+from spark_jobs.launch.submit import command, environment
+from spark_jobs.source import topic_state as kafka_questions
 
 LIMIT_SECONDS = 30
 """Within which a broker that does not answer is given up: of waiting. How long a process takes is the machine's doing too."""

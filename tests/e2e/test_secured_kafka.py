@@ -16,10 +16,10 @@ from confluent_kafka.admin import AclOperation
 
 from local.broker import create_topic
 from spark_jobs.contract.errors import KafkaRefused, by_code
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import REPO, Settings
-from spark_jobs.kafka import newest_record, topic_state
-from spark_jobs.submit import configuration, environment
+from spark_jobs.launch.submit import configuration, environment
+from spark_jobs.source.topic_state import newest_record, topic_state
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running

@@ -6,8 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from spark_jobs import submit
 from spark_jobs.contract.settings import Settings
+from spark_jobs.launch import submit
 
 PATIENCE_SECONDS = 180
 ARCHIVED = "source: shared objects file (top)"

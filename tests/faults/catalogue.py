@@ -12,9 +12,9 @@ from typing import NamedTuple
 import psutil
 
 from spark_jobs import failpoint
-from spark_jobs.cursor import read_cursor
-from spark_jobs.identity import stored
-from spark_jobs.stages.table import newest_batch
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import stored
+from spark_jobs.sink.table import newest_batch
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from spark_jobs.stages import no_data_batch
+from spark_jobs.checkpoint import no_data_batch
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import IN_STORES, KILLS, SHORT, at_failpoint, schedule
 from tests.harness.scene import Scene

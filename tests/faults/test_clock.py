@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import REPO
 from tests.harness.long_form import long_form

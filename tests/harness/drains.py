@@ -11,7 +11,7 @@ import sys
 
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import Settings
-from spark_jobs.drain import drain
+from spark_jobs.runs.drain import drain
 from tests.harness.session import start
 
 PATIENT = {"spark.network.timeout": "6h", "spark.executor.heartbeatInterval": "10s"}

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.processes import kill_tree, tree
-from spark_jobs.submit import application, command, environment
+from spark_jobs.launch.processes import kill_tree, tree
+from spark_jobs.launch.submit import application, command, environment
 from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 240

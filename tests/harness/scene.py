@@ -19,14 +19,14 @@ from local import ledger
 from local.deliveries import Delivered, Mess, deliver, split
 from local.flights import FlightEvent, flight_events
 from local.publish import publish
-from spark_jobs import ops
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.drain import drain
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs.drain import drain
 from tests.harness import oracle
 from tests.harness.lines import heard
 from tests.harness.verifier import Verifier
@@ -102,7 +102,7 @@ class Scene:
 
     def ops(self, table: str, columns: str = "*") -> list[dict[str, Any]]:
         """Rows of an ops table."""
-        rows: list[dict[str, Any]] = ops.query(self.paths.root, table, f'SELECT {columns} FROM {table}').to_pylist()
+        rows: list[dict[str, Any]] = ops_tables.query(self.paths.root, table, f'SELECT {columns} FROM {table}').to_pylist()
         return rows
 
     def late(self) -> set[oracle.Place]:

@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 from local import broker
 from local.ports import free_port
 from local.properties import Secured
-from spark_jobs.contract.kafka_config import ALLOWED_URLS
+from spark_jobs.contract.kafka.config import ALLOWED_URLS
 from spark_jobs.contract.settings import REPO
 from tests.harness.certificates import HERE, Authority
 from tests.harness.token_server import AUDIENCE, Issuer, serving

@@ -12,11 +12,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract import jaas, properties_file, registry
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract import registry
+from spark_jobs.contract.kafka import jaas, properties_file
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
-from spark_jobs.failure import understood
-from spark_jobs.stages import source
+from spark_jobs.runs.spark_errors import understood
+from spark_jobs.source import kafka_source
 
 
 def main(folder: Path) -> None:
@@ -35,14 +36,14 @@ def declared(file: Path) -> Settings:
 
 def plan(spark: SparkSession, file: Path) -> str:
     """All plans of the stream, as Spark would tell them with an error."""
-    records = source.follow(spark, registry.load("flight_events"), declared(file))
+    records = kafka_source.follow(spark, registry.load("flight_events"), declared(file))
     return str(records._jdf.queryExecution().toString())  # noqa: SLF001 - explain() returns nothing
 
 
 def read(spark: SparkSession, file: Path) -> int | str:
     """How many records the topic has; or the error in Sluice's words."""
     spec = registry.load("flight_events")
-    options = source._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
+    options = kafka_source._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
     try:
         records = spark.read.format("kafka").options(**options).option("subscribe", spec.topic.name).load()
         return records.count()

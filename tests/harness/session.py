@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.settings import Settings
-from spark_jobs.session import STATIC
-from spark_jobs.submit import LOG_STORE, configuration, environment, s3_jars
+from spark_jobs.launch.session import STATIC
+from spark_jobs.launch.submit import LOG_STORE, configuration, environment, s3_jars
 
 SESSION = pytest.StashKey[SparkSession]()
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}

@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import Mutant
 
-BALANCE, AUDIT, DRAIN = "spark_jobs/audit/balance.py", "spark_jobs/audit/audit.py", "spark_jobs/drain.py"
-PREFLIGHT, UNIT = "spark_jobs/preflight.py", "tests/unit/test_balance.py"
+BALANCE, AUDIT, DRAIN = "spark_jobs/audit/balance.py", "spark_jobs/audit/audit.py", "spark_jobs/runs/drain.py"
+PREFLIGHT, UNIT = "spark_jobs/runs/preflight.py", "tests/unit/test_balance.py"
 SAFETY, OFF = "tests/spark/test_safety.py", "tests/spark/test_account.py"
 TABLE = f"{SAFETY}::test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written"
 CRASH = "tests/spark/test_failpoints.py::"
@@ -28,9 +28,9 @@ MUTANTS: tuple[Mutant, ...] = (
            "        differences += [filtered - records.filtered] if records.reread else []\n", "", UNIT),
     Mutant("where progress is lost, a table with more rows than records is not noticed", BALANCE,
            "return max(rows_out - accepted, 0) if only_fewer else 0", "return 0", UNIT),
-    Mutant("what a look finds is not of the batch that runs meanwhile", "spark_jobs/stages/repeated.py",
+    Mutant("what a look finds is not of the batch that runs meanwhile", "spark_jobs/audit/repeated.py",
            "again, self._before = found or self._before, found", "again = found", "tests/unit/test_repeated.py"),
-    Mutant("an executor that is gone makes nothing doubtful", "spark_jobs/stages/repeated.py",
+    Mutant("an executor that is gone makes nothing doubtful", "spark_jobs/audit/repeated.py",
            "return self._any() or lost", "return self._any()", "tests/unit/test_repeated.py"),
     Mutant("differences of the account cancel each other", BALANCE, "unaccounted=sum(map(abs, differences))",
            "unaccounted=abs(sum(differences))", UNIT),
@@ -48,11 +48,11 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("a run writes its identity though another has its lease", DRAIN,
            "        held.confirm()", "        pass",
            "tests/unit/test_drain.py::test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed"),
-    Mutant("a report that cannot be made hides what went wrong with the run", "spark_jobs/outcome.py",
+    Mutant("a report that cannot be made hides what went wrong with the run", "spark_jobs/runs/outcome.py",
            "problem=Problem.of(problem or unexpected(error))", "problem=Problem.of(unexpected(error))",
            "tests/unit/test_outcome.py::"
            "test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run"),
-    Mutant("the cursor moves past rows that a check has failed", "spark_jobs/judgement.py",
+    Mutant("the cursor moves past rows that a check has failed", "spark_jobs/runs/judgement.py",
            "    if verdict(run.spec.name, drained.table_version, results) is None:\n", "    if True:\n",
            f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
     Mutant("what Spark counted of a stage that ran twice is believed", AUDIT,
@@ -63,23 +63,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("a batch's row in ops.batches is added again when its account is repeated", AUDIT,
            'ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))',
            'ops.append(self.run.paths.root, "batches", [row])', f"{CRASH}[audited-2]"),
-    Mutant("a batch's commit does not carry its transaction id", "spark_jobs/stages/commit.py",
+    Mutant("a batch's commit does not carry its transaction id", "spark_jobs/sink/commit.py",
            "transaction.commit(files.appended(mark), operation)", "transaction.commit(files, operation)",
            f"{CRASH}[table.committed-3]"),  # batch 2 lets no row go: its timers are due in the batch without data
-    Mutant("a batch that is in the table already is left out, and its state with it", "spark_jobs/stages/sink.py",
+    Mutant("a batch that is in the table already is left out, and its state with it", "spark_jobs/sink/writer.py",
            'batch.write.format("noop").mode("append").save()', "pass", f"{CRASH}[table.committed-2]"),
-    Mutant("max_minutes is ignored", "spark_jobs/stages/limits.py",
+    Mutant("max_minutes is ignored", "spark_jobs/limits.py",
            "self._deadline is not None and time.monotonic() >= self._deadline", "False",
            "tests/spark/test_drain.py::test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_goes_on"),
-    Mutant("doctor passes a snapshot whose SST files are lost", "spark_jobs/damage.py",
+    Mutant("doctor passes a snapshot whose SST files are lost", "spark_jobs/checkpoint/file_check.py",
            "            yield path, MISSING\n", "            continue\n",
            "tests/spark/test_doctor.py::test_other_damage_to_the_same_files_is_refused_and_its_mending_told"),
-    Mutant("doctor passes a file that was changed", "spark_jobs/damage.py",
+    Mutant("doctor passes a file that was changed", "spark_jobs/checkpoint/file_check.py",
            'return f"is not what was written, from byte {number * size} on"', 'return ""',
            "tests/spark/test_doctor.py::test_other_damage_to_the_same_files_is_refused_and_its_mending_told"),
-    Mutant("reset keeps nothing", "spark_jobs/folders.py", "            old.rename(new)\n",
+    Mutant("reset keeps nothing", "spark_jobs/storage/folders.py", "            old.rename(new)\n",
            "            shutil.rmtree(str(old))\n",
            "tests/spark/test_reset.py::test_beginning_anew_reads_everything_into_a_new_table_and_keeps_the_old"),
-    Mutant("rewind leaves the table as it is", "spark_jobs/reset.py", "delta.restore(version)", "pass",
+    Mutant("rewind leaves the table as it is", "spark_jobs/admin/reset.py", "delta.restore(version)", "pass",
            "tests/spark/test_reset.py::test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled"),
 )

@@ -6,55 +6,55 @@ UNIT, E2E = "tests/unit", "tests/e2e"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
-        "a column that an ops table has not is dropped in silence", "spark_jobs/ops.py",
+        "a column that an ops table has not is dropped in silence", "spark_jobs/ops/ops_tables.py",
         "    if surplus:\n", "    if surplus and not rows:\n",
         f"{UNIT}/test_ops.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
-        "so is one within the structs of a list", "spark_jobs/ops.py",
+        "so is one within the structs of a list", "spark_jobs/ops/ops_tables.py",
         "            found |= {", "            _ = {",
         f"{UNIT}/test_ops.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
-        "the holder of a lease does not renew it", "spark_jobs/object_lease.py",
+        "the holder of a lease does not renew it", "spark_jobs/checkpoint/object_lease.py",
         "                obstore.put(self._store, self._name(self._fence), self._content())\n                self._beaten",
         "                self._beaten",
         f"{UNIT}/test_object_lease.py::test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes",
     ),
     Mutant(
-        "a holder that could not renew its lease writes on", "spark_jobs/object_lease.py",
+        "a holder that could not renew its lease writes on", "spark_jobs/checkpoint/object_lease.py",
         " or time.monotonic() - self._beaten > TTL_SECONDS:", ":",
         f"{UNIT}/test_object_lease.py::test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took_it",
     ),
     Mutant(
-        "a lease that expired is held for ever", "spark_jobs/object_lease.py",
+        "a lease that expired is held for ever", "spark_jobs/checkpoint/object_lease.py",
         'said["released"] or age > TTL_SECONDS', 'said["released"]',
         f"{UNIT}/test_object_lease.py::test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer",
     ),
     Mutant(
-        "a broker that says nothing is waited for as long as Kafka's client likes", "spark_jobs/kafka.py",
+        "a broker that says nothing is waited for as long as Kafka's client likes", "spark_jobs/source/topic_state.py",
         "client.list_topics(timeout=share * TIMEOUT_SECONDS)", "client.list_topics(timeout=60)",
         f"{UNIT}/test_kafka.py::test_a_broker_that_does_not_answer_is_given_up_in_time_and_named",
     ),
     Mutant(
-        "offsets that a broker did not tell in time are taken for those of an empty topic", "spark_jobs/kafka.py",
+        "offsets that a broker did not tell in time are taken for those of an empty topic", "spark_jobs/source/topic_state.py",
         "if any(answer.offset == OFFSET_INVALID for answer in found.values()):", "if not found:",
         f"{E2E}/test_refusals.py::"
         "test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute",
     ),
     Mutant(
-        "all questions together are given up after a minute", "spark_jobs/kafka.py",
+        "all questions together are given up after a minute", "spark_jobs/source/topic_state.py",
         "TIMEOUT_SECONDS = 7.0", "TIMEOUT_SECONDS = 15.0",
         f"{E2E}/test_refusals.py::"
         "test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute",
     ),
     Mutant(
-        "the root, and with it perhaps a key, stands on the command line", "spark_jobs/submit.py",
+        "the root, and with it perhaps a key, stands on the command line", "spark_jobs/launch/submit.py",
         '"spark.ui.enabled": "false",', '"spark.ui.enabled": "false", "spark.executorEnv.ROOT": settings.root,',
         f"{UNIT}/test_submit.py::test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line",
     ),
     Mutant(
-        "Python has the machine's time zone", "spark_jobs/submit.py",
+        "Python has the machine's time zone", "spark_jobs/launch/submit.py",
         '        "TZ": "UTC",\n', "", f"{UNIT}/test_submit.py::test_driver_and_python_work_in_utc",
     ),
     Mutant(
@@ -63,7 +63,7 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_spark_options.py::test_an_owned_one_is_refused_by_name_with_the_reason",
     ),
     Mutant(
-        "Hadoop's own file classes cannot be chosen", "spark_jobs/submit.py",
+        "Hadoop's own file classes cannot be chosen", "spark_jobs/launch/submit.py",
         'if settings.local_files == "sluice" and files_jar', "if files_jar",
         f"{UNIT}/test_files_jar.py::test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops",
     ),
@@ -145,7 +145,7 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{E2E}/test_commands.py::test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing",
     ),
     Mutant(
-        "nothing is to be done though offsets wait", "spark_jobs/plan.py",
+        "nothing is to be done though offsets wait", "spark_jobs/runs/plan.py",
         'reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []', "reasons = list[str]()",
         f"{UNIT}/test_plan.py::test_a_new_pipeline_reads_all_that_retention_has_left",
     ),
@@ -180,21 +180,21 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_show.py::test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named",
     ),
     Mutant(
-        "a drain says 100% while offsets are left", "spark_jobs/watch.py",
+        "a drain says 100% while offsets are left", "spark_jobs/runs/progress_log.py",
         "({100 * done // whole}%)", "({100 * done / whole:.0f}%)",
         f"{UNIT}/test_watch.py::test_it_never_says_100_percent_while_offsets_are_left",
     ),
     Mutant(
-        "a Ctrl-C that comes while another is answered is lost", "spark_jobs/attended.py",
+        "a Ctrl-C that comes while another is answered is lost", "spark_jobs/launch/foreground.py",
         "            asked = True\n", "            asked = True\n            pressed.clear()\n",
         f"{UNIT}/test_attended.py::test_so_does_one_that_comes_while_the_first_is_being_answered",
     ),
     Mutant(
-        "a drain in the background takes Ctrl-C", "spark_jobs/attended.py",
+        "a drain in the background takes Ctrl-C", "spark_jobs/launch/foreground.py",
         "    if before is not signal.SIG_IGN:\n", "    if before:\n",
         f"{UNIT}/test_attended.py::test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was",
     ),
-    Mutant("a topic that lost its end is read on from the checkpoint", "spark_jobs/identity.py",
+    Mutant("a topic that lost its end is read on from the checkpoint", "spark_jobs/checkpoint/identity.py",
            "    _refuse_shortened(spec, paths, topic)\n", "",
            "tests/unit/test_plan.py::test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do"),
     Mutant("the stack's authority has a certificate for another key than its own", "local/stack/secrets.py",

@@ -17,8 +17,8 @@ from local.flights import FlightEvent
 from local.publish import publish
 from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.steps import GroupState
-from spark_jobs.state.answer import answer
-from spark_jobs.state.inquiry import Inquiry
+from spark_jobs.state.query import Inquiry
+from spark_jobs.state.view import answer
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 

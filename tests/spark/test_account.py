@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.cursor import read_cursor
-from spark_jobs.plan import plan
-from spark_jobs.stages import history
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.runs.plan import plan
+from spark_jobs.sink import history
 
 Event = dict[str, Any]
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.contract.spec import State
-from spark_jobs.plan import plan
-from spark_jobs.session import session
+from spark_jobs.launch.session import session
+from spark_jobs.runs.plan import plan
 from tests.harness.scene import Scene
 from tests.pipelines.first_flights.logic import Seen
 from tests.spark import operators

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import Producer
 
-from spark_jobs.plan import plan
-from spark_jobs.stages import no_data_batch
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.runs.plan import plan
 from tests.harness import replay
 from tests.harness.verifier import ENTERS
 from tests.spark import edges, truth

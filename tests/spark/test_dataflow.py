@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from spark_jobs.classify.classifier import resolved
+from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.dataflow import dataflow
-from spark_jobs.stages.classify import resolved
-from spark_jobs.stages.outcome import Outcome
-from spark_jobs.stages.raw_filter import BUDGET, CapturePolicy
+from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from tests.unit.specs import deduplicate, pipeline
 
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,7 +34,7 @@ VALUES = {
 
 
 def records(spark: SparkSession) -> DataFrame:
-    """As stages/source.py gives them: one of each last outcome."""
+    """As source/kafka_source.py gives them: one of each last outcome."""
     rows = [(0, offset, SENT, (b"key", value)) for offset, value in enumerate(VALUES.values())]
     return spark.createDataFrame(rows, SCHEMA).select(F.struct("partition", "offset", "timestamp", "raw").alias("kafka"))
 

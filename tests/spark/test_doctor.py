@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.doctor import doctor
 from tests.harness.crash import copied
 from tests.harness.scene import Scene
 

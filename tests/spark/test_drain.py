@@ -8,8 +8,8 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
-from spark_jobs.session import dynamic
-from spark_jobs.stages.raw_filter import OVERHEAD
+from spark_jobs.decode.raw_filter import OVERHEAD
+from spark_jobs.launch.session import dynamic
 from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
@@ -47,7 +47,7 @@ def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, 
 
 def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_again, monkeypatch):
     made = scene("departure_delays", events=1000, deliveries=1)
-    monkeypatch.setattr("spark_jobs.stages.raw_filter.BUDGET", 2000)
+    monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 2000)
     made.deliver()
     account = made.run().account
     assert account.malformed > 2000 / OVERHEAD / 2
@@ -58,7 +58,7 @@ def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_aga
 def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_again, monkeypatch):
     made = scene("departure_delays", events=1000, deliveries=1, max_offsets_per_batch=300)
     remembers = {**dynamic(made.spec.state), "spark.sql.streaming.numRecentProgressUpdates": "1"}
-    monkeypatch.setattr("spark_jobs.session.dynamic", lambda _: remembers)
+    monkeypatch.setattr("spark_jobs.launch.session.dynamic", lambda _: remembers)
     monkeypatch.setattr("spark_jobs.audit.audit.AT_ONCE", 0)  # it looks when the query has ended, and not before
     made.deliver()
     account = made.run().account

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import Settings
-from spark_jobs.explain import explain, known_operators
+from spark_jobs.runs.explain import explain, known_operators
 from tests.spark import operators
 
 FOUND = {

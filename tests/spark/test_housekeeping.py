@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import deltalake
 
-from spark_jobs import lease
+from spark_jobs.checkpoint import lease
 from spark_jobs.contract.errors import LeaseLost
-from spark_jobs.stages import commit
+from spark_jobs.sink import commit
 
 
 def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene, monkeypatch):

@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 
 from local.deliveries import MALFORMATIONS
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.windows import Session
-from spark_jobs.stateful import aggregate
+from spark_jobs.steps import aggregate
 from tests.harness.long_form import long_form
 from tests.spark import edges, operators, truth
 from tests.spark.operators import Operator

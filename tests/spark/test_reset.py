@@ -7,9 +7,9 @@ from pathlib import Path
 import deltalake
 import pytest
 
+from spark_jobs.admin.reset import reset, rewind
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
-from spark_jobs.lease import lease
-from spark_jobs.reset import reset, rewind
 from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.scene import Scene

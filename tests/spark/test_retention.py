@@ -5,7 +5,7 @@ from __future__ import annotations
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_jobs.plan import plan
+from spark_jobs.runs.plan import plan
 
 
 def test_records_that_nobody_read_are_counted_and_going_on_without_them_is_recorded(scene):

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from spark_jobs import ops
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract import registry
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.paths import Paths
-from spark_jobs.cursor import read_cursor
-from spark_jobs.lease import lease
-from spark_jobs.plan import plan
-from spark_jobs.stages.table import GENERATION
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs.plan import plan
+from spark_jobs.sink.table import GENERATION
 from tests.harness.crash import files, over
 from tests.harness.scene import Scene
 
@@ -207,5 +207,5 @@ def test_the_ops_tables_of_two_pipelines_share_a_root(drained):
     other.change(output_checks=())
     other.run()
     other.assert_exact()
-    rows = ops.query(other.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline").to_pylist()
+    rows = ops_tables.query(other.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline").to_pylist()
     assert rows == [{"pipeline": "departure_delays", "unaccounted": 0}, {"pipeline": "flight_events", "unaccounted": 0}]

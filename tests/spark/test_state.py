@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import session as spark_session
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.spec import State
-from spark_jobs.lease import lease
-from spark_jobs.state.answer import answer
-from spark_jobs.state.inquiry import Inquiry
+from spark_jobs.launch import session as spark_session
+from spark_jobs.launch.submit import environment
+from spark_jobs.state.query import Inquiry
 from spark_jobs.state.reader import operators, read
-from spark_jobs.submit import environment
+from spark_jobs.state.view import answer
 from tests.harness import oracle
 from tests.harness.scene import Scene
 from tests.harness.verifier import ENTERS

@@ -6,8 +6,8 @@ import json
 
 from confluent_kafka import Producer
 
+from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.contract.spec import State
-from spark_jobs.cursor import read_cursor
 from tests.spark import operators
 
 

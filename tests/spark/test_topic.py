@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from local.publish import create_topic
 from spark_jobs.contract.errors import TopicRemade
-from spark_jobs.plan import plan
+from spark_jobs.runs.plan import plan
 
 
 def events(scene, names: list[str]) -> list[bytes]:

@@ -21,9 +21,9 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from spark_jobs.contract import registry
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.steps import GroupState
+from spark_jobs.launch.session import session
 from spark_jobs.pipelines.aircraft_rotations.logic import Rotations
-from spark_jobs.session import session
-from spark_jobs.stateful.group_state import schema
+from spark_jobs.steps.group_state import schema
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 

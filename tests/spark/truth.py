@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import oracle, replay
 from tests.harness.compare import assert_same

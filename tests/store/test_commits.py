@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from spark_jobs import delta
 from spark_jobs.contract.store import spark_url
+from spark_jobs.storage import delta
 from tests.harness.long_form import LONG
 from tests.harness.object_store import ObjectStore
 from tests.harness.store_proxy import Harm, Proxy, between

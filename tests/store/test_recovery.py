@@ -13,20 +13,22 @@ import pytest
 from s3fs import S3FileSystem
 from upath import UPath
 
-from spark_jobs import failpoint, folders, object_lease
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.reset import reset, rewind
+from spark_jobs.checkpoint import object_lease
+from spark_jobs.checkpoint.identity import stored
+from spark_jobs.checkpoint.lease import holder, lease
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.store_errors import told
-from spark_jobs.doctor import doctor
-from spark_jobs.explain import explain
-from spark_jobs.identity import stored
-from spark_jobs.lease import holder, lease
-from spark_jobs.object_lease import ObjectLease
-from spark_jobs.plan import plan
-from spark_jobs.reset import reset, rewind
-from spark_jobs.state.answer import answer
-from spark_jobs.state.inquiry import Inquiry
+from spark_jobs.runs.explain import explain
+from spark_jobs.runs.plan import plan
+from spark_jobs.state.query import Inquiry
+from spark_jobs.state.view import answer
+from spark_jobs.storage import folders
 from tests.harness.long_form import long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.process import Running

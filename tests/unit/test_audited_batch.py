@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs import ops
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import OperatorProgress, Progress
+from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.metrics import REPORTED
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.cursor import Cursor
-from spark_jobs.stages.sink import Written
+from spark_jobs.ops import ops_tables
+from spark_jobs.sink.writer import Written
 
 HOUR = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(3)]
 BEFORE = Cursor(audited=2, judged=1, judged_table_version=5, table_version=6, state=StateUse(rows=9, bytes=90),
@@ -29,7 +29,7 @@ def batch(last: datetime | None = HOUR[2], *, accepted: int = 1, **known: object
 
 def test_its_row_has_every_column_of_ops_batches_but_those_that_name_it():
     where = {"pipeline", "generation", "batch_id", "run_id"}
-    assert batch().row(BEFORE).keys() | where == set(ops.SCHEMAS["batches"].names)
+    assert batch().row(BEFORE).keys() | where == set(ops_tables.SCHEMAS["batches"].names)
 
 
 def test_the_cursor_moves_past_it_and_what_the_checks_have_passed_stays():

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from spark_jobs.stages.progress import Progress
-from tests.unit.test_operators import operator
 
 from spark_jobs import log
+from spark_jobs.audit.progress import Progress
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.watch import Watch
+from spark_jobs.runs.progress_log import Watch
 from tests.unit.specs import pipeline
+from tests.unit.test_operator_metrics import operator
 
 HOUR_MS = 3_600_000
 pytestmark = pytest.mark.usefixtures("log_as_before")

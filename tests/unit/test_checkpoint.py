@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.micro_batch import Batch
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 

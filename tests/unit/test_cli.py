@@ -23,7 +23,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid, StateUnreadable
 from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.settings import REPO
-from spark_jobs.show import Table
+from spark_jobs.ops.views import Table
 
 OPTIONS = {
     "validate": (), "plan": (), "drain": ("--report", "--run-id"), "explain": (),
@@ -190,7 +190,7 @@ def test_a_drains_lines_have_the_form_of_the_log(
     form: str, monkeypatch: pytest.MonkeyPatch, log_as_before: None
 ) -> None:
     line = "flight_events: nothing to do [x]"
-    monkeypatch.setattr("spark_jobs.plan.plan", lambda *_: SimpleNamespace(lines=(line,), idle=True))
+    monkeypatch.setattr("spark_jobs.runs.plan.plan", lambda *_: SimpleNamespace(lines=(line,), idle=True))
     monkeypatch.setenv("SLUICE_LOG", form)
     done = sluice("drain", "flight_events", "--run-id", "mine")
     assert done.exit_code == 0

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import cluster, log
-from spark_jobs.cluster import Cluster, Executors
+from spark_jobs import log
 from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors
 from spark_jobs.contract.settings import Settings
+from spark_jobs.launch import cluster
+from spark_jobs.launch.cluster import Cluster, Executors
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g", executor_wait="60")
 LOOK_SECONDS = 5

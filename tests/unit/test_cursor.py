@@ -5,8 +5,8 @@ from pathlib import Path
 
 from upath import UPath
 
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.contract.report import StateUse
-from spark_jobs.cursor import Cursor, read_cursor
 
 
 def test_a_pipeline_that_never_ran_has_judged_nothing(tmp_path: Path) -> None:

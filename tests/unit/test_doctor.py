@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from spark_jobs.checkpoint.identity import settle
 from spark_jobs.cli import app
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
-from spark_jobs.identity import settle
-from spark_jobs.kafka import TopicState
+from spark_jobs.source.topic_state import TopicState
 from tests.unit.checkpoints import begin, plan_batch
 
 NAME = "flight_events"

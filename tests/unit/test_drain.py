@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_jobs import drain as draining, failpoint
+from spark_jobs import failpoint
 from spark_jobs.contract.errors import LeaseHeld, RecordsGone
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
+from spark_jobs.runs import drain as draining
 from spark_jobs.stopping import Wish
 from tests.unit.specs import pipeline
 

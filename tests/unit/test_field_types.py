@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.stages.json_decoder import JsonDecoder
+from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.type_conversions import arrow_type, json_type, spark_type
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from upath import UPath
 
+from spark_jobs.admin.reset import reset
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.contract.settings import Settings
-from spark_jobs.folders import begun, move
-from spark_jobs.reset import reset
+from spark_jobs.storage.folders import begun, move
 from tests.unit.specs import pipeline
 
 CONTENT = {"offsets/0": "first", "offsets/1": "second", "identity.json": "{}"}
@@ -105,7 +105,7 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
     spec, settings = pipeline(), Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     version = UPath(tmp_path / "checkpoints" / spec.name / f"v{spec.state.version}")
     looks = iter([[(version, version.with_name("v1.kept"))], []])
-    monkeypatch.setattr("spark_jobs.reset.begun", lambda _: next(looks))
+    monkeypatch.setattr("spark_jobs.admin.reset.begun", lambda _: next(looks))
     intent = reset(spec, settings)
     (version / "spark").mkdir(parents=True)
     assert intent.execute is not None

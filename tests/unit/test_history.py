@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.stages import history
+from spark_jobs.sink import history
 
 
 def write(path: Path, note: dict[str, object] | None) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import Identity, settle, stored
 from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import State
-from spark_jobs.cursor import Cursor
-from spark_jobs.identity import Identity, settle, stored
-from spark_jobs.kafka import TopicState
+from spark_jobs.source.topic_state import TopicState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline, topic
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.file_check import damaged
+from spark_jobs.checkpoint.integrity import Integrity, drop_orphans, refuse_broken
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.damage import damaged
-from spark_jobs.integrity import Integrity, drop_orphans, refuse_broken
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 CONTENT = bytes(range(256)) * 5

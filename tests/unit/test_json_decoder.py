@@ -11,7 +11,7 @@ from hypothesis import assume, given, strategies as st
 from local.deliveries import MALFORMATIONS
 from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.stages.json_decoder import JsonDecoder
+from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.type_conversions import arrow_type
 

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract import jaas, properties_file
 from spark_jobs.contract.errors import KafkaConfigInvalid
-from spark_jobs.contract.kafka_config import NOTHING, KafkaConfig
-from spark_jobs.contract.kafka_names import BY_NAME, FIXED, REFUSED, TABLE, Property
+from spark_jobs.contract.kafka import jaas, properties_file
+from spark_jobs.contract.kafka.config import NOTHING, KafkaConfig
+from spark_jobs.contract.kafka.names import BY_NAME, FIXED, REFUSED, TABLE, Property
 from spark_jobs.contract.settings import REPO
 from tests.harness.certificates import Authority
 

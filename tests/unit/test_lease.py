@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.contract.errors import LeaseHeld
-from spark_jobs.lease import holder, lease
 
 REPO = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from upath import UPath
-from spark_jobs.lease import lease
+from spark_jobs.checkpoint.lease import lease
 with lease(UPath(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()
@@ -30,7 +30,7 @@ with lease(UPath(sys.argv[1]), sys.argv[2]):
 ASK = """
 import sys
 from upath import UPath
-from spark_jobs.lease import holder
+from spark_jobs.checkpoint.lease import holder
 print("asking", flush=True)
 while True:
     holder(UPath(sys.argv[1]))

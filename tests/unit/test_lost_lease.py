@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs import drain, query
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import LeaseLost
 from spark_jobs.contract.settings import Settings
-from spark_jobs.outcome import Outcome
+from spark_jobs.runs import drain, query
+from spark_jobs.runs.outcome import Outcome
 from spark_jobs.stopping import Wish
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import failpoint, main as entry, orphan
+from spark_jobs import failpoint, main as entry
 from spark_jobs.contract.errors import PipelineUnknown
 from spark_jobs.contract.report import Report, read_report
+from spark_jobs.launch import parent_watch
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A drain of a pipeline that there is not: it ends before Spark."""
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr(entry.gc, "set_threshold", lambda *_: None)
-    monkeypatch.setattr(orphan, "watch", lambda: None)
+    monkeypatch.setattr(parent_watch, "watch", lambda: None)
     time.tzset()
     return ["drain", "nowhere", "--report", str(tmp_path / "report.json"), "--run-id", "run"]
 
@@ -49,7 +50,7 @@ def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written
 
 def test_a_drain_watches_whoever_submitted_it(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     watched: list[bool] = []
-    monkeypatch.setattr(orphan, "watch", lambda: watched.append(True))
+    monkeypatch.setattr(parent_watch, "watch", lambda: watched.append(True))
     entry.main(words)
     assert watched == [True]
 

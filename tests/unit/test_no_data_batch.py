@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.stages import no_data_batch
-from spark_jobs.stages.no_data_batch import Clock, NoDataBatch
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 

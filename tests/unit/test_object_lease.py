@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs import object_lease
+from spark_jobs.checkpoint import object_lease
+from spark_jobs.checkpoint.lease import is_local, lease
+from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost
-from spark_jobs.lease import is_local, lease
-from spark_jobs.object_lease import ObjectLease
 
 REPO = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60
@@ -214,7 +214,7 @@ def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took
 
 def test_a_root_that_is_no_disk_is_leased_by_an_object(path: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_local(UPath("memory://bucket/checkpoints/sales/lease"))
-    monkeypatch.setattr("spark_jobs.lease.is_local", lambda _: False)
+    monkeypatch.setattr("spark_jobs.checkpoint.lease.is_local", lambda _: False)
     with lease(path, "run-1") as held:
         assert isinstance(held, ObjectLease)
         held.confirm()

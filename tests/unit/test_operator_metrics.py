@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from spark_jobs import ops
 from spark_jobs.audit.operator_metrics import operator_metrics, timers_waiting
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.contract.metrics import REPORTED
+from spark_jobs.ops import ops_tables
 from tests.unit.specs import pipeline
 
 
@@ -50,4 +50,4 @@ def test_a_timer_is_in_the_store_twice_and_a_ttl_or_a_list_hides_it() -> None:
 
 def test_what_ops_batches_has_of_an_operator_is_what_its_schema_names() -> None:
     [found] = operator_metrics(pipeline(), progress(operator()), {})
-    assert list(found.row()) == [field.name for field in ops.SCHEMAS["batches"].field("operators").type.value_type]
+    assert list(found.row()) == [field.name for field in ops_tables.SCHEMAS["batches"].field("operators").type.value_type]

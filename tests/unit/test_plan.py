@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import plan as planning, preflight
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import settle
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible, TopicRemade
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.cursor import Cursor
-from spark_jobs.identity import settle
-from spark_jobs.kafka import TopicState
-from spark_jobs.lease import lease
-from spark_jobs.plan import Plan
+from spark_jobs.runs import plan as planning, preflight
+from spark_jobs.runs.plan import Plan
+from spark_jobs.source.topic_state import TopicState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -201,6 +201,6 @@ def test_a_preflight_writes_nothing_where_nothing_is(installation: Installation)
 
 def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", "import sys, spark_jobs.plan; print('pyspark' in sys.modules, 'delta' in sys.modules)"],
+        [sys.executable, "-c", "import sys, spark_jobs.runs.plan; print('pyspark' in sys.modules, 'delta' in sys.modules)"],
         cwd=REPO, capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["False", "False"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from spark_jobs.processes import end_tree, is_driver, kill_tree, tree
+from spark_jobs.launch.processes import end_tree, is_driver, kill_tree, tree
 
 PARENT = """
 import signal, subprocess, sys, time

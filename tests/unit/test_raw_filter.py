@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, strategies as st
 
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.stages.raw_filter import BUDGET, OVERHEAD, CapturePolicy, RawFilter
+from spark_jobs.decode.raw_filter import BUDGET, OVERHEAD, CapturePolicy, RawFilter
 
 AHEAD = timedelta(minutes=10)
 TOPIC = Topic(name="t", event_time="at", fields=(Field(name="at", type="timestamp"),), max_ahead=AHEAD)

@@ -10,7 +10,7 @@ from spark_jobs.contract.checks import STATE_METRICS
 from spark_jobs.contract.errors import SluiceError, catalogue
 from spark_jobs.contract.metrics import COUNTS
 from spark_jobs.log import FIELDS
-from spark_jobs.ops_schema import COLUMNS, OPERATOR
+from spark_jobs.ops.schema import COLUMNS, OPERATOR
 
 
 def test_the_page_is_current() -> None:

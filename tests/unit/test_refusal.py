@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import kafka
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
-from spark_jobs.failure import understood
+from spark_jobs.runs.spark_errors import understood
+from spark_jobs.source import topic_state
 from tests.harness.certificates import HERE, Authority, Pair
 
 AUTHORITY, STRANGER = Authority("unit"), Authority("a stranger")
@@ -54,7 +54,7 @@ def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
 
 def look(address: str, authority: Authority = AUTHORITY, **properties: str) -> None:
     config = KafkaConfig.of({"security.protocol": "SSL", "ssl.ca.pem": authority.certificate, **properties}, "a test")
-    kafka.topic_state(Settings("/root", address, Path("/jars"), "local[2]", "1g", kafka_config=config), "flights")
+    topic_state.topic_state(Settings("/root", address, Path("/jars"), "local[2]", "1g", kafka_config=config), "flights")
 
 
 @pytest.mark.parametrize(("hosts", "lives", "authority", "says"), [
@@ -70,7 +70,7 @@ def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
     began = time.monotonic()
     with pytest.raises(KafkaRefused) as raised:
         look(address, authority)
-    assert time.monotonic() - began < kafka.TIMEOUT_SECONDS
+    assert time.monotonic() - began < topic_state.TIMEOUT_SECONDS
     assert [word for word in (*says, address) if word not in str(raised.value)] == [], str(raised.value)
     assert "".join(capfd.readouterr()) == ""
 
@@ -78,7 +78,7 @@ def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
 def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_refuse(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 1.0)
     with pytest.raises(KafkaUnreachable):
         look(serve(AUTHORITY.pair("broker", hosts=HERE)))
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import ops
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.audit.rejected import RejectedRecord, captured
+from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.stages.outcome import Outcome
-from spark_jobs.stages.raw_filter import CapturePolicy
+from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.ops import ops_tables
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1)
@@ -84,7 +84,7 @@ def test_a_malformed_record_has_the_decoders_reason():
     ("quarantine", PREMATURE.quarantined(topic())), ("late", PREMATURE.late(topic(), BATCH, "deduplicate"))])
 def test_every_column_of_a_rejected_record_is_one_of_its_table(table, row):
     where = {"pipeline", "generation", "batch_id", "run_id"}
-    assert row.keys() | where == set(ops.SCHEMAS[table].names)
+    assert row.keys() | where == set(ops_tables.SCHEMAS[table].names)
 
 
 def test_a_record_that_was_read_again_is_the_same_as_one_that_was_captured():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from spark_jobs.stages.repeated import Repeated
+from spark_jobs.audit.repeated import Repeated
 
 ONCE, TWICE, RESUBMITTED, FORGOTTEN = [(2, 2)], [(2, 2), (1, 1)], [(3, 2)], []
 """A stage's attempts: tasks that succeeded, and tasks that it has."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.kafka_config import NOTHING
+from spark_jobs.contract.kafka.config import NOTHING
 from spark_jobs.contract.settings import REPO, VARIABLES, Settings, log_format, root
 
 

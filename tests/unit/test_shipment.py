@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import shipment
 from spark_jobs.contract.errors import SettingInvalid, SparkFailed
 from spark_jobs.contract.settings import Settings
+from spark_jobs.launch import shipment
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g")
 
@@ -26,7 +26,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
     names = zipfile.ZipFile(shipment.code()).namelist()
-    assert {"spark_jobs/stages/json_decoder.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
+    assert {"spark_jobs/decode/json_decoder.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     assert len(names) == len(set(names))
 

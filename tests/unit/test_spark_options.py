@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import session, submit
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import SettingInvalid, SpecInvalid
 from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
 from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.launch import session, submit
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 SPEC = registry.load("flight_events")

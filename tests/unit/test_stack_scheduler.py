@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from spark_jobs import submit
 from spark_jobs.contract.settings import REPO
+from spark_jobs.launch import submit
 
 PATIENCE_SECONDS = 60
 # A scheduler that, told to stop, waits for its drain as LocalExecutor does.

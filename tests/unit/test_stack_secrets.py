@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 
 from local.stack import certificates
 from local.stack.secrets import CA, Unfit, make
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import REPO
 
 ME = Path("/proc/self").stat()

@@ -10,9 +10,9 @@ import pytest
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Stateful, Step
 from spark_jobs.contract.topic import Field
-from spark_jobs.explain import described
-from spark_jobs.stateful.operator import Operator, StatefulOperator
-from spark_jobs.stateful.operators import operator, stateful_operator
+from spark_jobs.runs.explain import described
+from spark_jobs.steps.operator import Operator, StatefulOperator
+from spark_jobs.steps.operators import operator, stateful_operator
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 from tests.unit.test_steps import EXAMPLES
 

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from spark_jobs.contract.output_mode import OutputMode, keeps_all_state, writes_last_of_key
-from spark_jobs.contract.step import StepBase
+from spark_jobs.contract.step.step import StepBase
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step, Transform
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline

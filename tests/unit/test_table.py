@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql.types import StructType
 from upath import UPath
 
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken, TableChanged, TableReplaced
-from spark_jobs.stages import table
+from spark_jobs.sink import table
 from tests.unit.checkpoints import begin, plan_batch
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import kafka
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, SluiceError
-from spark_jobs.contract.kafka_config import KafkaConfig
+from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
+from spark_jobs.source import topic_state
 from tests.harness.certificates import HERE, Authority, Pair
 
 AUTHORITY, STRANGER = Authority("unit"), Authority("a stranger")
@@ -88,7 +88,7 @@ def look(serve: Serve, url: str, **properties: str) -> SluiceError:
         "sasl.oauthbearer.client.secret": "canary", "sasl.oauthbearer.token.endpoint.url": url, **properties}, "a test")
     installed = Settings("/root", serve(say_nothing, None), Path("/jars"), "local[2]", "1g", kafka_config=config)
     with pytest.raises(SluiceError) as raised:
-        kafka.topic_state(installed, "flights")
+        topic_state.topic_state(installed, "flights")
     assert "canary" not in str(raised.value)
     return raised.value
 
@@ -97,7 +97,7 @@ def look(serve: Serve, url: str, **properties: str) -> SluiceError:
 def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_and_trying_again_may_help(
     serve: Serve, act: Act | None, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 2.0)
     if act is None:
         with socket.create_server(("127.0.0.1", 0)) as gone:
             place = f"127.0.0.1:{gone.getsockname()[1]}"
@@ -113,7 +113,7 @@ def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_an
 def test_where_it_is_busy_librdkafka_says_nothing_and_either_may_be_down(
     serve: Serve, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 2.0)
     error = look(serve, f"http://{serve(answer(status, 'Connection refused'), None)}/token")
     assert isinstance(error, KafkaUnreachable), error
     assert error.remedy == ("Check that Kafka runs and that SLUICE_KAFKA is right, or that the token endpoint answers "

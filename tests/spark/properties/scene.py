@@ -15,13 +15,13 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, Producer
 
 from local.broker import create_topic
-from spark_jobs import ops
-from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.drain import drain
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs.drain import drain
 from tests.spark.properties.case import Crash
 from tests.spark.properties.events import Record
 
@@ -91,7 +91,7 @@ class Scene:
     def ops(self, table: str) -> list[Row]:
         """Rows of an ops table."""
         order = "batch_id" if table == "batches" else '"partition", "offset"'
-        rows: list[Row] = ops.query(self.paths.root, table, f"SELECT * FROM {table} ORDER BY {order}").to_pylist()
+        rows: list[Row] = ops_tables.query(self.paths.root, table, f"SELECT * FROM {table} ORDER BY {order}").to_pylist()
         return rows
 
     def ends(self) -> list[dict[int, int]]:

@@ -1,0 +1,1 @@
+"""Admin: commands that change what a run has left, shown first and done with --execute."""

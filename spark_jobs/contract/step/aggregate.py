@@ -1,0 +1,100 @@
+"""Aggregate as a spec declares it. In Spark: steps/aggregate.py."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.model import refuse
+from spark_jobs.contract.sql import refuse_unsafe
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
+from spark_jobs.contract.windows import Sliding, Window
+
+
+class Aggregate(StepBase):
+    """Group by keys and a window of the event time; measures are Spark SQL aggregates.
+
+    Without a window the groups never close, and every row changes its group for good: for the output modes update and complete.
+    """
+
+    kind: Literal["aggregate"] = "aggregate"
+    window: Window | None = Described(default=None, description="the window of the event time, if any")
+    keys: tuple[str, ...] = Described(default=(), description="grouping columns beside the window")
+    measures: dict[str, str] = Described(description="output column -> Spark SQL aggregate", min_length=1)
+    counts: str | None = Described(
+        default=None, description="the measure that is count(*): the account then also balances accepted rows against groups"
+    )
+    event_time: str | None = Described(
+        default=None, description="a column to make of the window's last instant: the event time of a later stateful step"
+    )
+    stateful: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        refuse_repeated("keys", self.keys)
+        made = sorted({"window", "window_start", "window_end"} & set(self.keys))
+        if made:
+            refuse("keys", made, "the aggregation makes columns of that name itself", "Leave it out, or rename the field")
+        for name in self.measures:
+            refuse_unsafe("measures", self.measures[name])
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                refuse("measures", name, "a measure becomes a column", "Use lower-case letters, digits and underscores")
+        clash = sorted({*self.measures, *filter(None, [self.event_time])} & {*self.keys, "window_start", "window_end"})
+        if clash:
+            refuse("measures", clash, "the output already has a column of that name", "Rename the measure")
+        if self.event_time is not None and (self.window is None or self.event_time in self.measures):
+            refuse("event_time", self.event_time, "it is made of the window's last instant, beside the measures",
+                   "Give the Aggregate a window, and the column a name of its own")
+        if self.counts is not None and self.measures.get(self.counts, "").replace(" ", "").lower() != "count(*)":
+            refuse("counts", self.counts, "it is not a measure that is count(*)",
+                   "Name the measure whose expression is count(*)")
+        return self
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The output's columns that name a group."""
+        return (*(("window_start", "window_end") if self.window else ()), *self.keys)
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "watermark" if self.window else "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        return -(-self.window.size // self.window.slide) if isinstance(self.window, Sliding) else 1
+
+    @property
+    def update_key(self) -> tuple[str, ...]:
+        return self.group
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False)
+
+    @property
+    def logic(self) -> None:
+        return None
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return self.group
+
+    def columns_after(self, columns: Columns) -> Columns:
+        refuse_unknown("Aggregate", "keys", self.keys, columns)
+        return (*self.group, *self.measures, *filter(None, [self.event_time]))
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        return {name: kind for name, kind in types.items() if name in self.keys}
+
+    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+        return self.event_time

@@ -1,0 +1,82 @@
+"""Deduplicate as a spec declares it. In Spark: steps/deduplicate.py."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
+
+
+class Deduplicate(StepBase):
+    """Drop records that were delivered before.
+
+    watermark (Spark's dropDuplicatesWithinWatermark): a key is kept until the watermark passes its event time plus the delay.
+    event_time (Spark's dropDuplicates with the event time among the keys): until the watermark passes its event time.
+    for_ever (Spark's dropDuplicates): always, and the spec must say how much state that may be.
+    """
+
+    kind: Literal["deduplicate"] = "deduplicate"
+    keys: tuple[str, ...] = Described(
+        description="two records with equal keys are one event; ('*',) for all columns", min_length=1
+    )
+    scope: Literal["watermark", "event_time", "for_ever"] = Described(
+        default="watermark",
+        description="how long a key is remembered: watermark, until the watermark passes its event time plus the delay; "
+                    "event_time, until the watermark passes its event time, which is among the keys; for_ever, always",
+    )
+    stateful: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        refuse_repeated("keys", self.keys)
+        return self
+
+    @property
+    def whole_row(self) -> bool:
+        """Whether all columns together are the key."""
+        return self.keys == ("*",)
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "nothing" if self.scope == "for_ever" else "watermark"
+
+    @property
+    def rows_per_record(self) -> int:
+        return 1
+
+    @property
+    def update_key(self) -> None:
+        return None
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(counted_in="rows", drops_duplicates=True, only_fewer=True, several_per_key=False)
+
+    @property
+    def logic(self) -> None:
+        return None
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:
+        return columns if self.whole_row else self.keys
+
+    def columns_after(self, columns: Columns) -> Columns:
+        if not self.whole_row:
+            refuse_unknown("Deduplicate", "keys", self.keys, columns)
+        return columns
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        return types
+
+    def time_after(self, event_time: str | None) -> str | None:
+        return event_time

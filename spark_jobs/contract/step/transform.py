@@ -1,0 +1,81 @@
+"""Transform as a spec declares it. In Spark: steps/transform.py."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.contract.columns import Columns
+from spark_jobs.contract.model import refuse
+from spark_jobs.contract.sql import refuse_unsafe
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
+
+
+class Transform(StepBase):
+    """Anything without state, in one of three ways; the rows that enter are called `rows` in SQL.
+
+    Before the first stateful step it gives at most one row for each row, and keeps the column `kafka`, by which late records
+    are found again; a SELECT * does. After it, the rows have no such column.
+    """
+
+    kind: Literal["transform"] = "transform"
+    where: str | None = Described(default=None, description="Spark SQL: keep the rows for which it holds", min_length=1)
+    sql: str | None = Described(default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1)
+    function: str | None = Described(
+        default=None, description="a function DataFrame -> DataFrame in logic.py", pattern=r"^[a-z][a-z0-9_]*$"
+    )
+    stateful: Literal[False] = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        given = [name for name in ("where", "sql", "function") if getattr(self, name) is not None]
+        if len(given) != 1:
+            refuse("where", given, "a Transform works in one way", "Give one of where=, sql= and function=")
+        refuse_unsafe("where", self.where or "")
+        refuse_unsafe("sql", self.sql or "", query=True)
+        if self.sql is not None and not re.search(r"\brows\b", self.sql):
+            refuse("sql", self.sql, "it does not read the rows that enter", "Write SELECT ... FROM rows")
+        return self
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        return 0
+
+    @property
+    def update_key(self) -> None:
+        return None
+
+    @property
+    def balance(self) -> Balance:
+        only_fewer = self.where is not None  # what SQL or a function gives is not known
+        return Balance(counted_in="rows", drops_duplicates=False, only_fewer=only_fewer, several_per_key=False)
+
+    @property
+    def logic(self) -> str | None:
+        return self.function
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return ()
+
+    def columns_after(self, columns: Columns) -> Columns:
+        return columns if self.where else None
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        return types if self.where else {}
+
+    def time_after(self, event_time: str | None) -> str | None:
+        return event_time

@@ -1,0 +1,50 @@
+"""Decode: bytes to typed columns. Drops nothing: a record that cannot be decoded keeps its place, with the reason.
+
+Runs in Spark's Python workers, one Arrow batch at a time, because JSON is read strictly: Spark's own from_json accepts what
+follows the first object, turns numbers into strings, and cannot say what was wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_jobs.contract.topic import Topic
+from spark_jobs.decode.json_decoder import JsonDecoder
+from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
+from spark_jobs.type_conversions import arrow_type, spark_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = None) -> DataFrame:
+    """From kafka struct<...> to the topic's fields, kafka, and malformed string (the reason; null if good).
+
+    A malformed record has null in every field. With `capture`, kafka.raw is null except for records that may be rejected.
+    """
+    columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
+    kafka = StructType([StructField(part.name, part.dataType) for part in records.select("kafka.*").schema])  # each may be null
+    schema = StructType([*columns, StructField("kafka", kafka), StructField("malformed", StringType())])
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder, raw_filter = JsonDecoder(topic), RawFilter(topic, capture) if capture else None
+        for batch in batches:
+            yield _decoded(batch, topic, decoder, raw_filter)
+
+    return records.mapInArrow(rows, schema)
+
+
+def _decoded(batch: pa.RecordBatch, topic: Topic, decoder: JsonDecoder, raw_filter: RawFilter | None) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
+
+    kafka = batch.column("kafka")
+    values, reasons = decoder.columns(kafka.field("raw").field("value").to_pylist())
+    arrays = [pa.array(column, arrow_type(field.type)) for column, field in zip(values, topic.fields, strict=True)]
+    if raw_filter:
+        kafka = raw_filter.apply(kafka, arrays[topic.columns.index(topic.event_time)])
+    names = [*topic.columns, "kafka", "malformed"]
+    return pa.RecordBatch.from_arrays([*arrays, kafka, pa.array(reasons, pa.string())], names=names)

@@ -1,0 +1,101 @@
+"""The ops tables: what Sluice writes down about its runs. Delta, partitioned by pipeline, written and read without a JVM.
+
+A batch's rows are replaced as a whole, so writing them again after a crash changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import deltalake
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.storage import delta
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+# Two pipelines may commit to one ops table in the same moment; delta-rs then refuses the second, which tries again.
+_patiently = retry(
+    retry=retry_if_exception_type(CommitFailedError),
+    wait=wait_random_exponential(multiplier=0.1, max=5), stop=stop_after_attempt(10), reraise=True,
+)
+
+
+@_patiently
+def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
+    """Add rows."""
+    deltalake.write_deltalake(
+        path := str(_made(root, table)), _arrow(table, rows), mode="append", storage_options=delta.options(path))
+
+
+@_patiently
+def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int) -> None:
+    """Put rows in the place of all rows whose columns equal `where`, in one commit."""
+    predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
+    deltalake.write_deltalake(path := str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate,
+                              storage_options=delta.options(path))
+
+
+@_patiently
+def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_id: int) -> None:
+    """Remove the rows of a generation's later batches, in one commit."""
+    where = f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND batch_id > {batch_id}"
+    delta.opened(_made(root, table)).delete(where)
+
+
+def query(root: UPath, table: str, sql: str) -> pa.Table:
+    """Run SQL (DataFusion's) in which the ops table is called by its name. One that nobody wrote is empty, and stays unmade."""
+    path = str(root / "ops" / table)
+    if delta.is_table(path):
+        return _select(path, table, sql)
+    with TemporaryDirectory() as empty:
+        _create(empty, table)
+        return _select(empty, table, sql)
+
+
+def _select(path: str, table: str, sql: str) -> pa.Table:
+    return pa.table(deltalake.QueryBuilder().register(table, delta.opened(path)).execute(sql).read_all())
+
+
+def _made(root: UPath, table: str) -> UPath:
+    path = root / "ops" / table
+    if not delta.is_table(path):
+        _create(str(path), table)
+    return path
+
+
+def _create(path: str, table: str) -> None:
+    deltalake.DeltaTable.create(path, SCHEMAS[table], partition_by=["pipeline"], mode="ignore",
+                                storage_options=delta.options(path))
+
+
+def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
+    """Raises ValueError where rows have a column that the table has not: Arrow would leave it out without a word."""
+    if not isinstance(rows, list):
+        return rows.cast(SCHEMAS[table])
+    surplus = sorted(_surplus(rows, SCHEMAS[table]))
+    if surplus:
+        message = f"ops.{table} has no column {', '.join(surplus)}: what was to be written there would be lost"
+        raise ValueError(message)
+    return pa.Table.from_pylist(rows, SCHEMAS[table])
+
+
+def _surplus(rows: list[dict[str, Any]], fields: Iterable[pa.Field]) -> set[str]:
+    """What the rows have and `fields` do not name, also within the structs of a list."""
+    known = {field.name: field.type for field in fields}
+    found = {name for row in rows for name in row.keys() - known.keys()}
+    for name, kind in known.items():
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            parts = [part for row in rows for part in row.get(name) or ()]
+            found |= {f"{name}.{part}" for part in _surplus(parts, kind.value_type)}
+    return found
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,114 @@
+"""What `sluice show` reads of the ops tables: which columns, the most important first, and which rows, newest first."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.contract.store import opened
+
+
+class Table(StrEnum):
+    """What can be shown."""
+
+    runs = "runs"
+    batches = "batches"
+    operators = "operators"
+    late = "late"
+    quarantine = "quarantine"
+    checks = "checks"
+
+
+class View(NamedTuple):
+    """How an ops table is shown."""
+
+    columns: dict[str, str]
+    """Name -> SQL expression, the most important first. All of them are shown where nobody chooses."""
+    order: str
+    stored: str
+    """The ops table that has the rows."""
+    source: str = ""
+    """What stands behind FROM, where that is not the table itself."""
+    more: dict[str, str] | None = None
+    """Name -> SQL expression of what is shown only if it is asked for. None: all other columns of the ops table."""
+
+
+class Rows(NamedTuple):
+    """Rows of one view: a value for each name. Times are datetimes with their zone, raw records are bytes."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+
+
+WHEN = "when"
+"""The column that a terminal shows as the time since then: "3 hours ago". Its value is a time like any other."""
+
+
+def _same(*names: str) -> dict[str, str]:
+    """Columns that are called as the ops table calls them. The quotes are for names that are words of SQL, such as offset."""
+    return {name: f'"{name}"' for name in names}
+
+
+VIEWS = {
+    Table.runs: View(
+        _same("pipeline") | {WHEN: '"started_at"'}
+        | _same("status", "problem", "read", "rows_out", "late", "unaccounted", "duplicates", "malformed", "premature",
+                "state_rows", "watermark") | {"seconds": '"query_seconds"'} | _same("run_id", "started_at"),
+        "started_at DESC", "runs",
+    ),
+    Table.batches: View(
+        _same("pipeline") | {"batch": '"batch_id"', WHEN: '"audited_at"'}
+        | _same("read", "rows_out", "late", "unaccounted", "duplicates", "malformed", "premature", "filtered", "gaps",
+                "state_rows", "watermark", "source", "audited_at", "offsets_end"),
+        "audited_at DESC", "batches",
+    ),
+    Table.operators: View(
+        _same("pipeline") | {"batch": '"batch_id"', "step": "operator['step'] + 1", "kind": "operator['kind']"}
+        | {name: f"operator['{metric}']" for name, metric in {
+            "rows_in": "rows_in", "rows_out": "rows_out", "total": "numRowsTotal", "updated": "numRowsUpdated",
+            "removed": "numRowsRemoved", "late": "numRowsDroppedByWatermark", "duplicates": "numDroppedDuplicateRows",
+            "timers": "timers_fired", "memory": "memoryUsedBytes", "files": "rocksdbSstFileSize", "commit_ms": "commitTimeMs",
+        }.items()},
+        "audited_at DESC, operator['step']", "batches",
+        "(SELECT pipeline, batch_id, audited_at, unnest(operators) AS operator FROM batches)",
+        {WHEN: '"audited_at"'} | _same("audited_at") | {name: f"operator['{name}']" for name in COUNTS},
+    ),
+    Table.late: View(
+        _same("pipeline", "event_time", "watermark_missed", "value", "partition", "offset") | {"batch": '"batch_id"'}
+        | _same("step", "kafka_timestamp"),
+        'batch_id DESC, partition, "offset"', "late",
+    ),
+    Table.quarantine: View(
+        _same("pipeline", "kind", "reason", "value", "partition", "offset", "kafka_timestamp"),
+        'kafka_timestamp DESC, partition, "offset"', "quarantine",
+    ),
+    Table.checks: View(
+        _same("pipeline", "outcome", "type", "column", "unexpected", "sample", "severity") | {WHEN: '"checked_at"'}
+        | _same("observed", "suite", "run_id", "checked_at"),
+        "checked_at DESC, suite", "checks",
+    ),
+}
+
+
+def columns(table: Table) -> dict[str, str]:
+    """Name -> SQL expression of all columns that may be asked for: the view's own, then the others of the ops table."""
+    from spark_jobs.ops.schema import SCHEMAS  # noqa: PLC0415 - pyarrow, which the help does not need
+
+    view = VIEWS[table]
+    stored = _same(*(field.name for field in SCHEMAS[view.stored] if field.name != "operators"))
+    more = stored if view.more is None else view.more
+    shown = set(view.columns.values())
+    return view.columns | {name: sql for name, sql in more.items() if name not in view.columns and sql not in shown}
+
+
+def select(root: str, table: Table, pipeline: str | None, limit: int, names: tuple[str, ...]) -> Rows:
+    """The newest `limit` rows, of one pipeline or of all. Raises KeyError for a name that `columns` does not have."""
+    from spark_jobs.ops import ops_tables  # noqa: PLC0415 - as above
+
+    view, known = VIEWS[table], columns(table)
+    wanted = ", ".join(f'{known[name]} AS "{name}"' for name in names)
+    where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
+    sql = f"SELECT {wanted} FROM {view.source or view.stored} {where} ORDER BY {view.order} LIMIT {limit}"
+    rows = ops_tables.query(opened(root), view.stored, sql).to_pylist()
+    return Rows(names, tuple(tuple(row[name] for name in names) for row in rows))

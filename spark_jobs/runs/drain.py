@@ -1,0 +1,100 @@
+"""A drain: resume the live checkpoint, consume what Kafka holds now, account for it, judge it, report."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+from threading import Thread
+
+from spark_jobs import failpoint
+from spark_jobs.audit.audit import Audit
+from spark_jobs.checkpoint.integrity import drop_orphans
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checks import expectations
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.verdict import verdict
+from spark_jobs.launch.cluster import Cluster
+from spark_jobs.limits import RunLimits
+from spark_jobs.run import Run
+from spark_jobs.runs.drained import drained
+from spark_jobs.runs.judgement import judge
+from spark_jobs.runs.outcome import Outcome
+from spark_jobs.runs.preflight import preflight
+from spark_jobs.runs.query import Query
+from spark_jobs.runs.run_record import recorded
+from spark_jobs.runs.spark_errors import understood
+from spark_jobs.stopping import Wish, heard
+from spark_jobs.storage.object_store import require_writable
+
+LOG = logging.getLogger(__name__)
+
+
+def drain(spec: Pipeline, settings: Settings, run_id: str, wish: Wish | None = None) -> Report:
+    """Run it. Always returns a report, also of a failure. Its progress is logged, a line at a time.
+
+    SIGTERM and Ctrl-C are a wish to stop (stopping.py). Whoever has heard it for longer gives `wish`.
+    """
+    outcome = Outcome("drain", spec.name, run_id)
+    with nullcontext(wish) if wish else heard() as whoever:
+        try:
+            problem = _run(spec, settings, outcome, whoever)
+        except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
+            problem = understood(error, spec.name)
+        return recorded(outcome.report(problem), spec, settings.root)
+
+
+def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> SluiceError | None:
+    """The run, until it has no more to do or is asked to stop; what is wrong with what it did, if anything.
+
+    Until it has accounted for a batch it may simply end. From then on it is ended between two batches, and its checks are run:
+    the account of its batches is judged by itself alone. A wish that comes while the checks work finds a run that is done.
+    """
+    paths = Paths(settings.root, spec)
+    require_writable(paths)
+    with lease(paths.lease, outcome.run_id) as held, Cluster(spec.name, settings) as cluster:
+        failpoint.at("leased")
+        found = preflight(spec, settings, paths)
+        for line in found.lines:
+            LOG.warning("%s: %s", spec.name, line)
+        outcome.lost = found.lost
+        held.confirm()  # over another run's identity, this one's would make its checkpoint a stranger to its table
+        found.identity.write(paths.identity)
+        drop_orphans(found.checkpoint)
+        outcome.lap("settle")
+        wish.heed()
+        warming = expectations.warm_up()
+        session = cluster.session(found.spec.state)
+        run = Run(outcome.kind, found.spec, settings, paths, found.target, found.identity, outcome.run_id, session, held)
+        outcome.lap("start")
+        wish.heed()
+        return _drained(run, found.topic.latest, warming, outcome, wish)
+
+
+def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, wish: Wish) -> SluiceError | None:
+    """Read to `latest` or to a limit, account for it, judge it."""
+    name, audit = run.spec.name, Audit(run)
+    audit.catch_up({}, ended=True)
+    recovered = tuple(audit.accounts)
+    if recovered:
+        LOG.info("%s: completed the account of batches %s, which an earlier run had left", name, list(recovered))
+    outcome.lap("recover")
+    if not recovered:
+        wish.heed()
+    LOG.info("%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name)
+    limits = RunLimits(run.spec, wish)
+    Query(run, audit, latest, limits).run()
+    outcome.lap("query")
+    warming.join()
+    outcome.took("audit", audit.seconds)
+    outcome.drained = drained(run, audit, recovered, limits, latest)
+    failpoint.at("checks")
+    outcome.checks = judge(run, audit, outcome.drained)
+    failpoint.at("judged")
+    outcome.lap("checks")
+    # A verdict first: the account of these batches is this run's, and no later run would say what is wrong with it.
+    return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped

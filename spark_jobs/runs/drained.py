@@ -1,0 +1,43 @@
+"""Drained: what the batches of a run came to, from its account, its checkpoint and its table."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from spark_jobs.audit.audit import Audit
+from spark_jobs.contract.micro_batch import Batch, Offsets
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.limits import RunLimits
+from spark_jobs.run import Run
+from spark_jobs.runs.outcome import Drained
+from spark_jobs.sink import table
+
+NO_BATCH = Batch(-1, {}, {}, 0, 0)
+"""Before the first."""
+
+
+def drained(run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets) -> Drained:
+    """After the last batch has its account. `latest` is how far Kafka could be read when the run began."""
+    committed, accounts = run.checkpoint.committed(), audit.accounts
+    last = run.checkpoint.batch(committed[-1]) if committed else NO_BATCH
+    return Drained(
+        generation=run.identity.generation, batches=tuple(accounts), recovered=recovered, account=audit.total,
+        state=audit.cursor.state.model_copy(update={"rows_before": audit.rows_before}),
+        start=run.checkpoint.batch(min(accounts)).start if accounts else last.end, end=last.end,
+        watermark=last.watermark, open_until=_open_until(run.spec, audit),
+        bounded_by=limits.reached, waiting=_waiting(latest, last.end) if limits.reached else 0,
+        table_version_before=audit.cursor.judged_table_version, table_version=table.version(run.target.table),
+    )
+
+
+def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
+    """The watermark at which the last open window closes."""
+    windows = [step.window for step in spec.steps if isinstance(step, Aggregate) and step.window]
+    newest = audit.cursor.last_event_time
+    return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
+
+
+def _waiting(latest: Offsets, end: Offsets) -> int:
+    """How many offsets are left for the next run."""
+    return sum(offset - end.get(partition, 0) for partition, offset in latest.items())

@@ -1,0 +1,69 @@
+"""Judgement: the checks over a run's rows and state, their rows in ops.checks, and the cursor moved past what passed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from spark_jobs.audit.audit import Audit
+from spark_jobs.checks import expectations
+from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.state_metrics import StateMetrics
+from spark_jobs.contract.verdict import verdict
+from spark_jobs.ops import ops_tables
+from spark_jobs.run import Run
+from spark_jobs.runs.outcome import Drained
+
+
+def judge(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
+    """Judge the rows since the last that passed, and the state. Rows that did not pass are judged again by the next run."""
+    results = (
+        *expectations.judge_output(run, drained.table_version_before, drained.table_version),
+        *expectations.judge_state(run, state_metrics(run, audit, drained)),
+    )
+    now = datetime.now(UTC)
+    ops_tables.append(run.paths.root, "checks", [
+        {"pipeline": run.spec.name, "run_id": run.run_id, "checked_at": now, "table_version": drained.table_version}
+        | result.model_dump() for result in results
+    ])
+    if verdict(run.spec.name, drained.table_version, results) is None:
+        audit.passed(drained.table_version)
+    return results
+
+
+def state_metrics(run: Run, audit: Audit, drained: Drained) -> StateMetrics:
+    """What the state checks judge."""
+    account, state, cursor = drained.account, drained.state, audit.cursor
+    entered = account.accepted + account.late
+    decoded = entered + account.premature + account.filtered
+    return StateMetrics(
+        unaccounted=account.unaccounted,
+        rows_read=account.read,
+        state_rows=state.rows,
+        state_bytes=state.bytes,
+        state_growth=_share(state.rows - state.rows_before, entered),
+        late_share=_share(account.late, decoded),
+        malformed_share=_share(account.malformed, account.read),
+        premature_share=_share(account.premature, account.read),
+        duplicate_share=_share(account.duplicates, account.accepted),
+        watermark_lag_seconds=_lag(cursor.last_event_time, drained.watermark),
+        behind_watermark_seconds=_behind(run),
+        still_batches=cursor.still_batches,
+        timers_per_row=cursor.timers_waiting / state.rows if cursor.timers_waiting and state.rows else None,
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
+    return (newest - watermark).total_seconds() if newest and watermark else None
+
+
+def _behind(run: Run) -> float | None:
+    """Seconds between the watermark that the last batch ran under and the one that it left for the next; None without one."""
+    committed = run.checkpoint.committed()
+    if not committed or run.spec.watermark_delay is None:
+        return None
+    last = run.checkpoint.batch(committed[-1])
+    return max(0, run.checkpoint.next_watermark_ms(last.id) - last.watermark_ms) / 1000

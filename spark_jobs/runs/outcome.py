@@ -1,0 +1,97 @@
+"""Outcome: what a run has come to, and the report that is made of it, however the run ends."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from spark_jobs.checkpoint.identity import Lost
+from spark_jobs.contract.errors import SluiceError, unexpected
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
+
+Phase = Literal["settle", "start", "recover", "query", "audit", "checks"]
+"""Of a run, in the order of the report's `seconds`. The audit works within recover and query."""
+
+
+@dataclass(frozen=True)
+class Drained:
+    """What the batches of a run came to. The fields are the report's (contract/report.py); offsets are by partition."""
+
+    generation: str = ""
+    """Empty as long as the run has not accounted for what it did."""
+    batches: tuple[int, ...] = ()
+    recovered: tuple[int, ...] = ()
+    account: Account = field(default_factory=Account)
+    state: StateUse = field(default_factory=StateUse)
+    start: Offsets = field(default_factory=dict)
+    end: Offsets = field(default_factory=dict)
+    watermark: datetime | None = None
+    open_until: datetime | None = None
+    bounded_by: str = ""
+    waiting: int = 0
+    table_version_before: int | None = None
+    table_version: int | None = None
+
+
+@dataclass
+class Outcome:
+    """Filled by a run's phases as they end, so that a run that fails reports as far as it has come."""
+
+    kind: Kind
+    pipeline: str
+    run_id: str
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    lost: Lost = field(default_factory=dict)
+    drained: Drained = Drained()
+    checks: tuple[CheckResult, ...] = ()
+    seconds: dict[Phase, float] = field(default_factory=dict)
+    _lap_began: float = field(default_factory=time.monotonic)
+
+    def lap(self, phase: Phase) -> None:
+        """The phase has ended, and the next begins."""
+        now = time.monotonic()
+        self.took(phase, now - self._lap_began)
+        self._lap_began = now
+
+    def took(self, phase: Phase, seconds: float) -> None:
+        """Note how long a phase took, whatever worked beside it."""
+        self.seconds[phase] = round(seconds, 3)
+
+    def report(self, problem: SluiceError | None) -> Report:
+        """The report of a run that has ended, with `problem` if it did not succeed.
+
+        Where the outcome makes no valid report, the report has the problem alone: what went wrong first is what is told.
+        """
+        ended_at = datetime.now(UTC)
+        try:
+            return self._report(problem, ended_at)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the outcome, a run leaves a report
+            return Report(
+                kind=self.kind, pipeline=self.pipeline, run_id=self.run_id, status="failed",
+                problem=Problem.of(problem or unexpected(error)), started_at=self.started_at, ended_at=ended_at,
+            )
+
+    def _report(self, problem: SluiceError | None, ended_at: datetime) -> Report:
+        drained = self.drained
+        return Report(
+            kind=self.kind, pipeline=self.pipeline, run_id=self.run_id,
+            status="failed" if problem else "succeeded", problem=Problem.of(problem) if problem else None,
+            started_at=self.started_at, ended_at=ended_at,
+            query_seconds=self.seconds.get("query", 0), seconds=dict(self.seconds),
+            lost={str(partition): span for partition, span in self.lost.items()},
+            generation=drained.generation, batches=drained.batches, recovered=drained.recovered,
+            account=drained.account, state=drained.state,
+            offsets_start=_by_name(drained.start), offsets_end=_by_name(drained.end),
+            watermark=drained.watermark, open_until=drained.open_until,
+            bounded_by=drained.bounded_by, waiting=drained.waiting,
+            table_version_before=drained.table_version_before, table_version=drained.table_version,
+            checks=self.checks,
+        )
+
+
+def _by_name(offsets: Offsets) -> dict[str, int]:
+    """As JSON has them: its names are texts."""
+    return {str(partition): offset for partition, offset in offsets.items()}

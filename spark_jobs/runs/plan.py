@@ -1,0 +1,84 @@
+"""What a drain would do, found out without a JVM: Airflow's first task, and `sluice plan`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.lease import holder
+from spark_jobs.contract.duration import interval
+from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.source.topic_state import newest_record
+from spark_jobs.storage.object_store import require_writable
+
+
+class Plan(BaseModel):
+    """What there is to do. `reasons` is empty when a run would do nothing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pipeline: str
+    new_offsets: int
+    reasons: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def idle(self) -> bool:
+        return not self.reasons
+
+
+def plan(spec: Pipeline, settings: Settings) -> Plan:
+    """Raises the SluiceError that the drain would end with: no lease, changed spec, no Kafka, no topic, lost records."""
+    paths = Paths(settings.root, spec)
+    require_writable(paths)
+    held = holder(paths.lease)
+    if held:
+        raise LeaseHeld(f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it.")
+    found = preflight(spec, settings, paths)
+    committed = found.checkpoint.committed()
+    done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
+    new = {partition: latest - done.get(partition, 0) for partition, latest in found.topic.latest.items()}
+    reasons = _unfinished(found, sum(new.values())) or _due(found, settings)
+    return Plan(pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
+                lines=_lines(found, settings, done, new, reasons))
+
+
+def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
+    """New offsets, and what an earlier run has left."""
+    reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
+    planned, committed, judged = found.checkpoint.planned(), found.checkpoint.committed(), found.cursor.judged
+    if planned and planned[-1:] != committed[-1:]:
+        reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
+    elif committed and judged < committed[-1]:
+        which = f"batches {judged + 1} to {committed[-1]}"
+        reasons.append(f"{which} have not passed the checks yet: they will be accounted for and judged")
+    return tuple(reasons)
+
+
+def _due(found: Preflight, settings: Settings) -> tuple[str, ...]:
+    """Why a run without new offsets has something to do: what is due leaves the state."""
+    spec = found.spec
+    newest = newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
+    clock = no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
+    due = no_data_batch.due(spec, found.checkpoint, clock)
+    return (f"a batch without data: {due.reason}",) if due else ()
+
+
+def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    spec = found.spec
+    return (
+        f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation {found.identity.generation}, "
+        f"state version {spec.state.version}",
+        f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
+        f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
+        *found.lines,
+        *(f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new" for p in sorted(new)),
+        *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+    )

@@ -1,0 +1,106 @@
+"""Query: one run's streaming query, from the source to the sink, followed and audited until it has ended."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.audit.audit import Audit
+from spark_jobs.audit.progress import Follower
+from spark_jobs.audit.repeated import Repeated
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.reader_options import tasks
+from spark_jobs.dataflow import dataflow
+from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.limits import RunLimits
+from spark_jobs.run import Run
+from spark_jobs.runs.progress_log import Watch
+from spark_jobs.sink import table, writer
+from spark_jobs.source import kafka_source
+from spark_jobs.source.topic_state import newest_record
+from spark_jobs.steps.timers import Timers
+
+LOG = logging.getLogger(__name__)
+POLL_SECONDS = 0.2
+
+
+class Query:
+    """What a run has to run: batches with data as long as there are new offsets, then what is due without."""
+
+    def __init__(self, run: Run, audit: Audit, target: Offsets, limits: RunLimits) -> None:
+        self._run, self._audit, self._target, self._limits = run, audit, target, limits
+        self._timers = Timers(run.spark)
+        self._closed = False
+        self._watch = Watch(run, target, self._timers)
+
+    def run(self) -> None:
+        """Run to the end or to a limit; where the run is asked to stop, that is between two batches, or before the first."""
+        if self._waiting() and not self._limits.asked:
+            self._consume()
+        while not self._limits.reached and not self._limits.asked and (due := self._due()):
+            self._closed = self._closed or due.by_silence
+            batch = no_data_batch.write(self._run.checkpoint, due, datetime.now(UTC))
+            LOG.info("%s: batch %d without data: %s", self._run.spec.name, batch, due.reason)
+            self._limits.allow_no_data_batch()
+            self._consume()
+        if self._limits.asked and self._waiting():
+            self._limits.leave_the_rest()
+
+    def _waiting(self) -> bool:
+        """Whether there are offsets to read, or a batch that was planned and not committed."""
+        committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
+        if not committed or planned[-1] != committed[-1]:
+            return True
+        done = self._run.checkpoint.batch(committed[-1]).end
+        return any(end > done.get(partition, 0) for partition, end in self._target.items())
+
+    def _due(self) -> no_data_batch.NoDataBatch | None:
+        run = self._run
+        silent = run.spec.close_after is not None
+        newest = newest_record(run.settings, run.spec.topic.name, self._target) if silent else None
+        clock = no_data_batch.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._limits.ticked, self._closed)
+        return no_data_batch.due(run.spec, run.checkpoint, clock)
+
+    def _consume(self) -> None:
+        rows = self._rows()
+        self._claim_table(rows)
+        query = writer.start(rows, self._run, self._limits, self._timers)
+        follower = Follower(query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)))
+        try:
+            while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
+                self._keep_up(follower, ended=False)
+        finally:
+            query.stop()  # also where the audit failed: the lease is given back next, and no query may write without it
+        self._run.lease.confirm()  # or what is planned may be the next run's, which is at work on it
+        no_data_batch.remove(self._run.checkpoint)
+        self._keep_up(follower, ended=True)
+
+    def _rows(self) -> DataFrame:
+        """What the next query gives to the sink. The audit is told what it captures and counts."""
+        run, capture = self._run, self._capture_policy()
+        self._audit.begin(capture, self._timers)
+        records = kafka_source.follow(run.spark, run.spec, run.settings)
+        return dataflow(records, run.spec, capture).output(run.paths.root, self._timers)
+
+    def _claim_table(self, rows: DataFrame) -> None:
+        """Make the table, or find that it takes these rows. Note in identity and cursor which it is, and where checks begin."""
+        run = self._run
+        version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
+        if not run.identity.table_id:
+            run.identity.model_copy(update={"table_id": table.identifier(run.target.table)}).write(run.paths.identity)
+        self._audit.judge_after(version)
+
+    def _capture_policy(self) -> CapturePolicy:
+        """Late is what the committed watermark is past; a batch's byte budget is shared by the source's tasks."""
+        checkpoint = self._run.checkpoint
+        committed = checkpoint.committed()
+        readers = tasks(self._run.spec.reader_options, len(self._target))
+        return CapturePolicy.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
+
+    def _keep_up(self, follower: Follower, *, ended: bool) -> None:
+        progress = follower.progress()
+        self._watch.show(progress)
+        self._audit.catch_up(progress, ended=ended)

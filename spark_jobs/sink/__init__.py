@@ -1,0 +1,1 @@
+"""Sink: the Delta table, its commits by batch, and its history."""

@@ -1,0 +1,1 @@
+"""Steps: the operators of a pipeline in Spark, one file a step; chain.py puts them one after another."""

@@ -1,0 +1,49 @@
+"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates, which evicts only where the event time is a key."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from spark_jobs.contract.duration import interval
+from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.steps.operator import Place
+
+
+class DeduplicateOperator(NamedTuple):
+    """Late rows never reach the store (BaseStreamingDeduplicateExec)."""
+
+    step: Deduplicate
+
+    def apply(self, rows: DataFrame, _: Place) -> DataFrame:
+        """The first record of each key."""
+        keys = None if self.step.whole_row else list(self.step.keys)
+        return rows.dropDuplicatesWithinWatermark(keys) if self.step.scope == "watermark" else rows.dropDuplicates(keys)
+
+    def counts(self) -> list[Column]:
+        return []
+
+    def is_late(self, event_time: str, late_before: Column, _: OutputMode) -> Column:
+        """Spark drops rows at or before the watermark that was in force in the batch before."""
+        return F.col(event_time) <= late_before
+
+    def state(self) -> str:
+        return f"the key is {', '.join(self.step.keys)}; the value says until when it is remembered"
+
+    def predicates(self) -> str:
+        match self.step.scope:
+            case "watermark":
+                return "late rows by the event time of the data, eviction by the stored value"
+            case "for_ever":
+                return "late rows by the event time of the data"
+            case "event_time":
+                return "watermark predicate on the key, for late rows and for eviction"
+
+    def eviction(self, spec: Pipeline) -> str:
+        if self.step.scope == "event_time":
+            return "evicted when the watermark has passed its event time"
+        delay = interval(spec.watermark_delay) if spec.watermark_delay else "0 seconds"
+        return f"evicted when the watermark has passed its event time plus {delay}"

@@ -1,0 +1,30 @@
+"""Which operator a step is in Spark. The one place where a step's type is asked for that."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step
+from spark_jobs.steps.aggregate import AggregateOperator
+from spark_jobs.steps.deduplicate import DeduplicateOperator
+from spark_jobs.steps.group_state import GroupStateOperator
+from spark_jobs.steps.operator import Operator, StatefulOperator
+from spark_jobs.steps.transform import TransformOperator
+
+
+def operator(step: Step) -> Operator:
+    """The operator of any step."""
+    return stateful_operator(step) if step.stateful else TransformOperator(step)
+
+
+def stateful_operator(step: Stateful) -> StatefulOperator:
+    """The operator of a step that keeps state."""
+    match step:
+        case Deduplicate():
+            return DeduplicateOperator(step)
+        case Aggregate():
+            return AggregateOperator(step)
+        case GroupState():
+            return GroupStateOperator(step)
+        case _:
+            assert_never(step)

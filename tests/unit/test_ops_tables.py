@@ -1,0 +1,145 @@
+"""The ops tables: written twice they say the same, and two runs that write at once lose nothing."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+from deltalake.exceptions import CommitFailedError
+from upath import UPath
+
+from spark_jobs.contract.paths import OPS_TABLES
+from spark_jobs.ops import ops_tables
+
+REPO = Path(__file__).parents[2]
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WRITE = """
+import sys
+from upath import UPath
+from spark_jobs import ops
+root, pipeline = UPath(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for batch in range(int(sys.argv[3])):
+    ops.replace(root, "batches", [{"pipeline": pipeline, "batch_id": batch}], pipeline=pipeline, batch_id=batch)
+    ops.append(root, "runs", [{"pipeline": pipeline, "run_id": f"run-{batch}"}])
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> UPath:
+    return UPath(tmp_path / "root")
+
+
+def batch(pipeline: str = "p", number: int = 0, **columns: Any) -> dict[str, Any]:
+    return {"pipeline": pipeline, "generation": "g", "batch_id": number} | columns
+
+
+def stored(root: UPath, table: str = "batches", columns: str = "pipeline, batch_id, read") -> list[tuple[Any, ...]]:
+    rows = ops_tables.query(root, table, f"SELECT {columns} FROM {table} ORDER BY {columns}").to_pylist()
+    return [tuple(row.values()) for row in rows]
+
+
+@pytest.mark.parametrize("table", OPS_TABLES)
+def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(root: UPath, table: str) -> None:
+    found = ops_tables.query(root, table, f"SELECT * FROM {table}")
+    assert (found.num_rows, found.column_names) == (0, ops_tables.SCHEMAS[table].names)
+    assert not root.exists()
+
+
+def test_every_ops_table_has_a_schema_and_is_partitioned_by_pipeline() -> None:
+    assert set(ops_tables.SCHEMAS) == set(OPS_TABLES)
+    assert all("pipeline" in schema.names for schema in ops_tables.SCHEMAS.values())
+
+
+def test_appending_adds(root: UPath) -> None:
+    ops_tables.append(root, "batches", [batch(number=0, read=5)])
+    ops_tables.append(root, "batches", [batch(number=1, read=6), batch("q", read=7)])
+    assert stored(root) == [("p", 0, 5), ("p", 1, 6), ("q", 0, 7)]
+
+
+def test_replacing_twice_is_replacing_once(root: UPath) -> None:
+    for _ in range(2):
+        ops_tables.replace(root, "batches", [batch(read=5)], pipeline="p", generation="g", batch_id=0)
+    assert stored(root) == [("p", 0, 5)]
+
+
+def test_replacing_takes_the_place_of_the_rows_it_names_and_of_no_others(root: UPath) -> None:
+    ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2), batch("q", read=3)])
+    ops_tables.replace(root, "batches", [batch(read=10), batch(read=11)], pipeline="p", batch_id=0)
+    assert stored(root) == [("p", 0, 10), ("p", 0, 11), ("p", 1, 2), ("q", 0, 3)]
+
+
+def test_replacing_with_nothing_removes(root: UPath) -> None:
+    ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2)])
+    ops_tables.replace(root, "batches", [], pipeline="p", batch_id=0)
+    assert stored(root) == [("p", 1, 2)]
+
+
+@pytest.mark.parametrize("name", ["o'brien", "x' OR '1'='1", '"', "\\"])
+def test_a_value_with_quotes_is_a_value(root: UPath, name: str) -> None:
+    ops_tables.append(root, "batches", [batch("other", read=1)])
+    for read in (2, 3):
+        ops_tables.replace(root, "batches", [batch(name, read=read)], pipeline=name, batch_id=0)
+    assert sorted(stored(root)) == sorted([("other", 0, 1), (name, 0, 3)])
+
+
+def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
+    value = bytes(range(256))
+    ops_tables.append(root, "quarantine", [batch(value=value, key=None, kafka_timestamp=NOON, offset=2**62, reason="é\n'")])
+    sql = 'SELECT value, key, kafka_timestamp, "offset", reason FROM quarantine'
+    [row] = ops_tables.query(root, "quarantine", sql).to_pylist()
+    assert list(row.values()) == [value, None, NOON, 2**62, "é\n'"]
+
+
+@pytest.mark.parametrize(("row", "column"), [
+    (batch(read=1, rows_outt=2), "rows_outt"),
+    (batch(operators=[{"step": 1}, {"step": 2, "rows_inn": 3}]), r"operators\.rows_inn"),
+])
+@pytest.mark.parametrize("write", [ops_tables.append, ops_tables.replace])
+def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written(
+    root: UPath, write: Any, row: dict[str, Any], column: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"ops\.batches has no column {column}:"):
+        write(root, "batches", [batch(read=1), row])
+    assert stored(root) == []
+
+
+def test_a_commit_that_another_one_overtook_is_tried_again(root: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, overtaken = deltalake.write_deltalake, iter([True, True, False])
+
+    def contended(*arguments: Any, **options: Any) -> None:
+        if next(overtaken):
+            raise CommitFailedError("a concurrent transaction deleted the same data")
+        write(*arguments, **options)
+
+    monkeypatch.setattr(deltalake, "write_deltalake", contended)
+    ops_tables.append(root, "batches", [batch(read=5)])
+    assert stored(root) == [("p", 0, 5)]
+
+
+def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(root: UPath) -> None:
+    count = 5
+    command = [sys.executable, "-c", WRITE, str(root)]
+    writers = [
+        subprocess.Popen([*command, name, str(count)], cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in ("p", "q")
+    ]
+    try:
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+        assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+    assert stored(root, columns="pipeline, batch_id") == [(name, number) for name in ("p", "q") for number in range(count)]
+    assert len(stored(root, "runs", "pipeline, run_id")) == 2 * count

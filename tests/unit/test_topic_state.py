@@ -1,0 +1,42 @@
+"""The questions to the broker, where none answers. tests/e2e asks a real one, and lets it stand still between them."""
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract.errors import KafkaUnreachable
+from spark_jobs.contract.settings import Settings
+from spark_jobs.source import topic_state
+
+CLIENTS_OWN_SECONDS = 60
+"""How long Kafka's client would ask, if it were let."""
+
+
+@pytest.fixture
+def deaf_port() -> Iterator[int]:
+    """Takes connections, and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        yield int(deaf.getsockname()[1])
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("port", ["deaf_port", "closed_port"])
+def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
+    request: pytest.FixtureRequest, port: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broker = f"127.0.0.1:{request.getfixturevalue(port)}"
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
+    asked = time.monotonic()
+    with pytest.raises(KafkaUnreachable, match=f"no broker answered at {broker}"):
+        topic_state.topic_state(Settings("/root", broker, Path("/jars"), "local[2]", "1g"), "flights")
+    assert 0.5 <= time.monotonic() - asked < CLIENTS_OWN_SECONDS / 2
+    assert "".join(capfd.readouterr()) == "", "the client's own log would stand before the one line"
