@@ -42,7 +42,7 @@ def test_every_path_in_the_layout_exists():
 
 def test_every_file_that_a_change_belongs_to_exists():
     table = CONTRIBUTING.split("## Where a change belongs")[1].split("\n## ")[0]
-    named = [name for name in re.findall(r"`([a-z_/]+(?:\.py|\.md|/))`", table)]
+    named = re.findall(r"`([a-z_/]+(?:\.py|\.md|/))`", table)
     assert len(named) > 20
     assert [name for name in named if not any((REPO / start / name).exists() for start in ("", "spark_jobs"))] == []
 
