@@ -1,3 +1,3 @@
-"""Sluice's Spark side. In the order of a record's way: source, decode, classify, steps, sink, audit, checks; dataflow.py joins them."""
+"""Sluice's Spark side. A record's way: source, decode, classify, steps, sink, audit, checks. dataflow.py joins the first four."""
 
 __version__ = "0.1.0"
