@@ -1,3 +1,3 @@
-"""Sluice's Spark side. A record's way: source, decode, classify, steps, sink, audit, checks. dataflow.py joins the first four."""
+"""Sluice's Spark side. A record passes source, decode, classify, steps, sink, audit and checks, in this order."""
 
 __version__ = "0.1.0"
