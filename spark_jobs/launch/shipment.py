@@ -26,6 +26,7 @@ PLACE = "code"
 """Where executors find the code, in the folder that they work in."""
 KEPT_SECONDS = 7 * 86_400
 """An archive that no run has used for so long is removed; executors that come late in a run fetch it from the driver."""
+SLUICE = __name__.partition(".")[0]
 LEFT_OUT = "__pycache__"
 JAVA = "spark_jobs/java/"
 """Sources of a jar that executors get as such."""
@@ -96,7 +97,7 @@ def _files() -> list[tuple[str, bytes]]:
     Each is read once: were it read again for the archive, a deployment in between would leave other code under this name.
     """
     found = dict[str, Path]()
-    for top in {__package__, registry.package().partition(".")[0]}:
+    for top in {SLUICE, registry.package().partition(".")[0]}:
         for folder in map(Path, _module(top).__path__):
             for path in folder.rglob("*"):
                 within = path.relative_to(folder)

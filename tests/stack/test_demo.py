@@ -18,7 +18,7 @@ KILLED = {"3": ("airflow-scheduler", "spark-worker"), "4": ("kafka", "store", "p
 """By the delivery that is drained meanwhile: what the stack runs beside the dag-processor, which no drain needs."""
 AT_WORK = """
 import psutil
-from spark_jobs import submit
+from spark_jobs.launch import submit
 found = [process.info["cmdline"] or [""] for process in psutil.process_iter(["cmdline"])]
 print(sum("python" in words[0] and submit.application() in words for words in found))
 """

@@ -12,7 +12,7 @@ SECONDS = 600
 ARCHIVED = """
 import os, subprocess, sys
 from pathlib import Path
-from spark_jobs import submit
+from spark_jobs.launch import submit
 from spark_jobs.contract.settings import Settings
 os.environ["SLUICE_KAFKA"] = "127.0.0.1:1"
 settings = Settings.from_environment()

@@ -15,6 +15,7 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.runs import drain as draining
 from spark_jobs.stopping import Wish
+from tests.harness.lines import heard
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -57,7 +58,8 @@ class Settled:
 
     def drain(self) -> Report:
         (wish := Wish()).stop("a test")
-        return draining.drain(SPEC, self._settings, "run-1", self.said.append, wish)
+        with heard(self.said.append):
+            return draining.drain(SPEC, self._settings, "run-1", wish)
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     monkeypatch.setattr(stopped, "_rows", lambda: None)
     monkeypatch.setattr(stopped, "_claim_table", lambda _: None)
     monkeypatch.setattr(query, "Follower", lambda *_: None)
-    monkeypatch.setattr(query.sink, "start", lambda *_: Ended())
+    monkeypatch.setattr(query.writer, "start", lambda *_: Ended())
     with pytest.raises(LeaseLost):
         stopped._consume()  # noqa: SLF001 - the rest of it needs Spark
     assert Checkpoint(folder).planned() == [0, 1]

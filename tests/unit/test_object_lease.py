@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 60
 HOLD = """
 import sys
 from upath import UPath
-from spark_jobs import object_lease
+from spark_jobs.checkpoint import object_lease
 from spark_jobs.contract.errors import SluiceError
 object_lease.BEAT_SECONDS = 0.2
 lease = object_lease.ObjectLease(UPath(sys.argv[1]), sys.argv[2])

@@ -19,13 +19,13 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WRITE = """
 import sys
 from upath import UPath
-from spark_jobs import ops
+from spark_jobs.ops import ops_tables
 root, pipeline = UPath(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()
 for batch in range(int(sys.argv[3])):
-    ops.replace(root, "batches", [{"pipeline": pipeline, "batch_id": batch}], pipeline=pipeline, batch_id=batch)
-    ops.append(root, "runs", [{"pipeline": pipeline, "run_id": f"run-{batch}"}])
+    ops_tables.replace(root, "batches", [{"pipeline": pipeline, "batch_id": batch}], pipeline=pipeline, batch_id=batch)
+    ops_tables.append(root, "runs", [{"pipeline": pipeline, "run_id": f"run-{batch}"}])
 """
 
 

@@ -35,7 +35,7 @@ WRAPPED = """
 import sys
 from pathlib import Path
 from local.stack import scheduler
-from spark_jobs import submit
+from spark_jobs.launch import submit
 submit.application = lambda: sys.argv[1]
 sys.exit(scheduler.run([sys.executable, "-c", sys.argv[2], "", sys.argv[1]]))
 """
