@@ -35,6 +35,14 @@ def run_sh(example: Example) -> None:
             check_kafka("".join(f"{name}={value}\n" for name, value in json.loads(words[1].partition("=")[2])["extra"].items()))
 
 
+def run_console(example: Example) -> None:
+    shell.check_console(example.parsed)
+
+
+def run_json(example: Example) -> None:
+    json.loads(example.parsed)
+
+
 def run_properties(example: Example) -> None:
     check_kafka(example.parsed)
 
@@ -62,10 +70,10 @@ DOCUMENTS = Sybil(
     parsers=[
         SkipParser(),
         PythonCodeBlockParser(),
-        CodeBlockParser("json", lambda example: json.loads(example.parsed) and None),
+        CodeBlockParser("json", run_json),
         CodeBlockParser("properties", run_properties),
         CodeBlockParser("sh", run_sh),
-        CodeBlockParser("console", lambda example: shell.check_console(example.parsed)),
+        CodeBlockParser("console", run_console),
     ],
 )
 DOCSTRINGS = Sybil(parsers=[DocTestParser()])

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 
 import typer
 
@@ -20,6 +21,7 @@ SYSTEM = frozenset({"TMPDIR"})
 """What POSIX defines."""
 
 
+@cache
 def documented() -> frozenset[str]:
     """Environment variables: those of an installation, those for diagnosis, and the first cells of the documents' tables."""
     rows = [line.split("|")[1] for path in DOCUMENTS for line in path.read_text().splitlines() if line.startswith("| `")]
