@@ -37,7 +37,7 @@ test-fast: $(READY) ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit
 
 unit: $(READY)
-	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit
+	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit tests/examples
 
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
 	@echo 'the same cases again: make test-long CASES=$(CASES) SEED=$(SEED)'

@@ -87,7 +87,7 @@ def _errors() -> str:
     )
     return f"""\
 ## Errors
-A run ends with exit status 0, or with one line that begins with a code. [operations.md](operations.md) has a section for each.
+A run ends with exit status 0, or with one line that begins with a code. [operations.md](operations.md) has the causes of each.
 `sluice reset` keeps the old table and checkpoint aside and reads Kafka anew: the new table lacks what retention has removed.
 
-{table(("code", "exit status", "Airflow retries", "meaning", "what mends it"), rows)}"""
+{table(("code", "exit status", "Airflow retries", "meaning", "what to do"), rows)}"""

@@ -24,7 +24,11 @@ _PART = re.compile(r"(\d{1,18})\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
 def parse_duration(given: object) -> timedelta:
-    """A timedelta from a timedelta or from interval text. Months and years are refused: they have no fixed length."""
+    """A timedelta from a timedelta or from interval text. Months and years are refused: they have no fixed length.
+
+    >>> parse_duration("1 hour 30 minutes")
+    datetime.timedelta(seconds=5400)
+    """
     if isinstance(given, timedelta):
         return _bounded(given, given)
     text = given.strip().lower() if isinstance(given, str) else ""
@@ -49,7 +53,11 @@ def _bounded(duration: timedelta, given: object) -> timedelta:
 
 
 def interval(duration: timedelta) -> str:
-    """Spark's interval text for a duration, exact to the millisecond, in the largest units that fit."""
+    """Spark's interval text for a duration, exact to the millisecond, in the largest units that fit.
+
+    >>> interval(timedelta(minutes=90))
+    '1 hour 30 minutes'
+    """
     left, words = duration, []
     for unit, size in UNITS.items():
         count, left = divmod(left, size)
@@ -61,7 +69,8 @@ def interval(duration: timedelta) -> str:
 def rough(duration: timedelta) -> str:
     """A duration for a reader: a whole number of the largest unit, from days down, of which there are two or more.
 
-    `rough(timedelta(minutes=100))` is "100 minutes", `rough(timedelta(hours=50))` is "2 days".
+    >>> rough(timedelta(minutes=100)), rough(timedelta(hours=50))
+    ('100 minutes', '2 days')
     """
     unit = next((unit for unit in ("day", "hour", "minute") if duration >= 2 * UNITS[unit]), "second")
     count = round(duration / UNITS[unit])

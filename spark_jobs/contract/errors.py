@@ -1,6 +1,6 @@
 """Every way in which Sluice refuses or fails: one class, one code, one exit status, one remedy each.
 
-docs/operations.md lists them for the operator; tests/unit/test_errors.py holds the two together.
+docs/reference.md lists them: `make reference` writes it from here. docs/operations.md has a section for each.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SluiceError(Exception):
 
 
 class SpecInvalid(SluiceError):
-    """A pipeline's spec was refused when it was made."""
+    """A pipeline's spec is invalid."""
 
     code, exit_status = "SPEC_INVALID", 10
     mends = "Correct the field that the line names."
@@ -45,7 +45,7 @@ class PipelineUnknown(SluiceError):
     """No folder of the pipelines' package has that name."""
 
     code, exit_status = "PIPELINE_UNKNOWN", 11
-    mends = "Correct the name; the line suggests the closest one."
+    mends = "Correct the name; the line lists the existing ones."
 
 
 class SettingInvalid(SluiceError):
@@ -63,31 +63,31 @@ class RootNotWritable(SluiceError):
 
 
 class JarsMissing(SluiceError):
-    """The jars that pyspark does not ship are not where SLUICE_JARS points."""
+    """The jars that pyspark does not ship are not in `SLUICE_JARS`."""
 
     code, exit_status = "JARS_MISSING", 14
     mends = "Run `make setup`, or correct `SLUICE_JARS`."
 
 
 class KafkaConfigInvalid(SluiceError):
-    """The declaration of how Kafka is reached has a property that is unknown, wrong, or does not go with another."""
+    """A property of the Kafka declaration is unknown, wrong, or conflicts with another."""
 
     code, exit_status = "KAFKA_CONFIG_INVALID", 15
     mends = "Correct the property that the line names."
 
 
 class RootRefused(SluiceError):
-    """The object store that the root lies on turned these keys, this bucket or this request away."""
+    """The object store rejected the keys, the bucket or the request."""
 
     code, exit_status = "ROOT_REFUSED", 16
     mends = "Correct the keys, the bucket or its policy."
 
 
 class RootUnreachable(SluiceError):
-    """The object store that the root lies on did not answer, or not with what was asked for."""
+    """The object store did not answer, or the connection broke."""
 
     code, exit_status, retry = "ROOT_UNREACHABLE", 17, True
-    mends = "Check `AWS_ENDPOINT_URL` and the store; the next run resumes."
+    mends = "Check `AWS_ENDPOINT_URL` and the store; run again to resume."
 
 
 class KafkaUnreachable(SluiceError):
@@ -105,119 +105,119 @@ class TopicMissing(SluiceError):
 
 
 class TopicRemade(SluiceError):
-    """The topic is not the one that the checkpoint was made from: it was created anew, or has lost its end."""
+    """The topic was recreated since the checkpoint was made, or has lost its newest records."""
 
     code, exit_status = "TOPIC_REMADE", 22
-    mends = "Read the new topic into a new table: `sluice reset`."
+    mends = "Restore the topic, or `sluice reset`."
 
 
 class RecordsGone(SluiceError):
     """Retention removed records that this checkpoint has not read."""
 
     code, exit_status = "RECORDS_GONE", 23
-    mends = 'Lengthen the retention; or go on without the records: `on_lost_records="skip"` in the spec.'
+    mends = 'Lengthen retention; skip them by `on_lost_records="skip"`.'
 
 
 class KafkaRefused(SluiceError):
-    """The brokers, or their certificates, were not what was declared; or they turned this client or its wish away."""
+    """The brokers rejected the client, or their certificate is not trusted."""
 
     code, exit_status = "KAFKA_REFUSED", 24
     mends = "Correct the property, or grant the right, that the line names."
 
 
 class LeaseHeld(SluiceError):
-    """Another process is writing this pipeline's checkpoint."""
+    """Another process writes this pipeline's checkpoint."""
 
     code, exit_status, retry = "LEASE_HELD", 30, True
     mends = "Wait for the process that the line names, or stop it."
 
 
 class StateIncompatible(SluiceError):
-    """The spec changed in a way in which Spark could not resume the state, or would resume it wrongly."""
+    """The spec changed, and the stored state does not fit the new spec."""
 
     code, exit_status = "STATE_INCOMPATIBLE", 31
-    mends = "Revert the change, or begin anew: `sluice reset`."
+    mends = "Revert the change, or `sluice reset`."
 
 
 class CheckpointForeign(SluiceError):
-    """The table was written by another generation of this pipeline than the checkpoint belongs to."""
+    """The table belongs to another generation than the checkpoint."""
 
     code, exit_status = "CHECKPOINT_FOREIGN", 32
-    mends = "Put the checkpoint back, or begin anew: `sluice reset`."
+    mends = "Put the checkpoint back, or `sluice reset`."
 
 
 class TableChanged(SluiceError):
     """The table lacks a column that the query writes, or has it with another type."""
 
     code, exit_status = "TABLE_CHANGED", 33
-    mends = "Put the column back, or begin anew: `sluice reset`."
+    mends = "Put the column back, or `sluice reset`."
 
 
 class StateUnreadable(SluiceError):
-    """The state that was asked for is not there: no such batch, step or key, or Spark has purged it."""
+    """The requested state does not exist: no such batch, step or key, or Spark has purged it."""
 
     code, exit_status = "STATE_UNREADABLE", 34
-    mends = "Ask for what the line says there is."
+    mends = "Ask for what the line lists."
 
 
 class InitialStateMissing(SluiceError):
-    """The Delta table that a GroupState begins with is not there, or lacks its keys."""
+    """The Delta table of a GroupState's initial state is missing, or lacks its keys."""
 
     code, exit_status = "INITIAL_STATE_MISSING", 35
     mends = "Write the table, or correct `initial_state` in the spec."
 
 
 class TableReplaced(SluiceError):
-    """The table was dropped, made anew or restored since the checkpoint wrote to it."""
+    """The table was dropped, recreated or restored since the checkpoint wrote to it."""
 
     code, exit_status = "TABLE_REPLACED", 36
-    mends = "Put the table back as the line says, or begin anew: `sluice reset`."
+    mends = "Restore the table as the line says, or `sluice reset`."
 
 
 class CheckpointBroken(SluiceError):
-    """A file of the checkpoint, or beside it, is torn, changed or missing."""
+    """A file of the checkpoint, or beside it, is truncated, changed or missing."""
 
     code, exit_status = "CHECKPOINT_BROKEN", 37
-    mends = "See what would repair it: `sluice doctor`."
+    mends = "See what would fix it: `sluice doctor`."
 
 
 class LeaseLost(SluiceError):
-    """The run did not answer for so long that its lease expired, and another took it."""
+    """The run was paused until its lease expired, and another run took the lease."""
 
     code, exit_status, retry = "LEASE_LOST", 38, True
-    mends = "Nothing: the other run goes on."
+    mends = "Nothing; the other run continues."
 
 
 class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 
     code, exit_status, retry = "SPARK_FAILED", 40, True
-    mends = "Read the line; the next run resumes."
+    mends = "Read the line; run again to resume."
 
 
 class ReportMissing(SluiceError):
-    """The process ended without a report: it counts as failed, whatever its exit status was."""
+    """The process ended without a report, whatever its exit status was."""
 
     code, exit_status, retry = "REPORT_MISSING", 41, True
-    mends = "Nothing: the next run resumes where this one was killed."
+    mends = "Run again: it resumes."
 
 
 class Stopped(SluiceError):
-    """The run was asked to stop (SIGTERM or Ctrl-C) before Kafka was drained; the next run resumes."""
+    """The run was asked to stop before it had read everything."""
 
     code, exit_status, retry = "STOPPED", 42, True
-    mends = "Nothing: the next run resumes."
+    mends = "Nothing; the next run resumes."
 
 
 class ProcessorFailed(SluiceError):
-    """The pipeline's own code in logic.py raised an error while a batch ran."""
+    """The pipeline's own code in `logic.py` raised an error."""
 
     code, exit_status = "PROCESSOR_FAILED", 43
     mends = "Correct the line of `logic.py` that is named."
 
 
 class StateMisused(SluiceError):
-    """The pipeline's own code asked of its state what Spark does not allow: a timer of another clock, nothing as a value."""
+    """The pipeline's own code used its state in a way that Spark does not allow."""
 
     code, exit_status = "STATE_MISUSED", 44
     mends = "Correct the line of `logic.py` that is named."
@@ -227,39 +227,39 @@ class DiskFull(SluiceError):
     """A disk that the run writes to has no space left."""
 
     code, exit_status = "DISK_FULL", 45
-    mends = "Make room; the next run resumes."
+    mends = "Free space, then run again: it resumes."
 
 
 class ClusterUnreachable(SluiceError):
-    """Spark's master does not answer, or does not let this application in."""
+    """Spark's master does not answer, or rejects this application."""
 
     code, exit_status, retry = "CLUSTER_UNREACHABLE", 46, True
-    mends = "Start the master, or correct its address or the secret."
+    mends = "Start it, or correct its address or the secret."
 
 
 class NoExecutors(SluiceError):
-    """The cluster gave the run no executor within the time limit, or took away the last one."""
+    """The cluster gave the run no executor within the time limit, or the last one was lost."""
 
     code, exit_status, retry = "NO_EXECUTORS", 47, True
-    mends = "Start workers, or ask for less."
+    mends = "Start workers, or ask for less; see [cluster.md](cluster.md)."
 
 
 class CheckFailed(SluiceError):
-    """A critical check said no: the rows are in the table, nothing was published."""
+    """A critical check failed: the rows are written, not published."""
 
     code, exit_status = "CHECK_FAILED", 50
-    mends = "Look at the failing values, `sluice show checks`; correct the data or the check."
+    mends = "Look at the failing values; correct the data or the check."
 
 
 class CheckBroken(SluiceError):
-    """A check could not be evaluated. That is an error of the check, not a verdict on the data."""
+    """A check could not be evaluated: this says nothing about the data."""
 
     code, exit_status = "CHECK_BROKEN", 51
     mends = "Correct the check in the spec."
 
 
 class ConnectionMissing(SluiceError):
-    """Airflow has no connection of the given id, or it is not one to Spark."""
+    """Airflow has no such connection, or it is not a Spark connection."""
 
     code, exit_status = "CONNECTION_MISSING", 60
     mends = "Define the connection that the line names."

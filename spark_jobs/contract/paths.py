@@ -61,7 +61,11 @@ class Paths:
 
 
 def ops_path(root: str, table: str) -> UPath:
-    """The path of one ops table, for readers that have no pipeline in hand."""
+    """The path of one ops table, for readers that have no pipeline in hand.
+
+    >>> str(ops_path("/data/sluice", "runs"))
+    '/data/sluice/ops/runs'
+    """
     return opened(root) / "ops" / table
 
 
@@ -83,5 +87,9 @@ def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
 
 
 def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
-    """Without a character that a shell or a URL minds."""
+    """Without a character that a shell or a URL minds.
+
+    >>> _report("flight_events", "manual__2026-01-01T10:00:00+00:00")
+    ('reports', 'flight_events', 'manual__2026-01-01T10_00_00_00_00.json')
+    """
     return "reports", pipeline, f"{re.sub(r'[^A-Za-z0-9._-]+', '_', run_id)}.json"

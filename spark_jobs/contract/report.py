@@ -44,6 +44,12 @@ class Account(Part):
     unaccounted: int = Described(default=0, description="what the sums above leave unexplained; must be 0")
 
     def __add__(self, other: Account) -> Account:
+        """Field by field: the account of both.
+
+        >>> sum_of_both = Account(read=3, late=1, accepted=2) + Account(read=4, accepted=4)
+        >>> sum_of_both.read, sum_of_both.late, sum_of_both.accepted
+        (7, 1, 6)
+        """
         return Account(**{name: getattr(self, name) + getattr(other, name) for name in Account.model_fields})
 
 

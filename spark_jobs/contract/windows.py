@@ -33,7 +33,11 @@ class Tumbling(Model):
         return self
 
     def last_end(self, at: datetime) -> datetime:
-        """The end of the last window that holds an event of that time."""
+        """The end of the last window that holds an event of that time.
+
+        >>> str(Tumbling(size="1 hour").last_end(datetime(2026, 1, 1, 10, 40, tzinfo=UTC)))
+        '2026-01-01 11:00:00+00:00'
+        """
         return _floor(at, self.size) + self.size
 
     def __str__(self) -> str:
@@ -57,7 +61,11 @@ class Sliding(Model):
         return self
 
     def last_end(self, at: datetime) -> datetime:
-        """The end of the last window that holds an event of that time."""
+        """The end of the last window that holds an event of that time.
+
+        >>> str(Sliding(size="1 hour", slide="20 minutes").last_end(datetime(2026, 1, 1, 10, 50, tzinfo=UTC)))
+        '2026-01-01 11:40:00+00:00'
+        """
         return _floor(at, self.slide) + self.size
 
     def __str__(self) -> str:

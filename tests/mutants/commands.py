@@ -167,7 +167,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the documents name an option that there is not", "spark_jobs/cli/look.py",
         '        "--changes", help=', '        "--history", help=',
-        f"{UNIT}/test_cli.py",
+        "tests/examples/test_examples.py",
     ),
     Mutant(
         "a table is wider than the terminal", "spark_jobs/cli/layout.py",

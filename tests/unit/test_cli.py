@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -66,28 +65,6 @@ def test_the_help_of_a_command_names_its_options_and_gives_an_example(command: s
     assert done.exit_code == 0
     assert set(re.findall(r"--[a-z-]+", done.output.partition("Example")[0])) == {"--help", *OPTIONS[command]}
     assert f"sluice {command}" in done.output.partition("Example")[2]
-
-
-def documented() -> list[str]:
-    """Each line of an example in the documents that begins with `sluice`, without what is said beside it or done with it."""
-    texts = "\n".join(path.read_text() for path in (REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))))
-    blocks = "\n".join(re.findall(r"```[a-z]*\n(.*?)```", texts, re.DOTALL))
-    found = re.findall(r"^(?:SLUICE_[A-Z]+=\S+ )?sluice (.+?)(?:  .*| [|>] .*)?$", blocks, re.MULTILINE)
-    return sorted(set(found))
-
-
-@pytest.mark.parametrize("words", documented())
-def test_what_the_documents_say_to_type_is_understood(words: str) -> None:
-    name, *rest = shlex.split(words)
-    group = typer.main.get_command(app)
-    if name.startswith("--"):
-        assert any(name in option.opts for option in group.params)
-    else:
-        group.commands[name].make_context(name, rest)  # type: ignore[attr-defined]
-
-
-def test_the_documents_say_what_to_type() -> None:
-    assert {words.split()[0] for words in documented()} == {*OPTIONS, "--version", "--install-completion"}
 
 
 @pytest.mark.parametrize("command", OPTIONS)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import threading
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_jobs import log
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import REPO, Settings
 
 pytestmark = pytest.mark.usefixtures("log_as_before")
 
@@ -128,3 +129,11 @@ def test_a_line_that_cannot_be_written_fails_nothing(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("sys.stdout", Gone())
     monkeypatch.setattr("sys.stderr", Gone())
     LOG.info("to nobody")
+
+
+def test_the_lines_of_the_page_are_one_line_in_both_forms() -> None:
+    section = (REPO / "docs" / "operations.md").read_text().partition("## The log of a run")[2].partition("\n## ")[0]
+    [text] = re.findall(r"^```\n(.*)\n```$", section, re.MULTILINE)
+    [line] = map(json.loads, re.findall(r"^```json\n(.*)\n```$", section, re.MULTILINE))
+    assert line["message"] == text
+    assert list(line) == [name for name in log.FIELDS if name != "exc"]

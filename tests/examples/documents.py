@@ -1,0 +1,111 @@
+"""Sybil's set-up: which blocks of a document and which docstrings are examples, and what runs each."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sybil import Example, Sybil
+from sybil.document import Document
+from sybil.evaluators.skip import Skipper
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.parsers.rest import DocTestParser
+
+from spark_jobs.contract.kafka.config import KafkaConfig
+from spark_jobs.contract.settings import REPO
+from tests.examples import shell
+from tests.harness.certificates import Authority
+
+PLACE = "/etc/sluice/"
+"""Where the documents' certificates lie."""
+
+LANGUAGES = frozenset({"", "console", "json", "properties", "python", "sh", "sql"})
+"""Of fences. One without a language is output or a diagram, and sql is Spark's: neither is run."""
+
+
+def run_sh(example: Example) -> None:
+    shell.check(example.parsed)
+    for words in shell.commands(example.parsed):
+        if words[:1] == ["export"] and words[1].startswith("AIRFLOW_CONN_SLUICE_KAFKA="):
+            check_kafka("".join(f"{name}={value}\n" for name, value in json.loads(words[1].partition("=")[2])["extra"].items()))
+
+
+def run_console(example: Example) -> None:
+    shell.check_console(example.parsed)
+
+
+def run_json(example: Example) -> None:
+    json.loads(example.parsed)
+
+
+def run_properties(example: Example) -> None:
+    check_kafka(example.parsed)
+
+
+def check_kafka(properties: str) -> None:
+    """KafkaConfig takes them, with real certificates where they name some. Raises KafkaConfigInvalid."""
+    with TemporaryDirectory() as folder:
+        for name, pem in _certificates().items():
+            (Path(folder) / name).write_text(pem)
+            (Path(folder) / name).chmod(0o600)
+        file = Path(folder) / "kafka.properties"
+        file.touch(mode=0o600)
+        file.write_text(properties.replace(PLACE, f"{folder}/"))
+        assert KafkaConfig.read(str(file)).protocol != "PLAINTEXT"
+
+
+@cache
+def _certificates() -> dict[str, str]:
+    authority = Authority("examples")
+    pair = authority.pair("sluice")
+    return {"ca.crt": authority.certificate, "sluice.crt": pair.certificate, "sluice.key": pair.key}
+
+
+DOCUMENTS = Sybil(
+    parsers=[
+        SkipParser(),
+        PythonCodeBlockParser(),
+        CodeBlockParser("json", run_json),
+        CodeBlockParser("properties", run_properties),
+        CodeBlockParser("sh", run_sh),
+        CodeBlockParser("console", run_console),
+    ],
+)
+DOCSTRINGS = Sybil(parsers=[DocTestParser()])
+
+
+def in_documents() -> Iterator[tuple[str, list[Example]]]:
+    """Each block with the skip comments before it: "docs/kafka.md:13" and the examples to evaluate, in order."""
+    for path in shell.DOCUMENTS:
+        yield from _grouped(path, DOCUMENTS.parse(path))
+
+
+def in_docstrings() -> Iterator[tuple[str, list[Example]]]:
+    """Each line that begins with `>>>`, of the modules that have one; its names are the module's."""
+    for folder, package in (("spark_jobs", ""), ("plugins", "plugins/")):
+        for path in sorted((REPO / folder).rglob("*.py")):
+            if ">>> " in path.read_text():
+                document = DOCSTRINGS.parse(path)
+                module = str(path.relative_to(REPO).with_suffix("")).removeprefix(package).replace("/", ".")
+                document.namespace.update(vars(importlib.import_module(module)))
+                yield from _grouped(path, document)
+
+
+def _grouped(path: Path, document: Document) -> Iterator[tuple[str, list[Example]]]:
+    group: list[Example] = []
+    for example in document.examples():
+        group.append(example)
+        if not isinstance(example.region.evaluator, Skipper):
+            yield f"{path.relative_to(REPO)}:{example.line}", group
+            group = []
+    assert not group, f"{path}: a skip comment has no block after it"
+
+
+def fences(path: Path) -> Iterator[tuple[str, str]]:
+    """Language and text of each fence of a document."""
+    yield from re.findall(r"^```([^\n]*)\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
