@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
+from spark_jobs.contract.output_mode import replaces_table
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.contract.store import spark_url
@@ -42,7 +43,7 @@ def judge_output(run: Run, since: int | None, version: int | None) -> list[Check
     if not run.spec.output_checks or since is None or version is None or version <= since:
         return []
     table = run.spark.read.format("delta")
-    if run.spec.output_mode == "complete":  # the last batch's rows are the whole result
+    if replaces_table(run.spec.output_mode):
         rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
     else:
         changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)

@@ -26,8 +26,8 @@ from spark_jobs.runs.judgement import judge
 from spark_jobs.runs.outcome import Outcome
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.run_record import recorded
-from spark_jobs.runs.spark_errors import understood
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.stopping import Wish, heard
 from spark_jobs.storage.object_store import require_writable
 
@@ -44,8 +44,8 @@ def drain(spec: Pipeline, settings: Settings, run_id: str, wish: Wish | None = N
         try:
             problem = _run(spec, settings, outcome, whoever)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
-            problem = understood(error, spec.name)
-        return recorded(outcome.report(problem), spec, settings.root)
+            problem = translate_error(error, spec.name)
+        return append_row(outcome.report(problem), spec, settings.root)
 
 
 def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> SluiceError | None:

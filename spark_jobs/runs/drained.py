@@ -7,7 +7,6 @@ from datetime import datetime
 from spark_jobs.audit.audit import Audit
 from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.outcome import Drained
@@ -33,7 +32,7 @@ def drained(run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimit
 
 def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     """The watermark at which the last open window closes."""
-    windows = [step.window for step in spec.steps if isinstance(step, Aggregate) and step.window]
+    windows = [step.grouping_window for step in spec.steps if step.grouping_window]
     newest = audit.cursor.last_event_time
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 

@@ -94,7 +94,7 @@ _UNREADABLE = re.compile(
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
-def understood(error: BaseException, pipeline: str) -> SluiceError:
+def translate_error(error: BaseException, pipeline: str) -> SluiceError:
     """The error as one that names what happened, where, and what fixes it, if it is known; else as any other."""
     if isinstance(error, SluiceError):
         return error

@@ -61,8 +61,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("a run does not complete the account that an earlier one left", DRAIN,
            "    audit.catch_up({}, ended=True)\n", "", f"{CRASH}[audit-3]"),
     Mutant("a batch's row in ops.batches is added again when its account is repeated", AUDIT,
-           'ops.replace(self.run.paths.root, "batches", [row], **self._key(batch))',
-           'ops.append(self.run.paths.root, "batches", [row])', f"{CRASH}[audited-2]"),
+           'ops_tables.replace(self.run.paths.root, "batches", [row], **self._key(batch))',
+           'ops_tables.append(self.run.paths.root, "batches", [row])', f"{CRASH}[audited-2]"),
     Mutant("a batch's commit does not carry its transaction id", "spark_jobs/sink/commit.py",
            "transaction.commit(files.appended(mark), operation)", "transaction.commit(files, operation)",
            f"{CRASH}[table.committed-3]"),  # batch 2 lets no row go: its timers are due in the batch without data
