@@ -56,7 +56,7 @@ class Audit:
         """A query begins: whose raw bytes it captures, and what counts its timers."""
         self._capture, self._timers = capture, timers
 
-    def judge_after(self, table_version: int) -> None:
+    def check_after(self, table_version: int) -> None:
         """The checks judge what comes after this version of the table. Nothing changes where they have begun already."""
         if self._cursor.judged_table_version is None:
             self._move(self._cursor.model_copy(update={"judged_table_version": table_version}))

@@ -1,4 +1,4 @@
-"""Run record: a run's row in ops.runs."""
+"""Run record: writes a run's row in ops.runs."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ MUTANTS: tuple[Mutant, ...] = (
            "problem=Problem.of(problem or unexpected(error))", "problem=Problem.of(unexpected(error))",
            "tests/unit/test_outcome.py::"
            "test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run"),
-    Mutant("the cursor moves past rows that a check has failed", "spark_jobs/runs/judgement.py",
+    Mutant("the cursor moves past rows that a check has failed", "spark_jobs/runs/evaluation.py",
            "    if verdict(run.spec.name, drained.table_version, results) is None:\n", "    if True:\n",
            f"{SAFETY}::test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning"),
     Mutant("what Spark counted of a stage that ran twice is believed", AUDIT,
