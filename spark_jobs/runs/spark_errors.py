@@ -39,7 +39,7 @@ MISUSED = {
     "VALUE_NOT_POSITIVE": ("a time-out must be at least 1 ms", "Give milliseconds greater than 0."),
     "CANNOT_BE_NONE": ("it set the state to None", "Remove the state instead: state.remove()."),
     "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED": (
-        "it yielded a row whose event time is behind the watermark, which the next stateful step would drop",
+        "it yielded a row whose event time is behind the watermark, which the next stateful step cannot take",
         "Yield rows with an event time after the watermark, for example the timer's own."),
 }
 """Spark's error class -> what the pipeline's code did wrong, and the remedy."""
@@ -57,7 +57,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
      "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or unset SLUICE_EXECUTOR_JARS."),
     ("Master removed our application: KILLED", NoExecutors, "the application was killed at Spark's master",
      "Find out who killed it. Running again resumes."),
-    ("Master removed our application", NoExecutors, "Spark's master removed the application: executors ended as soon as they began",
+    ("Master removed our application", NoExecutors,
+     "Spark's master removed the application: executors ended as soon as they began",
      "Read the executors' logs on the workers. Usual causes: no memory, no Java, another secret."),
     ("Cannot call methods on a stopped SparkContext", SparkFailed, "Spark was ended amid the run, by its master or by a person",
      "On a cluster, read the master's log. Running again resumes."),
@@ -75,7 +76,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
      "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),
     (r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: (?P<detail>[^\n]{1,200})", KafkaRefused,
      "Kafka refused Spark's connector", "Correct the Kafka settings, or grant the rights that docs/kafka.md lists."),
-    (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable, "Kafka stopped answering in the middle of a batch",
+    (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable,
+     "Kafka stopped answering in the middle of a batch",
      "Check the brokers, then run again: it resumes."),
 )
 """Pattern in Spark's text about its machine or Kafka -> the error, what happened, and the remedy. The first match counts."""
@@ -127,7 +129,8 @@ def _logic_error(text: str, pipeline: str) -> SluiceError | None:
     if error and error["name"] == "TypeError" and "'NoneType'" in error["text"] and _SETS_STATE.search(worker):
         return StateMisused(f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear().")
     if (own := _RAISED_IN_SQL.search(text)) is not None:
-        return SpecInvalid(f"{pipeline}: {own[1].strip()}.", "Correct the expression in spec.py; the next run repeats the batch.")
+        return SpecInvalid(f"{pipeline}: {own[1].strip()}.",
+                           "Correct the expression in spec.py; the next run repeats the batch.")
     if last is None or error is None:
         return None
     return ProcessorFailed(f"{where}: {error['name'].rpartition('.')[2]}: {error['text'][:300]}",
