@@ -12,7 +12,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "so is one within the structs of a list", "spark_jobs/ops/ops_tables.py",
-        "            found |= {", "            _ = {",
+        "            surplus |= {", "            _ = {",
         f"{UNIT}/test_ops.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
