@@ -55,7 +55,7 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
         else:
             run.lease.confirm()
             refuse_changed(opened(target.table), batch.schema)
-            note = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
+            note: dict[str, str | int] = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
             commit_batch(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
         failpoint.at("table.committed")
         timers.note(batch_id)
