@@ -1,6 +1,6 @@
-"""The entry that spark-submit is given: `main.py drain <pipeline> --report <path> --run-id <id>`, `explain` and `state`.
+"""The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`, `explain` and `state`.
 
-Ends with 0 when the drain succeeded, otherwise with the exit status of the error in the report (docs/operations.md).
+Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a drain (docs/operations.md).
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from spark_jobs.state.view import answer
 from spark_jobs.stopping import Wish, heard
 
 LOG = logging.getLogger("spark_jobs.main")
-"""By its whole name: as a script this module is called __main__."""
+"""The full name is needed: as a script this module is __main__."""
 
 
 def main(words: list[str]) -> int:
-    """Run one command and leave a report, whatever happens short of a kill."""
+    """Run one command. A run always leaves a report, unless it is killed. Returns the exit status."""
     wanted = _parse(words)
     log.setup(log_format())
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every error that it passes on, interrupted sleeps too
-    gc.set_threshold(100_000)  # importing Great Expectations alone would start hundreds of collections
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every error that it passes on, also interrupted sleeps
+    gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
     if wanted.command not in KINDS:
-        return _tell(wanted)
+        return _print(wanted)
     with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
         return _run(wanted)
 
 
 def _run(wanted: argparse.Namespace) -> int:
-    with heard() as wish:  # to the end of the report: a run whose report is missing counts as failed
+    with heard() as wish:  # until the report is written: a run without one counts as failed
         parent_watch.watch()
         report = _written(_drained(wanted, wish), wanted)
     failpoint.at("reported")
     if report.problem is None:
         return 0
-    return _told(report.problem.error())
+    return _log_problem(report.problem.error())
 
 
 def _written(report: Report, wanted: argparse.Namespace) -> Report:
-    """The report; where it could not be written, with that as its problem, unless it has one."""
+    """Write the report. If that fails, the report returned has this problem, unless it has one."""
     try:
         report.write(wanted.report)
-    except Exception as error:  # noqa: BLE001 - an object store that is gone: its line is all that is left to say
+    except Exception as error:  # noqa: BLE001 - if the object store is gone, the log line is all that remains
         if report.problem is None:
             return report.model_copy(update={"problem": Problem.of(_known(error))})
     return report
@@ -69,26 +69,26 @@ def _drained(wanted: argparse.Namespace, wish: Wish) -> Report:
     started = datetime.now(UTC)
     try:
         return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, wish)
-    except Exception as error:  # noqa: BLE001 - before the drain began: a spec or a setting
+    except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         return Report(
             kind=wanted.command, pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed",
             problem=Problem.of(_known(error)), started_at=started, ended_at=datetime.now(UTC),
         )
 
 
-def _tell(wanted: argparse.Namespace) -> int:
-    """Commands that only print."""
+def _print(wanted: argparse.Namespace) -> int:
+    """Run a command that only prints. Returns the exit status."""
     try:
         spec, settings = registry.load(wanted.pipeline), Settings.from_environment()
         lines = explain(spec, settings) if wanted.command == "explain" else answer(spec, settings, _inquiry(wanted))
         for line in lines:
-            print(line, flush=True)  # noqa: T201 - the answer
-    except Exception as error:  # noqa: BLE001 - as a drain: one line, whatever it was
-        return _told(_known(error))
+            print(line, flush=True)  # noqa: T201 - the output
+    except Exception as error:  # noqa: BLE001 - any error becomes one line
+        return _log_problem(_known(error))
     return 0
 
 
-def _told(problem: SluiceError) -> int:
+def _log_problem(problem: SluiceError) -> int:
     LOG.error("%s", problem)
     return problem.exit_status
 
@@ -104,20 +104,20 @@ def _inquiry(wanted: argparse.Namespace) -> Inquiry:
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="main.py", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    command = commands.add_parser("drain", help="consume what Kafka holds now, and stop")
+    command = commands.add_parser("drain", help="read what Kafka holds now, and stop")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
-    command.add_argument("--report", type=opened, required=True, help="where to write what happened, as JSON")
-    command.add_argument("--run-id", required=True, help="the run's name in the ops tables")
-    command = commands.add_parser("explain", help="print the physical plan and what it does with state; reads nothing")
+    command.add_argument("--report", type=opened, required=True, help="path of the report, as JSON")
+    command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
+    command = commands.add_parser("explain", help="print the physical plan and its use of state; reads no records")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
-    command = commands.add_parser("state", help="print what a pipeline's stateful steps remember; writes nothing")
+    command = commands.add_parser("state", help="print the state of a pipeline's stateful steps; writes nothing")
     command.add_argument("pipeline", help="a folder under spark_jobs/pipelines")
     command.add_argument("--key", action="append", default=[], help="COLUMN=VALUE")
     command.add_argument("--step", type=int, help="the step's number, from 1")
-    command.add_argument("--at-batch", type=int, help="the state after this batch")
-    command.add_argument("--changes", action="store_true", help="what the batches changed")
-    command.add_argument("--batches", type=int, default=Inquiry().batches, help="how many batches to tell the changes of")
-    command.add_argument("--limit", type=int, default=Inquiry().limit, help="how many rows to show")
+    command.add_argument("--at-batch", type=int, help="show the state after this batch")
+    command.add_argument("--changes", action="store_true", help="show what the batches changed")
+    command.add_argument("--batches", type=int, default=Inquiry().batches, help="number of batches to compare")
+    command.add_argument("--limit", type=int, default=Inquiry().limit, help="number of rows to show")
     return parser.parse_args(words)
 
 

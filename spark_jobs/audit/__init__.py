@@ -1,1 +1,1 @@
-"""The account of each committed batch: what Spark, Kafka and Delta say of it, held against each other."""
+"""Audit: the account of each committed batch, which compares the counts of Spark, Kafka and Delta."""

@@ -1,7 +1,7 @@
-"""Audit: accounts for every committed batch, once, and keeps the records that were not accepted.
+"""Audit: accounts for every committed batch once, and stores the records that were not accepted.
 
-The checkpoint is the truth and the audit catches up with it: while the query runs, after it, and at the start of the next run.
-Each batch is written whole and the cursor moves after it, so a crash repeats at most one batch, with the same result.
+The checkpoint has the committed batches, and the audit catches up with it: during the query, after it, and at the start of the
+next run. The rows of a batch replace earlier ones, and the cursor moves after them. So a crash repeats at most one batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spark_jobs.sink import writer
 from spark_jobs.steps.timers import Timers
 
 AT_ONCE = 10
-"""Batches between two looks at a running query's progress, of which Spark remembers the last hundred."""
+"""Most batches audited between two reads of a running query's progress. Spark keeps the progress of the last hundred."""
 
 
 class Audit:
@@ -44,7 +44,7 @@ class Audit:
 
     @property
     def cursor(self) -> Cursor:
-        """How far account and checks have come, as it is stored."""
+        """The stored cursor: the last batches that were audited and checked."""
         return self._cursor
 
     @property
@@ -53,23 +53,23 @@ class Audit:
         return sum(self.accounts.values(), Account())
 
     def begin(self, capture: CapturePolicy, timers: Timers) -> None:
-        """A query begins: whose raw bytes it captures, and what counts its timers."""
+        """Call it before each query, with the query's capture policy and timers."""
         self._capture, self._timers = capture, timers
 
-    def judge_after(self, table_version: int) -> None:
-        """The checks judge what comes after this version of the table. Nothing changes where they have begun already."""
+    def check_after(self, table_version: int) -> None:
+        """Let the checks begin after this version of the table. Does nothing if they began earlier."""
         if self._cursor.judged_table_version is None:
             self._move(self._cursor.model_copy(update={"judged_table_version": table_version}))
 
     def passed(self, table_version: int | None) -> None:
-        """The rows of all audited batches passed the critical checks, up to this version of the table."""
+        """Record that the rows of all audited batches, up to this version of the table, passed the critical checks."""
         passed = {"judged": self._cursor.audited, "judged_table_version": table_version}
         self._move(self._cursor.model_copy(update=passed))
 
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
 
-        A batch whose progress is still to come waits; once the query has `ended` it is lost, and counts come from Kafka.
+        A batch without progress waits. When the query has `ended`, its progress is lost, and its counts are read from Kafka.
         """
         waiting = [batch for batch in self.run.checkpoint.committed() if batch > self._cursor.audited]
         ready = waiting if ended else [batch for batch in waiting if batch in progress][:AT_ONCE]
@@ -81,18 +81,19 @@ class Audit:
             self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
         self.seconds += time.monotonic() - began
 
-    def _account(self, batch: Batch, told: Progress | None, written: writer.Written | None) -> None:
-        # Of a batch in which a stage ran twice nothing is believed but its time: it is counted as one whose progress was lost.
-        progress = None if told and told.repeated else told
-        records, rows_out = self._records(batch, progress), written.rows if written else 0
+    def _account(self, batch: Batch, reported: Progress | None, written: writer.Written | None) -> None:
+        # If a stage ran twice, only the duration is reliable: the batch is counted as one whose progress was lost.
+        progress = None if reported and reported.repeated else reported
+        records = self._records(batch, progress)
+        rows_out = written.rows if written else 0
         account = balance(self.run.spec, batch, progress, records, rows_out)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
             account = balance(self.run.spec, batch, progress, records, rows_out)
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
         operators = operator_metrics(self.run.spec, progress, fired) if progress else None
-        seconds, times = told.seconds if told else None, event_times(progress, records)
-        done = AuditedBatch(batch, account, progress, seconds, written, times, operators)
+        seconds = reported.seconds if reported else None
+        done = AuditedBatch(batch, account, progress, seconds, written, event_times(progress, records), operators)
         row = self._where(batch) | done.row(self._cursor)
         failpoint.at("audit")
         ops_tables.replace(self.run.paths.root, "batches", [row], **self._key(batch))
@@ -101,7 +102,7 @@ class Audit:
         self._move(done.cursor_after(self._cursor))
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
-        """What is known of the batch's rejected records, which are kept. Read again where gaps are to be confirmed, too."""
+        """The counts of the batch's rejected records, which are stored. Reads Kafka again also to confirm gaps."""
         if progress is None:
             return self._read_again(batch) if batch.covered else None
         known = captured(batch, progress, self._capture) if self._capture and batch.covered == progress.read else None
@@ -118,8 +119,9 @@ class Audit:
         return counts
 
     def _keep(self, batch: Batch, rejected: list[RejectedRecord]) -> None:
-        where, topic = self._where(batch), self.run.spec.topic
-        step = self.run.spec.entry.kind if self.run.spec.entry else ""  # without state nothing is late
+        where = self._where(batch)
+        topic = self.run.spec.topic
+        step = self.run.spec.entry.kind if self.run.spec.entry else ""  # without state no record is late
         late = [where | record.late(topic, batch, step) for record in rejected if record.outcome is Outcome.LATE]
         others = [where | record.quarantined(topic) for record in rejected if record.outcome is not Outcome.LATE]
         ops_tables.replace(self.run.paths.root, "quarantine", others, **self._key(batch))

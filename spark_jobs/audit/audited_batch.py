@@ -1,4 +1,4 @@
-"""One batch with its account: its row in ops.batches, and how far the cursor has come with it."""
+"""Audited batch: a batch with its account, its row in ops.batches, and the cursor after it."""
 
 from __future__ import annotations
 
@@ -18,28 +18,30 @@ from spark_jobs.sink.writer import Written
 
 
 class AuditedBatch(NamedTuple):
-    """What is known of a committed batch."""
+    """A committed batch with what Spark, Delta and the audit report of it."""
 
     batch: Batch
     account: Account
     progress: Progress | None
-    """None where it was lost, or is not believed."""
+    """None if it was lost, or is not reliable because a stage ran twice."""
     seconds: float | None
-    """How long the batch took, as Spark told; None where that is lost."""
+    """Duration of the batch as Spark reported it; None if that was lost."""
     written: Written | None
-    """None where the batch has no commit in the table's history."""
+    """None if the batch has no commit in the table's history."""
     event_times: tuple[datetime | None, datetime | None]
-    """The first and the last that moved the watermark."""
+    """Smallest and largest event time of the rows that entered the first stateful step; None if there were none."""
     operators: list[OperatorMetrics] | None
     """None without progress."""
 
     def state(self, before: Cursor) -> StateUse:
-        """After the batch: what it reported, else what the last one did that reported any."""
+        """State after the batch: as it reported, else as the last batch that reported state did."""
         return (self.progress.state if self.progress else None) or before.state
 
     def row(self, before: Cursor) -> Row:
-        """Its columns in ops.batches, but for those that name it."""
-        state, batch, (first, last) = self.state(before), self.batch, self.event_times
+        """Its columns in ops.batches, without the key columns and run_id."""
+        state = self.state(before)
+        batch = self.batch
+        first, last = self.event_times
         return self.account.model_dump() | {
             "source": "progress" if self.progress else "reread", "seconds": self.seconds,
             "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
@@ -54,8 +56,8 @@ class AuditedBatch(NamedTuple):
         """The cursor once this batch has its row."""
         newest = max(filter(None, [before.last_event_time, self.event_times[1]]), default=None)
         still = before.still_batches + 1 if newest == before.last_event_time else 0
-        told = self.progress if self.progress and self.progress.operators else None
-        waiting = timers_waiting(told) if told else before.timers_waiting
+        progress = self.progress if self.progress and self.progress.operators else None
+        waiting = timers_waiting(progress) if progress else before.timers_waiting
         return before.model_copy(update={
             "audited": self.batch.id, "state": self.state(before), "last_event_time": newest,
             "still_batches": still if self.account.accepted else before.still_batches,
@@ -65,7 +67,7 @@ class AuditedBatch(NamedTuple):
 
 
 def event_times(progress: Progress | None, records: RecordCounts | None) -> tuple[datetime | None, datetime | None]:
-    """The first and the last event time of the stateful input, from what Spark observed or from what was read again."""
+    """The smallest and the largest event time of the stateful input, as Spark observed it or as it was read again."""
     if progress is not None:
         seen = progress.observed.get(ENTERED, {})
         return moment(seen.get("first_event_us")), moment(seen.get("last_event_us"))

@@ -1,8 +1,8 @@
-"""The account of one batch: counts from sources that do not know of each other, held against each other.
+"""Balance: the account of one batch, from counts of independent sources that must agree.
 
 offsets  the checkpoint's offset log          observed  what Spark counted while the batch ran (df.observe)
 state    the stateful operators' metrics      written   Delta's history of the table
-records  the rejected ones, as they were captured; or all of them, where Kafka was read again
+records  the rejected records as they were captured; all records, if Kafka was read again
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spark_jobs.steps import chain
 
 
 class RecordCounts(NamedTuple):
-    """A batch's records by outcome: of all, where Kafka was read again, else of the captured ones alone."""
+    """A batch's records by outcome: all of them if Kafka was read again, else only the captured ones."""
 
     read: int = 0
     malformed: int = 0
@@ -34,12 +34,12 @@ class RecordCounts(NamedTuple):
 
     @property
     def filtered(self) -> int:
-        """Left out by a Transform: what is left, where the batch was read again."""
+        """Removed by a Transform: the records with no other outcome, if the batch was read again."""
         return self.read - self.malformed - self.premature - self.late - self.accepted
 
 
 def balance(spec: Pipeline, batch: Batch, progress: Progress | None, records: RecordCounts | None, rows_out: int) -> Account:
-    """The batch's account. `unaccounted` sums every disagreement between two sources, so 0 means that all agree."""
+    """The batch's account. `unaccounted` is the sum of all differences between two sources; 0 means that all agree."""
     if progress is None:
         return _by_reading(spec, batch, records or RecordCounts(), rows_out)
     return _by_progress(spec, batch, progress, records, rows_out)
@@ -73,7 +73,7 @@ def _by_progress(
 
 
 def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: int) -> Account:
-    """Of a batch whose progress was lost in a crash, or has counts of what ran twice: Kafka is held against the table alone."""
+    """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares only Kafka and the table."""
     return Account(
         covered=batch.covered, gaps=batch.covered - records.read, read=records.read, malformed=records.malformed,
         premature=records.premature, filtered=records.filtered, late=records.late, accepted=records.accepted,
@@ -83,9 +83,10 @@ def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: i
 
 
 def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:
-    """Rows of the table that the records cannot have given. Without state there are as many; some steps give no more.
+    """Rows of the table that the records do not explain.
 
-    What other steps give comes from state, or from SQL: of that nothing is known here.
+    Without state there is one row for each record; some steps write at most one. The rows of other steps come from state or
+    SQL, and their number is not known here, so they give 0.
     """
     steps = spec.steps[spec.first_stateful :]
     if not steps:
@@ -95,7 +96,7 @@ def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
-    """Rows that the first stateful step dropped, by its own count. Where it counts groups: only whether any."""
+    """Rows that Spark counts as dropped by the watermark. A step that counts groups shows only whether there were any."""
     dropped = progress.dropped
     if spec.entry and spec.entry.balance.counted_in == "groups":
         return late if bool(dropped) == bool(late) else dropped
@@ -103,19 +104,21 @@ def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
 
 
 def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[int, int]:
-    """Duplicates of all steps that drop them, by Spark's own count; and what of their rows neither these nor rows out explain.
+    """Spark's count of duplicates, summed over the steps that drop them; and the rows that neither it nor rows out explain.
 
-    `rows` are those that entered the first stateful step, and those that left it and each after it.
+    `rows`: how many entered the first stateful step, then how many left it and each step after it.
     """
-    found, unexplained, operators = 0, 0, iter(progress.operators)
+    duplicates = unexplained = 0
+    operators = iter(progress.operators)
     for step, (into, out) in zip(spec.steps[spec.first_stateful :], pairwise(rows), strict=True):
         operator = next(operators, None) if step.stateful else None
         if step.balance.drops_duplicates and operator:
-            found, unexplained = found + operator.duplicates, unexplained + abs(into - operator.duplicates - out)
-    return found, unexplained
+            duplicates += operator.duplicates
+            unexplained += abs(into - operator.duplicates - out)
+    return duplicates, unexplained
 
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
-    """Rows that the table must have taken. Where several were yielded for one key, update mode writes the last."""
+    """Rows that the table must have. In update mode, only the last of several rows with one key is written."""
     several = spec.steps[-1].balance.several_per_key and writes_last_of_key(spec.output_mode)
     return min(yielded, rows_out) if several and bool(rows_out) == bool(yielded) else yielded

@@ -1,4 +1,4 @@
-"""What Spark reports of a batch while it is running, in Sluice's words."""
+"""Progress: Spark's StreamingQueryProgress of each batch, read while the query runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Event = dict[str, Any]
 
 
 class OperatorProgress(NamedTuple):
-    """What one stateful operator reports of one batch (Spark's StateOperatorProgress)."""
+    """Metrics of one stateful operator in one batch (Spark's StateOperatorProgress)."""
 
     name: str
     reported: Mapping[str, int]
     """contract/metrics.py REPORTED."""
     custom: Mapping[str, int]
-    """All of its customMetrics: an operator, and its store, have each their own."""
+    """All of its customMetrics: those of the operator and those of its state store."""
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
@@ -37,7 +37,7 @@ class OperatorProgress(NamedTuple):
 
     @property
     def stored_bytes(self) -> int:
-        """What its state takes: memory, and RocksDB's files."""
+        """Bytes of its state: memory, and RocksDB's files."""
         return self.reported["memoryUsedBytes"] + int(self.custom.get("rocksdbSstFileSize") or 0)
 
 
@@ -63,7 +63,7 @@ class Progress(NamedTuple):
 
     @property
     def state(self) -> StateUse | None:
-        """Rows and bytes in all stores; None where the batch reported no operator (it had no data and moved nothing)."""
+        """Rows and bytes in all stores; None if the batch reported no operator (it had no data and moved nothing)."""
         if not self.operators:
             return None
         rows = [operator.reported["numRowsTotal"] for operator in self.operators]
@@ -71,40 +71,41 @@ class Progress(NamedTuple):
 
     @property
     def dropped(self) -> int:
-        """What all operators dropped as late: rows, but of an aggregation groups."""
+        """Late rows that all operators dropped; an aggregation counts groups."""
         return sum(operator.reported["numRowsDroppedByWatermark"] for operator in self.operators)
 
     def captured(self, name: str) -> list[dict[str, Any]]:
-        """The raw records that were observed under that name, as classify/capture.py makes them and JSON has them."""
+        """The raw records observed under that name: the structs of classify/capture.py as JSON."""
         return list(self.observed.get(name, {}).get("kept") or ())
 
     def counted(self, name: str, field: str) -> int:
-        """An observed count; 0 where the batch had no rows to observe."""
+        """An observed count; 0 if the batch had no rows to observe."""
         return int(self.observed.get(name, {}).get(field) or 0)
 
 
 class Follower:
-    """Collects the progress of a query's batches while it runs; the driver itself forgets all but the last hundred."""
+    """Collects the progress of a query's batches while it runs. Spark's driver keeps only the last hundred."""
 
     def __init__(self, query: StreamingQuery, repeated: Repeated | None = None) -> None:
-        """Without `repeated` no stage is expected to run more than once: no executor can be lost in local mode."""
+        """Without `repeated`, no stage is expected to run twice: local mode cannot lose an executor."""
         self._repeated = repeated
         # PySpark's own recentProgress renders and parses all of them at each call, five times a second.
         self._recent = query._jsq.recentProgress  # noqa: SLF001
         self._last = ""
-        self._found: dict[int, Progress] = {}
+        self._progress: dict[int, Progress] = {}
 
     def progress(self) -> dict[int, Progress]:
-        """Batch id -> progress, so far. A trigger that ran no batch reports one too, which is left out."""
+        """Batch id -> its progress, of all batches so far. Progress of a trigger without a batch is left out."""
         events = [event for event in self._unseen() if "addBatch" in event["durationMs"]]
         again = bool(events) and self._repeated is not None and self._repeated.since_last()
         for event in events:
-            self._found[event["batchId"]] = Progress.of(event)._replace(repeated=again)
-        return self._found
+            self._progress[event["batchId"]] = Progress.of(event)._replace(repeated=again)
+        return self._progress
 
     def _unseen(self) -> list[Event]:
-        """Those that have come since the last call. Each trigger has a time of its own."""
-        recent, unseen = self._recent(), list[Any]()  # objects of the JVM
+        """The events since the last call. Each has its own timestamp."""
+        recent = self._recent()
+        unseen = list[Any]()  # objects of the JVM
         for at in reversed(range(len(recent))):
             if recent[at].timestamp() == self._last:
                 break

@@ -1,4 +1,4 @@
-"""Rejected records: what the audit keeps of the malformed, premature and late ones, and how it gets them."""
+"""Rejected records: the malformed, premature and late ones, as captured and as stored in ops.quarantine and ops.late."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.raw_filter import CapturePolicy
 
 Row = dict[str, Any]
-"""Columns of an ops table, or a part of them: ops.SCHEMAS has their types."""
+"""Columns of an ops table, or some of them. ops/schema.py has their types, which differ by table."""
 
 
 class RejectedRecord(NamedTuple):
@@ -25,21 +25,21 @@ class RejectedRecord(NamedTuple):
     offset: int
     kafka_timestamp: datetime | None
     event_time: datetime | None
-    """None where the record is malformed."""
+    """None if the record is malformed."""
     key: bytes | None
     value: bytes | None
     outcome: Outcome
     """One of outcome.REJECTED."""
     malformed: str | None
-    """Why it cannot be decoded; None where it can."""
+    """Why it cannot be decoded; None if it can."""
 
     @classmethod
-    def of_progress(cls, told: Mapping[str, Any]) -> Self:
+    def of_progress(cls, record: Mapping[str, Any]) -> Self:
         """From the struct of classify/capture.py, in the JSON of Spark's progress: no key where it is null, bytes in base64."""
         return cls(
-            partition=told["partition"], offset=told["offset"], kafka_timestamp=moment(told["kafka_us"]),
-            event_time=moment(told.get("event_us")), key=_bytes(told.get("key")), value=_bytes(told.get("value")),
-            outcome=Outcome(told["fate"]), malformed=told.get("malformed"),
+            partition=record["partition"], offset=record["offset"], kafka_timestamp=moment(record["kafka_us"]),
+            event_time=moment(record.get("event_us")), key=_bytes(record.get("key")), value=_bytes(record.get("value")),
+            outcome=Outcome(record["fate"]), malformed=record.get("malformed"),
         )
 
     @classmethod
@@ -48,11 +48,11 @@ class RejectedRecord(NamedTuple):
         return cls(**{**row, "outcome": Outcome(row["outcome"])})
 
     def quarantined(self, topic: Topic) -> Row:
-        """Its part of its row in ops.quarantine."""
+        """Its columns in ops.quarantine, without those of the batch."""
         return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic)}
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
-        """Its part of its row in ops.late; `step` is the kind of the step that dropped it."""
+        """Its columns in ops.late, without those of the batch. `step` is the kind of the step that dropped it."""
         return self._raw(topic) | {"watermark_missed": moment(batch.late_before_ms * 1000), "step": step}
 
     def _raw(self, topic: Topic) -> Row:
@@ -64,19 +64,19 @@ class RejectedRecord(NamedTuple):
     def _reason(self, topic: Topic) -> str:
         if self.event_time is None or self.kafka_timestamp is None or self.malformed is not None:
             return self.malformed or ""
-        by = self.event_time - self.kafka_timestamp
-        return f"event time is {by} past the Kafka timestamp; at most {topic.max_ahead} is allowed"
+        ahead = self.event_time - self.kafka_timestamp
+        return f"event time is {ahead} past the Kafka timestamp; at most {topic.max_ahead} is allowed"
 
 
 def captured(batch: Batch, progress: Progress, policy: CapturePolicy) -> list[RejectedRecord] | None:
-    """The batch's rejected records; None where they are not all there: too many, or late by another watermark."""
+    """The batch's rejected records; None if some are missing: too many to capture, or late by another watermark."""
     same = batch.late_before_ms == policy.late_before_ms
     if progress.dropped and not same:
         return None
-    found = progress.captured(CLASSIFIED) + (progress.captured(ENTERED) if same else [])
-    wanted = sum(progress.counted(CLASSIFIED, outcome) for outcome in QUARANTINED)
-    wanted += progress.counted(ENTERED, Outcome.LATE) if same else 0
-    return [RejectedRecord.of_progress(told) for told in found] if len(found) == wanted else None
+    records = progress.captured(CLASSIFIED) + (progress.captured(ENTERED) if same else [])
+    expected = sum(progress.counted(CLASSIFIED, outcome) for outcome in QUARANTINED)
+    expected += progress.counted(ENTERED, Outcome.LATE) if same else 0
+    return [RejectedRecord.of_progress(record) for record in records] if len(records) == expected else None
 
 
 def _bytes(base64: str | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Second read: a committed batch's exact offsets once more from Kafka, classified by the same dataflow, counted and kept."""
+"""Second read: reads a committed batch's exact offsets from Kafka again, classified by the same dataflow."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
 
 SLICE = 500_000
-"""Offsets that are read at a time: bounds the driver's memory, whatever the batch's size."""
+"""Offsets per read: limits the driver's memory for a batch of any size."""
 
 
 def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
-    """The batch's records by outcome, and those of them that were not accepted."""
+    """The counts of the batch's records by outcome, and the rejected records."""
     counts, rejected = RecordCounts(), list[RejectedRecord]()
     for part in slices(batch):
-        more, found = _read(run, part)
-        counts = _sum(counts, more)
-        rejected += found
+        part_counts, part_rejected = _read(run, part)
+        counts = _sum(counts, part_counts)
+        rejected += part_rejected
     return counts, rejected
 
 
@@ -44,7 +44,7 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
 
 
 def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
-    """The batch in parts of at most about `most` offsets, each partition cut at the same shares."""
+    """The batch in parts of about `most` offsets or fewer. All partitions are cut at the same shares."""
     parts = max(1, -(-batch.covered // most))
     cuts = [
         {p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts for p, end in batch.end.items()}

@@ -1,6 +1,6 @@
-"""Checks: Great Expectations over the rows that have not been judged yet, and over the run's state metrics.
+"""Expectations: runs Great Expectations over the rows that have not passed yet, and over the run's state metrics.
 
-Spark computes the expectations on the rows, where there may be millions; pandas those on the metrics, which are one row.
+Spark computes the expectations on the rows, which may be millions. pandas computes those on the metrics, which are one row.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame as SparkFrame
 
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
+from spark_jobs.contract.output_mode import replaces_table
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.contract.store import spark_url
@@ -23,10 +24,11 @@ from spark_jobs.run import Run
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
+    from great_expectations.expectations.expectation import Expectation
+    from pandas import DataFrame as PandasFrame
 
-SAMPLE = 20
-
-
+SAMPLE_SIZE = 20
+"""Failing values that a result shows at most."""
 Suite = Literal["output", "state"]
 
 
@@ -37,39 +39,43 @@ def warm_up() -> threading.Thread:
     return thread
 
 
-def judge_output(run: Run, since: int | None, version: int | None) -> list[CheckResult]:
-    """The pipeline's output checks over the rows of the table's versions after `since` up to `version`; without it none."""
+def check_output(run: Run, since: int | None, version: int | None) -> list[CheckResult]:
+    """Run the output checks over the rows that the table's versions after `since`, up to `version`, wrote.
+
+    An output mode that replaces the table is checked over all rows of `version`. Returns [] if there is nothing to check.
+    Raises CheckBroken for a check that is not an expectation.
+    """
     if not run.spec.output_checks or since is None or version is None or version <= since:
         return []
     table = run.spark.read.format("delta")
-    if run.spec.output_mode == "complete":  # the last batch's rows are the whole result
+    if replaces_table(run.spec.output_mode):
         rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
     else:
         changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)
         rows = changes.load(spark_url(run.target.table)).where("_change_type IN ('insert', 'update_postimage')")
     rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp").cache()
     try:
-        return _judge("output", run.spec.output_checks, rows)
+        return _validate("output", run.spec.output_checks, rows)
     finally:
         rows.unpersist()
 
 
-def judge_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
-    """The pipeline's state checks, and those that every pipeline has, over the state metrics."""
+def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
+    """Run the state checks, the pipeline's and those that every pipeline has. Raises CheckBroken as check_output does."""
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
     row = metrics.model_dump()
-    results = _judge("state", state_checks.judged(run.spec), pd.DataFrame([row]))
-    # Of one row, the value itself is what a person wants to see.
+    results = _validate("state", state_checks.judged(run.spec), pd.DataFrame([row]))
+    # There is one row, so the value itself is the most useful to show.
     shown = [{} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))} for r in results]
     return [result.model_copy(update=update) for result, update in zip(results, shown, strict=True)]
 
 
-def _judge(suite: Suite, checks: Iterable[Check], data: DataFrame | Any) -> list[CheckResult]:
+def _validate(suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFrame) -> list[CheckResult]:
     gx = _gx()
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
-    if isinstance(data, DataFrame):
+    if isinstance(data, SparkFrame):
         source = context.data_sources.add_spark(suite, persist=False)
     else:
         source = context.data_sources.add_pandas(suite)
@@ -79,12 +85,12 @@ def _judge(suite: Suite, checks: Iterable[Check], data: DataFrame | Any) -> list
     for check in checks:
         wanted.add_expectation(_expectation(check))
     outcome: ExpectationSuiteValidationResult = batch.validate(
-        wanted, result_format={"result_format": "SUMMARY", "partial_unexpected_count": SAMPLE}
+        wanted, result_format={"result_format": "SUMMARY", "partial_unexpected_count": SAMPLE_SIZE}
     )
     return [_result(suite, check, result) for check, result in zip(checks, outcome.results, strict=True)]
 
 
-def _expectation(check: Check) -> Any:
+def _expectation(check: Check) -> Expectation:
     from great_expectations.exceptions import ExpectationNotFoundError  # noqa: PLC0415 - takes seconds
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration  # noqa: PLC0415
     from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: PLC0415
@@ -98,31 +104,32 @@ def _expectation(check: Check) -> Any:
 
 
 def _result(suite: Suite, check: Check, result: ExpectationValidationResult) -> CheckResult:
-    broken = _exception(result.exception_info)
+    error = _exception(result.exception_info)
+    outcome: Literal["passed", "failed", "broken"] = "passed" if result.success else "failed"
     details = result.result or {}
     sample = details.get("partial_unexpected_list") or []
     return CheckResult(
         suite=suite, type=check.type, column=check.kwargs.get("column") or check.kwargs.get("column_A"),
         severity=check.severity, about=check.about,
-        outcome="broken" if broken else "passed" if result.success else "failed",
-        observed=broken or _json(details.get("observed_value", {"rows": details.get("element_count")})),
+        outcome="broken" if error else outcome,
+        observed=error or _json(details.get("observed_value", {"rows": details.get("element_count")})),
         unexpected=int(details.get("unexpected_count") or 0),
-        sample=_json(sample[:SAMPLE]) if sample else "",
+        sample=_json(sample[:SAMPLE_SIZE]) if sample else "",
     )
 
 
 def _exception(info: dict[str, Any] | None) -> str:
-    """GX nests the exception below a metric's id, or not, by expectation."""
-    found = [info or {}, *(value for value in (info or {}).values() if isinstance(value, dict))]
-    return next((str(part.get("exception_message")) for part in found if part.get("raised_exception")), "")
+    """The message of the exception, if any. Some expectations nest it below a metric's id."""
+    parts = [info or {}, *(value for value in (info or {}).values() if isinstance(value, dict))]
+    return next((str(part.get("exception_message")) for part in parts if part.get("raised_exception")), "")
 
 
 def _json(value: object) -> str:
     return json.dumps(value, default=str)
 
 
-def _gx() -> Any:
+def _gx() -> Any:  # the module: its type would need the import
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    import great_expectations as gx  # noqa: PLC0415 - takes seconds, and runs that only plan need none
+    import great_expectations as gx  # noqa: PLC0415 - takes seconds, and a plan needs none
 
     return gx

@@ -1,4 +1,4 @@
-"""`sluice`: the command line. It calls what Airflow's tasks call. One file for each group of commands."""
+"""`sluice`: the command line. It calls the same functions as Airflow's tasks. One file for each group of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_jobs.cli.terminal import examples
 from spark_jobs.cli.version import print_versions
 
 app = typer.Typer(
-    help="Stateful streaming on a schedule: drain Kafka through Spark's state into Delta, and account for every record.",
+    help="Run Spark Structured Streaming jobs on a schedule: read Kafka, update state, write Delta, account for every record.",
     epilog=examples(
         "sluice validate", "sluice plan flight_events", "sluice drain flight_events", "sluice show runs",
         "sluice show --help            (the options and examples of one command)",
@@ -30,4 +30,4 @@ def main(
         help="Print the versions of Sluice, PySpark, Delta and Airflow, and exit.",
     )] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""

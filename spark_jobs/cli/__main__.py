@@ -1,4 +1,4 @@
-"""`python -m spark_jobs.cli`, where no `sluice` is installed: the image, and scripts that choose their Python."""
+"""`python -m spark_jobs.cli`, for places without an installed `sluice`: the image, and scripts that choose their Python."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Commands that change a checkpoint. Each prints what it would do, and does it with --execute."""
+"""Commands that change a checkpoint. Each prints its plan, and applies it with --execute."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ PANEL = "Change a checkpoint"
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice reset flight_events             (what it would do)", "sluice reset flight_events --execute"))
+    "sluice reset flight_events             (dry run)", "sluice reset flight_events --execute"))
 def reset(pipeline: PipelineName, execute: Execute = False) -> None:
-    """Begin anew: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets."""
+    """Start again: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets.
+
+    Records that Kafka no longer holds are not in the new table.
+    """
     from spark_jobs.admin.reset import reset as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
@@ -27,15 +30,15 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice show batches --pipeline flight_events        (the batches there are)",
-    "sluice rewind flight_events --to-batch 7            (what it would do)",
+    "sluice show batches --pipeline flight_events        (lists the batches)",
+    "sluice rewind flight_events --to-batch 7            (dry run)",
     "sluice rewind flight_events --to-batch 7 --execute"))
 def rewind(
     pipeline: PipelineName,
-    to_batch: Annotated[int, typer.Option(help="The batch to keep as the last one. All later batches are read again.", min=0)],
+    to_batch: Annotated[int, typer.Option(help="The last batch to keep. All later batches are read again.", min=0)],
     execute: Execute = False,
 ) -> None:
-    """Go back to the end of a batch: checkpoint, table and account; the next drain reads on from there."""
+    """Set checkpoint, table and account back to the end of a batch. The next drain continues from there."""
     from spark_jobs.admin.reset import rewind as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
@@ -43,9 +46,9 @@ def rewind(
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice doctor flight_events             (what it would do)", "sluice doctor flight_events --execute"))
+    "sluice doctor flight_events             (dry run)", "sluice doctor flight_events --execute"))
 def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
-    """Find the checkpoint's torn, changed and missing files, name each, and fix what is safe. What it replaces is kept."""
+    """Find torn, changed and missing files of the checkpoint, list them, and repair what is safe. Keeps what it replaces."""
     from spark_jobs.admin.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():

@@ -1,4 +1,4 @@
-"""One value of an ops table as a person reads it, on one line."""
+"""Cell: formats one value of an ops table for a person, on one line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from spark_jobs.contract.duration import rough
 from spark_jobs.ops.views import WHEN
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
-"""Numbers that name something. They have no thousands separators: other commands and Kafka's tools take them without."""
+"""Numbers that are ids. They have no thousands separators, because other commands and Kafka's tools take none."""
 OF_SLUICE = frozenset({"started_at", "ended_at", "audited_at", "checked_at"})
-"""Times by the machine's clock, shown to the minute. All others are of records: people compare them, so they are exact."""
+"""Times by the machine's clock, shown to the minute. Other times are of records and shown exactly, for comparison."""
 JUST_NOW = timedelta(seconds=2)
 
 
@@ -29,7 +29,7 @@ def cell(name: str, value: Any, now: datetime) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago: "3 hours ago"; "in 3 hours" where another machine's clock is ahead of this one's."""
+    """The time since then: "3 hours ago"; "in 3 hours" if another machine's clock is ahead of this one's."""
     since = now - then
     if abs(since) < JUST_NOW:
         return "just now"
@@ -39,14 +39,20 @@ def ago(then: datetime, now: datetime) -> str:
 def moment(time: datetime, *, exact: bool) -> str:
     """A time in UTC: "2026-11-22 14:03 UTC". An exact one has seconds and their fraction, unless they are 0."""
     time = time.astimezone(UTC).replace(tzinfo=None)
-    unit = "minutes"
-    if exact and (time.second or time.microsecond):
-        unit = "microseconds" if time.microsecond % 1000 else "milliseconds" if time.microsecond else "seconds"
-    return f"{time.isoformat(' ', unit)} UTC"
+    return f"{time.isoformat(' ', _unit(time) if exact else 'minutes')} UTC"
+
+
+def _unit(time: datetime) -> str:
+    """The largest unit that shows the time exactly."""
+    if time.microsecond % 1000:
+        return "microseconds"
+    if time.microsecond:
+        return "milliseconds"
+    return "seconds" if time.second else "minutes"
 
 
 def visible(text: str) -> str:
-    """The text with its control characters escaped: a record's bytes can neither break a line nor steer the terminal."""
+    """The text with its control characters escaped, so that a record's bytes cannot break a line or control the terminal."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -16,7 +16,7 @@ from spark_jobs.cli.layout import Column, Layout, lay_out
 from spark_jobs.ops.views import Rows
 
 LONGEST = 1000
-"""Characters of one text that a terminal gets. A record may have a megabyte."""
+"""Characters of one text that a terminal shows at most. A record may have a megabyte."""
 
 
 class Format(StrEnum):
@@ -28,7 +28,7 @@ class Format(StrEnum):
 
 
 def as_table(rows: Rows, width: int | None, now: datetime, *, chosen: bool) -> Layout:
-    """The rows as text of at most `width` cells a line; None is for any width, and for texts of any length."""
+    """The rows as lines of at most `width` cells. None: lines of any width, texts of any length."""
     columns = []
     for place, name in enumerate(rows.names):
         values = [row[place] for row in rows.values]
@@ -39,7 +39,7 @@ def as_table(rows: Rows, width: int | None, now: datetime, *, chosen: bool) -> L
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text that is too long for a terminal, with how much is missing and where it is."""
+    """A text that is too long for a terminal, cut at LONGEST, with the number of characters that are left out."""
     more = len(text) - LONGEST
     return text if more <= 0 else f"{text[:LONGEST]} ({more:,} more characters: --format json has all)"
 

@@ -1,4 +1,4 @@
-"""Columns of text in a terminal of any width: a table of those that fit, or each row on end. No text is cut off."""
+"""Layout: a table with the columns that fit the terminal, or one line for each field. Never cuts a text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from rich.cells import cell_len, chop_cells
 
 GAP = 2
 FOLDED = 24
-"""Cells that a column of text has at least; what is longer goes on in the next line."""
+"""Minimum width of a text column in cells. Longer texts are folded."""
 NEEDED = 3
-"""How many of the most important columns a table must have room for. Without them each row stands on end."""
+"""Most important columns that must fit for a table. If they do not, each field has a line of its own."""
 
 
 class Column(NamedTuple):
-    """A name and one text a row. Widths are in terminal cells: many East Asian letters take two."""
+    """A name, and one text for each row. Widths are in terminal cells; many East Asian letters take two."""
 
     name: str
     texts: tuple[str, ...]
     number: bool = False
-    """Whether texts are numbers: those stand on the right, and are not folded."""
+    """Whether the texts are numbers: they are aligned right and not folded."""
 
     @property
     def natural(self) -> int:
@@ -34,16 +34,16 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Lines, and the names of the columns that had no room."""
+    """The lines, and the names of the columns that did not fit."""
 
     lines: list[str]
     left_out: tuple[str, ...] = ()
 
 
 def lay_out(columns: Sequence[Column], width: int | None, *, chosen: bool) -> Layout:
-    """The columns, the most important first, in lines of at most `width` cells (2 or more); None is for any width.
+    """The columns, most important first, in lines of at most `width` cells (2 or more). None: lines of any width.
 
-    Where the user has chosen the columns, all are shown: where they do not fit as a table, each row stands on end.
+    Columns that the user has chosen are all shown. If they do not fit as a table, each field has a line of its own.
     """
     if width is None:
         return Layout(_table(columns, [column.natural for column in columns]))
@@ -56,10 +56,10 @@ def lay_out(columns: Sequence[Column], width: int | None, *, chosen: bool) -> La
 
 
 def fold(text: str, width: int) -> Iterator[str]:
-    """The text in lines of at most `width` cells, between words where it can. A line takes the place of one space, no more."""
+    """The text in lines of at most `width` cells, broken at spaces if possible. A line break replaces one space at most."""
     at = 0
     while at < len(text) or at == 0:
-        # A slice, because long records are folded: some letters take no cell, so it is longer than a line.
+        # A slice limits the work for long records. It is longer than a line because some letters take no cell.
         ahead = text[at : at + 4 * width]
         line = next(iter(chop_cells(ahead, width)), "") or ahead[:1]
         after = text[at + len(line) : at + len(line) + 1]
@@ -70,7 +70,7 @@ def fold(text: str, width: int) -> Iterator[str]:
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Iterator[int]:
-    """Places of the columns that fit. A narrow column may fit where a more important one did not."""
+    """Indexes of the columns that fit. A narrow column may fit although a more important one did not."""
     left = width
     for place, column in enumerate(columns):
         if column.least <= left:
@@ -79,7 +79,7 @@ def _fitting(columns: Sequence[Column], width: int) -> Iterator[int]:
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
-    """The least widths; what is left over goes to folded columns, the most important first."""
+    """The least widths; the cells that remain go to folded columns, most important first."""
     widths = [column.least for column in columns]
     spare = width - sum(widths) - GAP * (len(widths) - 1)
     for place, column in enumerate(columns):
@@ -106,7 +106,7 @@ def _side_by_side(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iter
 
 
 def _on_end(columns: Sequence[Column], width: int) -> list[str]:
-    """A line for each field, a blank line between two rows. Where there is no room beside the names, values stand below."""
+    """One line for each field, and a blank line between two rows. If values do not fit beside the names, they go below."""
     names = max(cell_len(column.name) for column in columns)
     beside = width - names - GAP >= FOLDED // 2
     lines = list[str]()

@@ -1,4 +1,4 @@
-"""Commands that only look: at what steps remember, and at what Sluice wrote down about its runs."""
+"""Commands that only read: the state of the steps, and the ops tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from spark_jobs.contract.settings import root
 from spark_jobs.ops import views
 
 commands = typer.Typer(rich_markup_mode="rich")
-PANEL = "Look"
+PANEL = "Inspect"
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples(
@@ -40,15 +40,15 @@ def state(
     key: Annotated[list[str] | None, typer.Option(
         metavar="COLUMN=VALUE", help="Show only this key. Repeat the option for a key of several columns.")] = None,
     step: Annotated[int | None, typer.Option(
-        help="Show only this step, counted from 1 as in sluice explain. Default: all that have the key.")] = None,
+        help="Show only this step, counted from 1 as in sluice explain. Default: all steps with this key.")] = None,
     at_batch: Annotated[int | None, typer.Option(
         help="Show the state as it was after this batch. Default: the last committed batch.")] = None,
     changes: Annotated[bool, typer.Option(
         "--changes", help="Show what each batch changed in the key, newest first, instead of the state.")] = False,
-    batches: Annotated[int, typer.Option(help="How many batches to compare for the changes.", min=1, max=100)] = 10,
-    limit: Annotated[int, typer.Option(help="How many rows to show, in the order of the key.", min=1, max=10_000)] = 20,
+    batches: Annotated[int, typer.Option(help="Number of batches to compare for --changes.", min=1, max=100)] = 10,
+    limit: Annotated[int, typer.Option(help="Number of rows to show, in the order of the key.", min=1, max=10_000)] = 20,
 ) -> None:
-    """Show what the stateful steps remember: keys, groups, variables, timers. Disturbs no run and writes nothing."""
+    """Show the state of the stateful steps: keys, groups, variables, timers. Writes nothing and does not disturb a run."""
     from spark_jobs.launch.submit import environment, inspection  # noqa: PLC0415 - as above
     from spark_jobs.state.query import Inquiry, resolve  # noqa: PLC0415 - Delta, which the help does not need
 
@@ -65,29 +65,29 @@ def state(
     "sluice show checks --columns outcome,type,column,observed,sample", "sluice show batches --format json | jq .read"))
 def show(
     table: Annotated[views.Table, typer.Argument(
-        metavar="TABLE", help="Which ops table. The operators' rows are a part of batches.")],
+        metavar="TABLE", help="The ops table. Rows of operators are stored in batches.")],
     pipeline: Annotated[str | None, typer.Option(
         help="Show only this pipeline.", metavar="PIPELINE", autocompletion=complete_pipelines)] = None,
-    limit: Annotated[int, typer.Option(help="How many rows, newest first.", min=1, max=10_000)] = 20,
+    limit: Annotated[int, typer.Option(help="Number of rows to show, newest first.", min=1, max=10_000)] = 20,
     columns: Annotated[str | None, typer.Option(
         metavar="A,B,C", help="Show these columns, in this order. Default: the most important ones that fit; "
-                              "in json and csv, all that the table would have if there was room.")] = None,
+                              "in json and csv, all that a wide table would have.")] = None,
     output: Annotated[Format, typer.Option(
         "--format", help="table is for people; json has one object a line; csv has a header. In json and csv, times are "
                          "ISO 8601 in UTC and numbers are raw. In a pipe, a table has all columns at full width, unless the "
                          "variable COLUMNS gives a width.")] = Format.table,
 ) -> None:
-    """Show what Sluice wrote down: runs, batches, late and quarantined records, checks. Reads Delta without Spark.
+    """Show an ops table: runs, batches, operators, late and quarantined records, checks. Reads Delta without Spark.
 
-    Times are UTC. Where a terminal is too narrow for all columns, the last line names those that are left out.
+    Times are UTC. If the terminal is too narrow for all columns, the last line lists those that are left out.
     """
     with one_line_errors():
         if pipeline is not None:
             registry.load(pipeline)
         names = _chosen(table, columns) or _usual(table, pipeline, output)
-        settled = root()
-        require_readable(settled)
-        rows = views.select(settled, table, pipeline, limit, names)
+        where = root()
+        require_readable(where)
+        rows = views.select(where, table, pipeline, limit, names)
     title = f"{table}, newest first" + (f", of {pipeline}" if pipeline else "")
     lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
     for line in lines(rows) if lines else _table(title, rows, chosen=columns is not None):
@@ -95,10 +95,11 @@ def show(
 
 
 def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
-    """The columns that the user names, each once. Raises BadParameter for one that there is not."""
+    """The columns that the user names, each once. Raises BadParameter for an unknown column."""
     if given is None:
         return ()
-    names, known = dict.fromkeys(filter(None, map(str.strip, given.split(",")))), views.columns(table)
+    names = dict.fromkeys(filter(None, map(str.strip, given.split(","))))
+    known = views.columns(table)
     there_are = f"There are: {', '.join(known)}."
     for name in names:
         if name not in known:
@@ -111,13 +112,17 @@ def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
 
 
 def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[str, ...]:
-    """The view's columns. A table has the pipeline in its title; programs get no `when`, which has its exact time beside it."""
-    needless = {"pipeline"} if output is Format.table and pipeline else {views.WHEN} if output is not Format.table else set()
-    return tuple(name for name in views.VIEWS[table].columns if name not in needless)
+    """The view's columns. A table of one pipeline has its name in the title. json and csv have the exact time for `when`."""
+    omitted = set[str]()
+    if output is not Format.table:
+        omitted = {views.WHEN}
+    elif pipeline:
+        omitted = {"pipeline"}
+    return tuple(name for name in views.VIEWS[table].columns if name not in omitted)
 
 
 def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
-    """Title, rows, and what was left out, in lines that fit into the terminal."""
+    """The title, the rows and the omitted columns, in lines that fit the terminal."""
     width = _width()
     layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
     left_out = ", ".join(layout.left_out)
@@ -127,6 +132,6 @@ def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
 
 
 def _width() -> int | None:
-    """The terminal's, or that of COLUMNS; None where a program or a file takes the lines."""
+    """The width of the terminal, or that of COLUMNS; None if the output is a pipe or a file."""
     given = os.environ.get("COLUMNS", "")
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or (given.isdigit() and int(given)) else None

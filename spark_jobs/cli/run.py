@@ -1,4 +1,4 @@
-"""Commands that run a pipeline, or say what a run would do."""
+"""Commands that run a pipeline or show what a run would do."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def validate(
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice plan flight_events"))
 def plan(pipeline: PipelineName) -> None:
-    """Say what a drain would do: new offsets by partition, unfinished business, or nothing. Starts no JVM."""
+    """Show the new offsets per partition and the batches to recover. Starts no JVM."""
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
 
     with one_line_errors():
@@ -56,13 +56,13 @@ def plan(pipeline: PipelineName) -> None:
 def drain(
     pipeline: PipelineName,
     report: Annotated[Path | None, typer.Option(
-        help="Where to write the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under SLUICE_ROOT.")] = None,
+        help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under SLUICE_ROOT.")] = None,
     run_id: Annotated[str | None, typer.Option(
-        help="The run's name in the ops tables. Default: cli- and the time in UTC.")] = None,
+        help="The run's id in the ops tables. Default: cli- and the time in UTC.")] = None,
 ) -> None:
-    """Consume what Kafka holds now, through spark-submit, and stop. Runs nothing where there is nothing to do.
+    """Read what Kafka holds now, through spark-submit, and stop. Starts nothing if there is nothing to do.
 
-    Prints a line for each batch, with the offsets that are left. Ctrl-C stops it after the batch at work; a second one at once.
+    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a second Ctrl-C stops at once.
     """
     from spark_jobs.launch.foreground import attend  # noqa: PLC0415
     from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
@@ -85,7 +85,7 @@ def drain(
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
 def explain(pipeline: PipelineName) -> None:
-    """Show the physical plan, its stateful operators in a sentence each, and what evicts their state. Reads nothing."""
+    """Show the physical plan, a sentence for each stateful operator, and what evicts its state. Reads no records."""
     from spark_jobs.launch.submit import environment, explanation  # noqa: PLC0415 - as above
 
     with one_line_errors():

@@ -1,4 +1,4 @@
-"""The terminal: what every command prints with, how errors end a command, and the arguments that several commands share."""
+"""Terminal: the console of every command, the way errors end a command, and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.store import is_remote
 from spark_jobs.contract.store_errors import told
 
-# Without emoji=False, rich replaces words such as :x: by a picture, also where markup is off.
+# Without emoji=False, rich replaces words such as :x: by an emoji, even if markup is off.
 console = Console(soft_wrap=True, highlight=False, emoji=False)
 
 
 def complete_pipelines(incomplete: str) -> list[str]:
-    """The pipelines' names that begin with what is typed; none where SLUICE_PIPELINES is wrong. Imports no spec."""
+    """The names of pipelines that begin with `incomplete`; none if SLUICE_PIPELINES is wrong. Imports no spec."""
     try:
         return [name for name in registry.names() if name.startswith(incomplete)]
     except SluiceError:
@@ -30,28 +30,28 @@ def complete_pipelines(incomplete: str) -> list[str]:
 
 PipelineName = Annotated[str, typer.Argument(
     help="The pipeline's name: a folder of spark_jobs/pipelines.", metavar="PIPELINE", autocompletion=complete_pipelines)]
-Execute = Annotated[bool, typer.Option("--execute", help="Do it. Without this, the command only prints what it would do.")]
+Execute = Annotated[bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")]
 
 
 def examples(*lines: str) -> str:
-    """The epilog of a command's help: one command a line."""
+    """The epilog of a command's help: one example on each line."""
     return "\n".join(("Examples:", *lines))
 
 
 def say(line: str) -> None:
-    """Print a line as it is: rich would take a value in brackets for markup, and drop it or raise an error."""
+    """Print a line without markup: rich would read a value in brackets as markup and drop it or raise an error."""
     console.print(line, markup=False)
 
 
 def installation() -> Settings:
-    """The settings. Raises RootRefused or RootUnreachable where the root is an object store that does not answer."""
+    """The settings. Raises RootRefused or RootUnreachable if the root is an object store that does not answer."""
     settings = Settings.from_environment()
     require_readable(settings.root)
     return settings
 
 
 def require_readable(root: str) -> None:
-    """Raises RootRefused or RootUnreachable where the root is an object store that does not answer."""
+    """Raises RootRefused or RootUnreachable if the root is an object store that does not answer."""
     if is_remote(root):
         from spark_jobs.storage.object_store import require_readable as require  # noqa: PLC0415 - a disk needs no client
 
@@ -60,7 +60,7 @@ def require_readable(root: str) -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turns a SluiceError into one line on stderr and its exit status."""
+    """End the command with one line on stderr and the exit status of the SluiceError raised within."""
     try:
         yield
     except typer.Exit:

@@ -1,4 +1,4 @@
-"""`sluice --version`."""
+"""Version: `sluice --version`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import typer
 import spark_jobs
 
 BESIDE = ("pyspark", "delta-spark", "apache-airflow")
-"""Packages whose versions matter beside Sluice's own. Airflow and Spark need not be on the same machine."""
+"""Packages whose versions are printed too. Airflow and Spark may be on different machines."""
 
 
 def print_versions(wanted: bool) -> None:
-    """The callback of `--version`: one line a package, then exit."""
+    """The callback of `--version`: prints one line for each package, then exits."""
     if wanted:
-        for name, found in versions().items():
-            typer.echo(f"{name} {found}")
+        for name, installed in versions().items():
+            typer.echo(f"{name} {installed}")
         raise typer.Exit
 
 

@@ -88,6 +88,17 @@ def keeps_all_state(mode: OutputMode) -> bool:
             assert_never(mode)
 
 
+def replaces_table(mode: OutputMode) -> bool:
+    """Whether each batch replaces all rows of the table with the whole result."""
+    match mode:
+        case "complete":
+            return True
+        case "append" | "update":
+            return False
+        case _:
+            assert_never(mode)
+
+
 def writes_last_of_key(mode: OutputMode) -> bool:
     """Whether of a batch's rows with one key the last alone is written."""
     match mode:

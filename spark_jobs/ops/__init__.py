@@ -1,1 +1,1 @@
-"""Ops: the Delta tables in which Sluice writes down what happened, and what is shown of them."""
+"""Ops: the Delta tables with the history of runs, batches, rejected records and checks, and the views of them."""

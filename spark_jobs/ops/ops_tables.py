@@ -1,6 +1,6 @@
-"""The ops tables: what Sluice writes down about its runs. Delta, partitioned by pipeline, written and read without a JVM.
+"""Ops tables: Delta tables about Sluice's runs, partitioned by pipeline, written and read without a JVM.
 
-A batch's rows are replaced as a whole, so writing them again after a crash changes nothing.
+All rows of a batch are replaced at once, so writing them again after a crash changes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_jobs.storage import delta
 if TYPE_CHECKING:
     from upath import UPath
 
-# Two pipelines may commit to one ops table in the same moment; delta-rs then refuses the second, which tries again.
+# Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second, which is retried.
 _patiently = retry(
     retry=retry_if_exception_type(CommitFailedError),
     wait=wait_random_exponential(multiplier=0.1, max=5), stop=stop_after_attempt(10), reraise=True,
@@ -29,14 +29,14 @@ _patiently = retry(
 
 @_patiently
 def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
-    """Add rows."""
+    """Add rows: dicts or an Arrow table, with columns of ops/schema.py. Raises ValueError for an unknown column."""
     deltalake.write_deltalake(
         path := str(_made(root, table)), _arrow(table, rows), mode="append", storage_options=delta.options(path))
 
 
 @_patiently
 def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int) -> None:
-    """Put rows in the place of all rows whose columns equal `where`, in one commit."""
+    """Replace all rows whose columns equal `where`, in one commit. Raises ValueError for an unknown column."""
     predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
     deltalake.write_deltalake(path := str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate,
                               storage_options=delta.options(path))
@@ -50,7 +50,7 @@ def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_
 
 
 def query(root: UPath, table: str, sql: str) -> pa.Table:
-    """Run SQL (DataFusion's) in which the ops table is called by its name. One that nobody wrote is empty, and stays unmade."""
+    """Run SQL (DataFusion's) on the ops table, by its name. A table that does not exist is empty, and is not created."""
     path = str(root / "ops" / table)
     if delta.is_table(path):
         return _select(path, table, sql)
@@ -76,25 +76,25 @@ def _create(path: str, table: str) -> None:
 
 
 def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
-    """Raises ValueError where rows have a column that the table has not: Arrow would leave it out without a word."""
+    """Raises ValueError if rows have a column that the table lacks: Arrow would drop it silently."""
     if not isinstance(rows, list):
         return rows.cast(SCHEMAS[table])
     surplus = sorted(_surplus(rows, SCHEMAS[table]))
     if surplus:
-        message = f"ops.{table} has no column {', '.join(surplus)}: what was to be written there would be lost"
+        message = f"ops.{table} has no column {', '.join(surplus)}: its values would be lost"
         raise ValueError(message)
     return pa.Table.from_pylist(rows, SCHEMAS[table])
 
 
 def _surplus(rows: list[dict[str, Any]], fields: Iterable[pa.Field]) -> set[str]:
-    """What the rows have and `fields` do not name, also within the structs of a list."""
+    """Names in the rows that are not in `fields`, also within the structs of a list."""
     known = {field.name: field.type for field in fields}
-    found = {name for row in rows for name in row.keys() - known.keys()}
+    surplus = {name for row in rows for name in row.keys() - known.keys()}
     for name, kind in known.items():
         if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
             parts = [part for row in rows for part in row.get(name) or ()]
-            found |= {f"{name}.{part}" for part in _surplus(parts, kind.value_type)}
-    return found
+            surplus |= {f"{name}.{part}" for part in _surplus(parts, kind.value_type)}
+    return surplus
 
 
 def _literal(value: str | int) -> str:

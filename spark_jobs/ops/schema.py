@@ -23,7 +23,7 @@ _STRING, _INT, _LONG, _DOUBLE, _TIME = pa.string(), pa.int32(), pa.int64(), pa.f
 
 
 def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Column]:
-    """Columns that are fields of the report too, and have their meaning from there."""
+    """Columns that are fields of the report, with the descriptions from there."""
     for name in names or tuple(model.model_fields):
         field = model.model_fields[name]
         yield Column(name, _LONG if field.annotation is int else _STRING, field.description or "")
@@ -32,10 +32,10 @@ def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Colu
 _PIPELINE = Column("pipeline", _STRING, "the pipeline; the tables are partitioned by it")
 _RUN = Column("run_id", _STRING, "the run that wrote the row")
 _STATE_ROWS = Column("state_rows", _LONG, "rows in all state stores of the pipeline at the end")
-_WATERMARK = Column("watermark", _TIME, "Spark's watermark in the batch; null before there is one")
+_WATERMARK = Column("watermark", _TIME, "Spark's watermark in the batch; null if there is none yet")
 _BATCH = (
     _PIPELINE,
-    Column("generation", _STRING, "the checkpoint's generation: reset and rewind begin another"),
+    Column("generation", _STRING, "the checkpoint's generation; reset and rewind begin a new one"),
     Column("batch_id", _LONG, "Spark's id of the micro-batch"),
     _RUN,
 )
@@ -45,7 +45,7 @@ _RECORD = (
     Column("partition", _INT, "its partition"),
     Column("offset", _LONG, "its offset in the partition"),
     Column("kafka_timestamp", _TIME, "its Kafka timestamp"),
-    Column("event_time", _TIME, "its event time; null where it could not be decoded"),
+    Column("event_time", _TIME, "its event time; null if it could not be decoded"),
     Column("key", pa.binary(), "its key, as it is in Kafka"),
     Column("value", pa.binary(), "its value, as it is in Kafka"),
 )
@@ -61,36 +61,36 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "runs": (
         _PIPELINE,
         Column("run_id", _STRING, "the run"),
-        Column("kind", _STRING, "what kind of run: drain"),
+        Column("kind", _STRING, "the kind of run: drain"),
         Column("status", _STRING, "succeeded or failed"),
-        Column("problem", _STRING, "the code of the error that ended the run; null where none did"),
+        Column("problem", _STRING, "the code of the error that ended the run; null if it succeeded"),
         Column("started_at", _TIME, "when the run began"),
         Column("ended_at", _TIME, "when the run ended"),
         Column("query_seconds", _DOUBLE, "seconds from the start of the streaming query to its end"),
-        Column("batches", _LONG, "how many micro-batches the run accounted for"),
+        Column("batches", _LONG, "micro-batches that the run accounted for"),
         *_described(Account, "read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted"),
         _STATE_ROWS,
-        Column("watermark", _TIME, "Spark's watermark in the last committed batch; null before there is one"),
+        Column("watermark", _TIME, "Spark's watermark in the last committed batch; null if there is none yet"),
         Column("table_version", _LONG, "the table's version at the end of the run"),
         Column("report", _STRING, "the whole report, as JSON"),
     ),
     "batches": (
         *_BATCH,
-        Column("source", _STRING, "where the counts come from: progress (Spark's), or reread (Kafka, read a second time)"),
-        Column("seconds", _DOUBLE, "seconds that the batch took; null where its progress was lost"),
+        Column("source", _STRING, "source of the counts: progress (Spark's progress), or reread (Kafka, read again)"),
+        Column("seconds", _DOUBLE, "duration of the batch in seconds; null if its progress was lost"),
         Column("offsets_start", _STRING, "partition -> first offset, as JSON"),
         Column("offsets_end", _STRING, "partition -> offset after the last, as JSON"),
         *_described(Account),
         Column("first_event_time", _TIME, "smallest event time of the records that entered the first stateful step"),
         Column("last_event_time", _TIME, "largest event time of the records that entered the first stateful step"),
         _WATERMARK,
-        Column("late_before", _TIME, "the watermark by which a record was late: that of the batch before; null before that"),
+        Column("late_before", _TIME, "records behind this watermark were late: that of the previous batch; null without one"),
         _STATE_ROWS,
-        Column("state_bytes", _LONG, f"what the state takes: {StateUse.model_fields['bytes'].description}"),
+        Column("state_bytes", _LONG, f"size of the state: {StateUse.model_fields['bytes'].description}"),
         Column("operators", pa.list_(pa.struct([(column.name, column.type) for column in OPERATOR])),
-               "what each stateful operator did, one struct for each; null where the progress was lost"),
-        Column("table_version", _LONG, "the version of the table that the batch committed; null where it wrote nothing"),
-        Column("audited_at", _TIME, "when the batch was accounted for"),
+               "one struct with the metrics of each stateful operator; null if the progress was lost"),
+        Column("table_version", _LONG, "the version of the table that the batch committed; null if it wrote nothing"),
+        Column("audited_at", _TIME, "when the audit accounted for the batch"),
     ),
     "quarantine": (
         *_RECORD,
@@ -100,12 +100,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "late": (
         *_RECORD,
         Column("watermark_missed", _TIME, "the watermark that the record's event time was behind"),
-        Column("step", _STRING, "the kind of the stateful step that it was late for"),
+        Column("step", _STRING, "the kind of the stateful step that dropped it"),
     ),
     "checks": (
         _PIPELINE,
         _RUN,
-        Column("checked_at", _TIME, "when the checks of the run had been evaluated"),
+        Column("checked_at", _TIME, "when the checks of the run were evaluated"),
         Column("table_version", _LONG, "the version of the table that was checked"),
         *_described(CheckResult, "suite", "type", "column", "severity", "outcome", "about", "observed", "unexpected", "sample"),
     ),
@@ -113,10 +113,10 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
 """Table -> its columns."""
 
 for _table, _columns in {**COLUMNS, "batches.operators": OPERATOR}.items():
-    if _silent := [column.name for column in _columns if not column.about]:
-        raise TypeError(f"ops.{_table}: these columns have no meaning beside them: {', '.join(_silent)}")
+    if _undescribed := [column.name for column in _columns if not column.about]:
+        raise TypeError(f"ops.{_table}: these columns have no description: {', '.join(_undescribed)}")
 
 SCHEMAS: dict[str, pa.Schema] = {
     table: pa.schema([(column.name, column.type) for column in columns]) for table, columns in COLUMNS.items()
 }
-"""Table -> columns, as Arrow has them."""
+"""Table -> its Arrow schema."""

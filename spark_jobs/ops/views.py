@@ -1,4 +1,4 @@
-"""What `sluice show` reads of the ops tables: which columns, the most important first, and which rows, newest first."""
+"""Views: the columns of the ops tables that `sluice show` prints, most important first, and its rows, newest first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_jobs.contract.store import opened
 
 
 class Table(StrEnum):
-    """What can be shown."""
+    """The views by name."""
 
     runs = "runs"
     batches = "batches"
@@ -21,32 +21,32 @@ class Table(StrEnum):
 
 
 class View(NamedTuple):
-    """How an ops table is shown."""
+    """The columns, the order and the source of one view."""
 
     columns: dict[str, str]
-    """Name -> SQL expression, the most important first. All of them are shown where nobody chooses."""
+    """Name -> SQL expression, most important first. All are shown unless the user chooses columns."""
     order: str
     stored: str
     """The ops table that has the rows."""
     source: str = ""
-    """What stands behind FROM, where that is not the table itself."""
+    """SQL for FROM, if it is not the table itself."""
     more: dict[str, str] | None = None
-    """Name -> SQL expression of what is shown only if it is asked for. None: all other columns of the ops table."""
+    """Name -> SQL expression of columns that are shown only if the user asks for them. None: all others of the ops table."""
 
 
 class Rows(NamedTuple):
-    """Rows of one view: a value for each name. Times are datetimes with their zone, raw records are bytes."""
+    """Rows of one view, with a value for each name. Times are datetimes with a time zone, raw records are bytes."""
 
     names: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
 
 
 WHEN = "when"
-"""The column that a terminal shows as the time since then: "3 hours ago". Its value is a time like any other."""
+"""The column that a table shows as the time since then, such as "3 hours ago". Its value is a time."""
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Columns that are called as the ops table calls them. The quotes are for names that are words of SQL, such as offset."""
+    """Columns with the names of the ops table. Quotes allow names that are SQL keywords, such as offset."""
     return {name: f'"{name}"' for name in names}
 
 
@@ -92,7 +92,7 @@ VIEWS = {
 
 
 def columns(table: Table) -> dict[str, str]:
-    """Name -> SQL expression of all columns that may be asked for: the view's own, then the others of the ops table."""
+    """Name -> SQL expression of all columns that the user may choose: the view's, then the others of the ops table."""
     from spark_jobs.ops.schema import SCHEMAS  # noqa: PLC0415 - pyarrow, which the help does not need
 
     view = VIEWS[table]
@@ -107,8 +107,8 @@ def select(root: str, table: Table, pipeline: str | None, limit: int, names: tup
     from spark_jobs.ops import ops_tables  # noqa: PLC0415 - as above
 
     view, known = VIEWS[table], columns(table)
-    wanted = ", ".join(f'{known[name]} AS "{name}"' for name in names)
+    expressions = ", ".join(f'{known[name]} AS "{name}"' for name in names)
     where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
-    sql = f"SELECT {wanted} FROM {view.source or view.stored} {where} ORDER BY {view.order} LIMIT {limit}"
+    sql = f"SELECT {expressions} FROM {view.source or view.stored} {where} ORDER BY {view.order} LIMIT {limit}"
     rows = ops_tables.query(opened(root), view.stored, sql).to_pylist()
     return Rows(names, tuple(tuple(row[name] for name in names) for row in rows))

@@ -1,1 +1,1 @@
-"""Runs: what a run does from the preflight to the report. drain.py is the sequence."""
+"""Runs: what a run does from the preflight to the report. drain.py has the order."""

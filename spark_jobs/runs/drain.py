@@ -1,4 +1,4 @@
-"""A drain: resume the live checkpoint, consume what Kafka holds now, account for it, judge it, report."""
+"""Drain: resumes the live checkpoint, reads what Kafka holds now, accounts for it, checks it and reports."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import drained
-from spark_jobs.runs.judgement import judge
+from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.outcome import Outcome
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.run_record import recorded
-from spark_jobs.runs.spark_errors import understood
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.stopping import Wish, heard
 from spark_jobs.storage.object_store import require_writable
 
@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 
 
 def drain(spec: Pipeline, settings: Settings, run_id: str, wish: Wish | None = None) -> Report:
-    """Run it. Always returns a report, also of a failure. Its progress is logged, a line at a time.
+    """Run one drain and return its report, also if it fails. Logs its progress.
 
     SIGTERM and Ctrl-C are a wish to stop (stopping.py). Whoever has heard it for longer gives `wish`.
     """
@@ -44,15 +44,15 @@ def drain(spec: Pipeline, settings: Settings, run_id: str, wish: Wish | None = N
         try:
             problem = _run(spec, settings, outcome, whoever)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
-            problem = understood(error, spec.name)
-        return recorded(outcome.report(problem), spec, settings.root)
+            problem = translate_error(error, spec.name)
+        return append_row(outcome.report(problem), spec, settings.root)
 
 
 def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> SluiceError | None:
-    """The run, until it has no more to do or is asked to stop; what is wrong with what it did, if anything.
+    """Run until nothing is left to do or a stop is requested. Returns the problem of the run, if it has one.
 
-    Until it has accounted for a batch it may simply end. From then on it is ended between two batches, and its checks are run:
-    the account of its batches is judged by itself alone. A wish that comes while the checks work finds a run that is done.
+    Before the first account, a stop raises Stopped. After it, the run ends between two batches and still evaluates its checks:
+    no later run evaluates the account of these batches. A wish that comes while the checks work finds a run that is done.
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
@@ -62,7 +62,7 @@ def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> Sl
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
         outcome.lost = found.lost
-        held.confirm()  # over another run's identity, this one's would make its checkpoint a stranger to its table
+        held.confirm()  # overwriting another run's identity would separate its checkpoint from its table
         found.identity.write(paths.identity)
         drop_orphans(found.checkpoint)
         outcome.lap("settle")
@@ -76,7 +76,7 @@ def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> Sl
 
 
 def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, wish: Wish) -> SluiceError | None:
-    """Read to `latest` or to a limit, account for it, judge it."""
+    """Read up to `latest` or a limit, account for the batches, evaluate the checks. Returns the problem of the run, if any."""
     name, audit = run.spec.name, Audit(run)
     audit.catch_up({}, ended=True)
     recovered = tuple(audit.accounts)
@@ -93,8 +93,8 @@ def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, wish:
     outcome.took("audit", audit.seconds)
     outcome.drained = drained(run, audit, recovered, limits, latest)
     failpoint.at("checks")
-    outcome.checks = judge(run, audit, outcome.drained)
+    outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")
-    # A verdict first: the account of these batches is this run's, and no later run would say what is wrong with it.
+    # The verdict goes before a stop: no later run evaluates the account of these batches.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped

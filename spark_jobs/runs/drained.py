@@ -1,4 +1,4 @@
-"""Drained: what the batches of a run came to, from its account, its checkpoint and its table."""
+"""Drained: the results of a run's batches, from its account, its checkpoint and its table."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from datetime import datetime
 from spark_jobs.audit.audit import Audit
 from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.outcome import Drained
 from spark_jobs.sink import table
 
 NO_BATCH = Batch(-1, {}, {}, 0, 0)
-"""Before the first."""
+"""The state of a checkpoint before its first batch."""
 
 
 def drained(run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets) -> Drained:
-    """After the last batch has its account. `latest` is how far Kafka could be read when the run began."""
+    """Call it after the last batch has its account. `latest`: partition -> Kafka's end offset when the run began."""
     committed, accounts = run.checkpoint.committed(), audit.accounts
     last = run.checkpoint.batch(committed[-1]) if committed else NO_BATCH
     return Drained(
@@ -32,12 +31,12 @@ def drained(run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimit
 
 
 def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
-    """The watermark at which the last open window closes."""
-    windows = [step.window for step in spec.steps if isinstance(step, Aggregate) and step.window]
+    """The watermark at which the last open window closes; None if no window is open, or its end is not known."""
+    windows = [step.grouping_window for step in spec.steps if step.grouping_window]
     newest = audit.cursor.last_event_time
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 
 
 def _waiting(latest: Offsets, end: Offsets) -> int:
-    """How many offsets are left for the next run."""
+    """Offsets that are left for the next run."""
     return sum(offset - end.get(partition, 0) for partition, offset in latest.items())

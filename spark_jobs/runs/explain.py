@@ -1,4 +1,4 @@
-"""Explain: the physical plan of a pipeline, its stateful operators in a sentence each, and what lets their state go."""
+"""Explain: the physical plan of a pipeline, a sentence for each stateful operator, and what evicts its state."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OPERATORS = {
-    "EventTimeWatermark": "notes the newest event time of each batch: less the delay, it is the next batch's watermark",
+    "EventTimeWatermark": "takes the newest event time of each batch; that minus the delay is the next batch's watermark",
     "StreamingDeduplicateWithinWatermark": "looks each key up in its store; a new key is kept and its row passed on",
     "StreamingDeduplicate": "looks each key up in its store; a new key is kept and its row passed on",
-    "StateStoreRestore": "fetches the stored value of each group that the batch touches, to go on adding to it",
-    "StateStoreSave": "stores the groups that changed and writes those that the output mode is due; drops groups that are late",
-    "SessionWindowStateStoreRestore": "fetches the stored sessions of each key that the batch touches, to merge rows into them",
-    "SessionWindowStateStoreSave": "stores the sessions that changed, and writes those that have ended",
-    "TransformWithStateInPySpark": "hands each key's rows and its due timers to the processor, in a Python worker by the store",
-    "FlatMapGroupsInPandasWithState": "hands each key's rows, then the keys whose time is out, to the function with the state",
+    "StateStoreRestore": "reads the stored value of each group that the batch changes",
+    "StateStoreSave": "stores the groups that changed, writes those that the output mode asks for, and drops late groups",
+    "SessionWindowStateStoreRestore": "reads the stored sessions of each key in the batch, to merge rows into them",
+    "SessionWindowStateStoreSave": "stores the sessions that changed and writes those that have ended",
+    "TransformWithStateInPySpark": "passes each key's rows and due timers to the processor in a Python worker",
+    "FlatMapGroupsInPandasWithState": "calls the function for each key that has rows, then for each key that timed out",
 }
-"""Spark's physical operators that keep state or move it, without their suffix Exec (o.a.s.sql.execution.streaming)."""
+"""Spark's physical operators that read or write state, without their suffix Exec (o.a.s.sql.execution.streaming)."""
 
 
 def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
-    """The query that a drain would start, without sink and counters. Reads nothing from Kafka."""
+    """The query of a drain without its sink and its counters. Reads nothing from Kafka."""
     spark = session(spec.name, spec.state, settings.root)
     records = kafka_source.follow(spark, spec, settings)
     return dataflow(records, spec).output(Paths(settings.root, spec).root, Timers(spark))
 
 
 def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    """Lines for a person: Spark's plan, then its stateful operators from the source to the sink, then the state."""
+    """Lines to print: Spark's plan, then its stateful operators from the source to the sink, then the state."""
     text = plan_text(plan_of(spec, settings))
     yield from text.rstrip().splitlines()
     yield ""
@@ -52,28 +52,28 @@ def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
         yield f"  {name}: {OPERATORS[name]}"
     yield ""
     yield (
-        f"State: {spec.state.shuffle_partitions} partitions, hashed by key, a store each for every stateful step; "
+        f"State: {spec.state.shuffle_partitions} partitions, hashed by key, one store in each for every stateful step; "
         f"{PROVIDERS[spec.state.provider].rpartition('.')[2]}, state format {spec.state.format}; output mode {spec.output_mode}"
     )
     for number, step in enumerate(spec.steps, 1):
         if step.stateful:
-            yield f"  step {number}, {step.kind}: {described(step, spec)}"
+            yield f"  step {number}, {step.kind}: {describe_state(step, spec)}"
 
 
 def plan_text(rows: DataFrame) -> str:
-    """What rows.explain() would print."""
-    utilities: Any = rows.sparkSession._jvm.PythonSQLUtils  # type: ignore[union-attr]  # noqa: SLF001 - explain() returns nothing
+    """The text that rows.explain() prints."""
+    utilities: Any = rows.sparkSession._jvm.PythonSQLUtils  # type: ignore[union-attr]  # noqa: SLF001 - explain() prints only
     return str(utilities.explainString(rows._jdf.queryExecution(), "simple"))  # noqa: SLF001
 
 
 def known_operators(plan: str) -> list[str]:
-    """The known operators of a plan as Spark prints it, from the sink to the source, each as often as it is there."""
+    """The known operators in a plan that Spark printed, from the sink to the source; one that occurs twice is listed twice."""
     names = (re.match(r"[\s+:*|()!\d-]*([A-Za-z]+)", line) for line in plan.splitlines())
     return [name[1] for name in names if name and name[1] in OPERATORS]
 
 
-def described(step: Stateful, spec: Pipeline) -> str:
-    """The columns of its state; what evicts it, or that nothing does; where Spark puts the watermark's predicates."""
+def describe_state(step: Stateful, spec: Pipeline) -> str:
+    """The columns of a step's state; what evicts it, if anything; where Spark puts the watermark's predicates."""
     operator = stateful_operator(step)
     eviction = operator.eviction(spec)
     if step.kind in unbounded(spec.output_mode, spec.steps):

@@ -1,4 +1,4 @@
-"""Outcome: what a run has come to, and the report that is made of it, however the run ends."""
+"""Outcome: the results of a run so far, and the report made of them, also if the run fails."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "checks"]
-"""Of a run, in the order of the report's `seconds`. The audit works within recover and query."""
+"""The phases of a run, in the order of the report's `seconds`. The time of audit is part of recover and query."""
 
 
 @dataclass(frozen=True)
 class Drained:
-    """What the batches of a run came to. The fields are the report's (contract/report.py); offsets are by partition."""
+    """The results of a run's batches. Its fields are the report's (contract/report.py). Offsets: partition -> offset."""
 
     generation: str = ""
-    """Empty as long as the run has not accounted for what it did."""
+    """Empty until the run has accounted for its batches."""
     batches: tuple[int, ...] = ()
     recovered: tuple[int, ...] = ()
     account: Account = field(default_factory=Account)
@@ -38,7 +38,7 @@ class Drained:
 
 @dataclass
 class Outcome:
-    """Filled by a run's phases as they end, so that a run that fails reports as far as it has come."""
+    """Filled by each phase of a run when it ends, so that the report of a failed run has all earlier phases."""
 
     kind: Kind
     pipeline: str
@@ -51,24 +51,24 @@ class Outcome:
     _lap_began: float = field(default_factory=time.monotonic)
 
     def lap(self, phase: Phase) -> None:
-        """The phase has ended, and the next begins."""
+        """Record the seconds since the last lap as those of this phase."""
         now = time.monotonic()
         self.took(phase, now - self._lap_began)
         self._lap_began = now
 
     def took(self, phase: Phase, seconds: float) -> None:
-        """Note how long a phase took, whatever worked beside it."""
+        """Record the seconds of a phase that ran within others."""
         self.seconds[phase] = round(seconds, 3)
 
     def report(self, problem: SluiceError | None) -> Report:
         """The report of a run that has ended, with `problem` if it did not succeed.
 
-        Where the outcome makes no valid report, the report has the problem alone: what went wrong first is what is told.
+        If the outcome makes no valid report, the report has only the problem: the first error is never hidden.
         """
         ended_at = datetime.now(UTC)
         try:
             return self._report(problem, ended_at)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with the outcome, a run leaves a report
+        except Exception as error:  # noqa: BLE001 - a run leaves a report, whatever is wrong with its outcome
             return Report(
                 kind=self.kind, pipeline=self.pipeline, run_id=self.run_id, status="failed",
                 problem=Problem.of(problem or unexpected(error)), started_at=self.started_at, ended_at=ended_at,
@@ -93,5 +93,5 @@ class Outcome:
 
 
 def _by_name(offsets: Offsets) -> dict[str, int]:
-    """As JSON has them: its names are texts."""
+    """With text as keys, which JSON requires."""
     return {str(partition): offset for partition, offset in offsets.items()}

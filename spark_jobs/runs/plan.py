@@ -1,4 +1,4 @@
-"""What a drain would do, found out without a JVM: Airflow's first task, and `sluice plan`."""
+"""Plan: what a drain would do, without a JVM. Airflow's first task and `sluice plan` use it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_jobs.storage.object_store import require_writable
 
 
 class Plan(BaseModel):
-    """What there is to do. `reasons` is empty when a run would do nothing."""
+    """The work of the next drain. `reasons` is empty if there is none; `lines` are for printing."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,7 +35,7 @@ class Plan(BaseModel):
 
 
 def plan(spec: Pipeline, settings: Settings) -> Plan:
-    """Raises the SluiceError that the drain would end with: no lease, changed spec, no Kafka, no topic, lost records."""
+    """Look for work and write nothing. Raises LeaseHeld if another run works, and all errors of the preflight."""
     paths = Paths(settings.root, spec)
     require_writable(paths)
     held = holder(paths.lease)
@@ -51,7 +51,7 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
 
 
 def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
-    """New offsets, and what an earlier run has left."""
+    """Reasons to run: new offsets, and work that an earlier run has left."""
     reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
     planned, committed, judged = found.checkpoint.planned(), found.checkpoint.committed(), found.cursor.judged
     if planned and planned[-1:] != committed[-1:]:
@@ -63,7 +63,7 @@ def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
 
 
 def _due(found: Preflight, settings: Settings) -> tuple[str, ...]:
-    """Why a run without new offsets has something to do: what is due leaves the state."""
+    """The reason for a no-data batch without new offsets: state whose time has come."""
     spec = found.spec
     newest = newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
     clock = no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)

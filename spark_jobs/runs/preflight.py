@@ -1,7 +1,7 @@
-"""Preflight: what a run finds before it changes anything. Every kind of run begins with it; `plan` does nothing else.
+"""Preflight: verifies spec, topic, checkpoint and table before a run changes anything. Every run and `plan` begin with it.
 
 It asks the broker and reads the checkpoint and the table's log, without a JVM, and writes nothing. A run takes its lease
-first: without it, another run may change what was found here before it is used.
+first. Without the lease, another run may change these before the result is used.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from spark_jobs.target import Target
 
 
 class Preflight(NamedTuple):
-    """Spec, topic, checkpoint and table, found to belong to one another."""
+    """Spec, topic, checkpoint and table that belong to each other."""
 
     spec: Pipeline
-    """The spec in force: where the checkpoint froze a field, with the checkpoint's value."""
+    """The spec in force: a field that the checkpoint fixed at its creation has the checkpoint's value."""
     topic: TopicState
     identity: Identity
-    """Of the checkpoint; of a new generation, and not written yet, where there is no checkpoint."""
+    """Identity of the checkpoint. Without a checkpoint: of a new generation, not written yet."""
     target: Target
     cursor: Cursor
     lost: Lost
-    """Partition -> first and last offset that Kafka's retention removed unread, where the spec lets them go."""
+    """Partition -> first and last offset that retention removed before they were read, and that the spec allows to skip."""
     warnings: tuple[str, ...]
-    """What of the spec differs from what the checkpoint was made with, and may: a line each."""
+    """One line for each allowed difference between the spec and the spec that the checkpoint was created with."""
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The checkpoint, read as it is now."""
+        """The checkpoint. It is read at each access."""
         return Checkpoint(self.target.checkpoint)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What a person should know of it before the run begins."""
+        """What to tell a person before the run begins: one line each."""
         if not self.lost:
             return self.warnings
         return (*self.warnings,
-                f"on_lost_records='skip': goes on without what Kafka's retention removed unread: {in_words(self.lost)}")
+                f"Skipping records deleted by retention (on_lost_records='skip'): {in_words(self.lost)}")
 
 
 def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
-    """Look at topic, checkpoint and table, in this order, and refuse what does not fit.
+    """Verify topic, checkpoint and table, in this order.
 
     Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign
     or RecordsGone; TableReplaced.

@@ -1,4 +1,4 @@
-"""Progress for a person: one line a batch as it ends, with what is left, and below it one for each stateful operator."""
+"""Progress log: one line for each batch when it ends, with the offsets left, then one line for each stateful operator."""
 
 from __future__ import annotations
 
@@ -16,52 +16,55 @@ from spark_jobs.steps.timers import Timers
 LOG = logging.getLogger(__name__)
 
 
-class Watch:
-    """Logs each batch once, and what its operators did. `target` is the offsets that the run found in Kafka when it began."""
+class ProgressLog:
+    """Logs each batch and its operators once. `target`: partition -> Kafka's end offset when the run began."""
 
     def __init__(self, run: Run, target: Offsets, timers: Timers) -> None:
         self._run, self._target, self._timers = run, target, timers
         self._shown: set[int] = set()
         self._start: Offsets | None = None
-        """Where the run's first batch began; past 0 too where retention had removed records before the first run."""
+        """First offsets of the run's first batch. Greater than 0 if retention removed records before the first run."""
         self._seconds = 0.0
-        """Of this run's batches with data."""
+        """Duration of this run's batches with data."""
 
     def show(self, progress: dict[int, Progress]) -> None:
-        """Log the batches that have come since the last call."""
+        """Log the batches that are new since the last call."""
         for batch_id in sorted(progress.keys() - self._shown):
             self._shown.add(batch_id)
             batch = self._run.checkpoint.batch(batch_id)
             self._start = batch.start if self._start is None else self._start
             self._seconds += progress[batch_id].seconds if batch.covered else 0
             with log.context(batch=batch_id):
-                self._tell(batch, progress[batch_id])
+                self._log(batch, progress[batch_id])
 
-    def _tell(self, batch: Batch, progress: Progress) -> None:
-        named, so_far = f"{self._run.spec.name}: batch {batch.id}", self._so_far(batch)
+    def _log(self, batch: Batch, progress: Progress) -> None:
+        name = f"{self._run.spec.name}: batch {batch.id}"
+        so_far = self._so_far(batch)
         if progress.repeated:
-            LOG.info("%s: %.1f s; %s; a part of it may have run again, which its counts would have twice: the account is read "
-                     "from Kafka", named, progress.seconds, so_far)
+            LOG.info("%s: %.1f s; %s; a part of it may have run again, so Spark's counts may be too high: the account is read "
+                     "from Kafka", name, progress.seconds, so_far)
             return
-        LOG.info("%s: %s", named, _done(batch, progress, so_far))
+        LOG.info("%s: %s", name, _format_batch(batch, progress, so_far))
         for operator in operator_metrics(self._run.spec, progress, self._timers.fired.get(batch.id, {})):
             LOG.info("  %s", operator)
 
     def _so_far(self, batch: Batch) -> str:
+        return format_remaining(self._offsets_to(batch.end), self._offsets_to(self._target), self._seconds)
+
+    def _offsets_to(self, end: Offsets) -> int:
         start = self._start or {}
-        whole = sum(end - start.get(partition, 0) for partition, end in self._target.items())
-        return left(sum(end - start.get(partition, 0) for partition, end in batch.end.items()), whole, self._seconds)
+        return sum(offset - start.get(partition, 0) for partition, offset in end.items())
 
 
-def left(done: int, whole: int, seconds: float) -> str:
-    """How far a run is: offsets read in `seconds`, offsets left, and the time that they take at the rate measured so far."""
+def format_remaining(done: int, whole: int, seconds: float) -> str:
+    """Text with the offsets read in `seconds`, the offsets left, and the time left at the rate so far."""
     if done >= whole:
         return f"all {done:,} offsets read" if done else "no new offsets"
     time = f", about {rough(timedelta(seconds=(whole - done) * seconds / done))} at this rate" if done > 0 and seconds else ""
     return f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
 
 
-def _done(batch: Batch, progress: Progress, so_far: str) -> str:
+def _format_batch(batch: Batch, progress: Progress, so_far: str) -> str:
     rate = progress.read / progress.seconds if progress.seconds else 0
     state = f"{progress.state.rows:,} rows" if progress.state else "unchanged"
     watermark = f"{batch.watermark:%Y-%m-%d %H:%M:%S} UTC" if batch.watermark else "none yet"

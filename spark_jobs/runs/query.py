@@ -1,4 +1,4 @@
-"""Query: one run's streaming query, from the source to the sink, followed and audited until it has ended."""
+"""Query: starts a run's streaming queries, and follows and audits each until it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
-from spark_jobs.runs.progress_log import Watch
+from spark_jobs.runs.progress_log import ProgressLog
 from spark_jobs.sink import table, writer
 from spark_jobs.source import kafka_source
 from spark_jobs.source.topic_state import newest_record
@@ -28,16 +28,16 @@ POLL_SECONDS = 0.2
 
 
 class Query:
-    """What a run has to run: batches with data as long as there are new offsets, then what is due without."""
+    """The queries of one run: one for the new offsets, then one for each no-data batch that is due."""
 
     def __init__(self, run: Run, audit: Audit, target: Offsets, limits: RunLimits) -> None:
         self._run, self._audit, self._target, self._limits = run, audit, target, limits
         self._timers = Timers(run.spark)
         self._closed = False
-        self._watch = Watch(run, target, self._timers)
+        self._progress_log = ProgressLog(run, target, self._timers)
 
     def run(self) -> None:
-        """Run to the end or to a limit; where the run is asked to stop, that is between two batches, or before the first."""
+        """Run to the end or to a limit. A requested stop takes effect between two batches, or before the first."""
         if self._waiting() and not self._limits.asked:
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
@@ -50,7 +50,7 @@ class Query:
             self._limits.leave_the_rest()
 
     def _waiting(self) -> bool:
-        """Whether there are offsets to read, or a batch that was planned and not committed."""
+        """Whether there are offsets to read, or a batch is planned and not committed."""
         committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
         if not committed or planned[-1] != committed[-1]:
             return True
@@ -59,8 +59,8 @@ class Query:
 
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
-        silent = run.spec.close_after is not None
-        newest = newest_record(run.settings, run.spec.topic.name, self._target) if silent else None
+        closes = run.spec.close_after is not None
+        newest = newest_record(run.settings, run.spec.topic.name, self._target) if closes else None
         clock = no_data_batch.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._limits.ticked, self._closed)
         return no_data_batch.due(run.spec, run.checkpoint, clock)
 
@@ -73,28 +73,28 @@ class Query:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
         finally:
-            query.stop()  # also where the audit failed: the lease is given back next, and no query may write without it
-        self._run.lease.confirm()  # or what is planned may be the next run's, which is at work on it
+            query.stop()  # also if the audit failed: the lease is released next, and no query may write without it
+        self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
         no_data_batch.remove(self._run.checkpoint)
         self._keep_up(follower, ended=True)
 
     def _rows(self) -> DataFrame:
-        """What the next query gives to the sink. The audit is told what it captures and counts."""
+        """The rows of the next query. Passes its capture policy and its timers to the audit."""
         run, capture = self._run, self._capture_policy()
         self._audit.begin(capture, self._timers)
         records = kafka_source.follow(run.spark, run.spec, run.settings)
         return dataflow(records, run.spec, capture).output(run.paths.root, self._timers)
 
     def _claim_table(self, rows: DataFrame) -> None:
-        """Make the table, or find that it takes these rows. Note in identity and cursor which it is, and where checks begin."""
+        """Create the table, or verify that it takes these rows. Store its id, and the version after which checks begin."""
         run = self._run
         version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
         if not run.identity.table_id:
             run.identity.model_copy(update={"table_id": table.identifier(run.target.table)}).write(run.paths.identity)
-        self._audit.judge_after(version)
+        self._audit.check_after(version)
 
     def _capture_policy(self) -> CapturePolicy:
-        """Late is what the committed watermark is past; a batch's byte budget is shared by the source's tasks."""
+        """A record behind the committed watermark is late. The source's tasks share the byte budget of a batch."""
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
         readers = tasks(self._run.spec.reader_options, len(self._target))
@@ -102,5 +102,5 @@ class Query:
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()
-        self._watch.show(progress)
+        self._progress_log.show(progress)
         self._audit.catch_up(progress, ended=ended)

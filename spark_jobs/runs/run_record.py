@@ -1,37 +1,37 @@
-"""Run record: a run's row in ops.runs."""
+"""Run record: writes a run's row in ops.runs."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import is_remote
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.spark_errors import understood
+from spark_jobs.runs.spark_errors import translate_error
 
+LOG = logging.getLogger(__name__)
 COLUMNS = {"pipeline", "run_id", "kind", "status", "started_at", "ended_at", "query_seconds", "watermark", "table_version"}
-"""Of the report, by the same names."""
+"""Fields of the report that are columns of the same name."""
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
-"""Of its account."""
+"""Fields of the report's account that are columns of the same name."""
 
 
-def recorded(report: Report, spec: Pipeline, root: str) -> Report:
-    """The report, once its row is in ops.runs; a run that accounted for nothing has none.
+def append_row(report: Report, spec: Pipeline, root: str) -> Report:
+    """The report, after its row is in ops.runs. A run without a generation accounted for nothing and has no row.
 
-    On an object store, a row that could not be written is the run's problem, unless it has one already.
+    If the row could not be written, the run fails with the error of the append. A problem that the run had before stays.
     """
     if not report.generation:
         return report
     try:
         ops_tables.append(Paths(root, spec).root, "runs", [_row(report)])
-    except Exception as error:
-        if not is_remote(root):
-            raise
+    except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
+        cause = translate_error(error, spec.name)
         if report.problem is None:
-            problem = Problem.of(understood(error, spec.name))
-            return report.model_copy(update={"status": "failed", "problem": problem})
+            return report.model_copy(update={"status": "failed", "problem": Problem.of(cause)})
+        LOG.warning("%s: the row in ops.runs was not written: %s", spec.name, cause)
     return report
 
 

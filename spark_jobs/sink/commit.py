@@ -1,4 +1,4 @@
-"""Commit: a batch's rows and its transaction id in one Delta commit, in the way of the output mode."""
+"""Commit: writes a batch's rows and its transaction id in one Delta commit, as the output mode requires."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ ROWS = {
     "WRITE": ("numOutputRows",),
     "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated"),
 }
-"""Delta's operation -> which of its metrics count the rows that a batch wrote."""
+"""Delta's operation -> its metrics that count the rows a batch wrote."""
 
 
 class Commit(NamedTuple):
-    """Where to, and under which transaction id: `owner` and `batch_id`. `note` becomes the commit's userMetadata."""
+    """The table's path, and the transaction id: `owner` (pipeline/generation) and `batch_id`."""
 
     path: str
     owner: str
     batch_id: int
-    note: dict[str, Any]
+    note: dict[str, str | int]
+    """Becomes the commit's userMetadata, as JSON."""
 
 
-Way = Callable[[DataFrame, Commit], None]
+CommitStrategy = Callable[[DataFrame, Commit], None]
 
 
-def way(spec: Pipeline) -> Way:
-    """How batches of this pipeline are committed."""
+def commit_strategy(spec: Pipeline) -> CommitStrategy:
+    """The function that commits this pipeline's batches, by its output mode."""
     match spec.output_mode:
         case "append":
             return append
         case "complete":
             return replace
         case "update":
-            return _merging(spec.steps[-1])
+            return _merge_strategy(spec.steps[-1])
         case _:
             assert_never(spec.output_mode)
 
 
-def _merging(last: Step) -> Way:
+def _merge_strategy(last: Step) -> CommitStrategy:
     key = last.update_key
     assert key is not None  # contract/output_mode.py refuses the spec
     if last.balance.several_per_key:
@@ -56,10 +57,10 @@ def _merging(last: Step) -> Way:
 def append(rows: DataFrame, commit: Commit) -> None:
     """Append the rows.
 
-    Through Delta's own transaction instead of `write.option("txnAppId", ...)`: that option makes Delta read its log in a
-    Spark job before each write, for the last id, which the sink knows already. It costs as much as the rest of a small batch.
+    It uses Delta's own transaction, not `write.option("txnAppId", ...)`. With that option Delta reads its log in a Spark job
+    before each write to find the last id, which the sink knows already. That costs as much as the rest of a small batch.
 
-    Fails with Delta's ConcurrentTransactionException where another writer has committed under the same owner meanwhile.
+    Raises Delta's ConcurrentTransactionException if another writer has committed with the same owner meanwhile.
     Source: OptimisticTransaction.writeFiles and .commit, as DeltaSink.addBatchWithStatusImpl of Delta 4.4 uses them.
     """
     spark = rows.sparkSession
@@ -78,10 +79,10 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
 
 def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
-    """Replace the rows that have equal keys (null equals null), and add the others."""
+    """Replace the table's rows with equal keys (null equals null) and add the others: Delta's MERGE."""
     from delta.tables import DeltaTable  # noqa: PLC0415 - only update mode needs it
 
-    # MERGE reads its source twice; a batch of a stateful query may run only once.
+    # MERGE reads its source twice, but a batch of a stateful query may run only once.
     batch = rows.persist()
     try:
         with _marked(rows.sparkSession, commit):
@@ -93,13 +94,13 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
 
 
 def replace(rows: DataFrame, commit: Commit) -> None:
-    """Put the rows in place of all that the table holds."""
+    """Replace all rows of the table."""
     with _marked(rows.sparkSession, commit):
         rows.write.format("delta").mode("overwrite").save(commit.path)
 
 
 def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """Of the rows that a processor yielded for one key, the last: they are in one partition, in the order of yielding."""
+    """The last row of each key. A key's rows are in one partition, in the order in which the processor yielded them."""
     numbered = rows.withColumn("_order", F.monotonically_increasing_id())
     last = numbered.groupBy(*keys).agg(F.max_by(F.struct(*rows.columns), "_order").alias("_last"))
     return last.select("_last.*")
@@ -107,7 +108,7 @@ def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 @contextmanager
 def _marked(spark: SparkSession, commit: Commit) -> Iterator[None]:
-    """What is written to Delta within the block carries the transaction id and the note."""
+    """Add the transaction id and the note to every Delta commit within the block."""
     settings = {
         "spark.databricks.delta.write.txnAppId": commit.owner,
         "spark.databricks.delta.write.txnVersion": str(commit.batch_id),

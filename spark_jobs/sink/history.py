@@ -1,4 +1,4 @@
-"""History: the batches' own commits, told from the table's log by the note that each carries."""
+"""History: the commits of batches in the table's history, found by the note in each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from upath import UPath
 
 FIRST = 20
-"""How many entries are read at first: more than a run's batches make, mostly."""
+"""Entries in the first read: more than most runs commit."""
 
 
 def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Batch id and Delta's history entry of each commit that `owner` made (pipeline/generation), the newest first."""
+    """Batch id and Delta's history entry of each commit of `owner` (pipeline/generation), newest first."""
     for entry in _entries(opened(path)):
         note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == owner:
@@ -26,13 +26,15 @@ def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
-    """The newest first, read as far as they are asked for: each is a file, and a table that is a month old has thousands."""
-    told, most = 0, FIRST
-    while told < (found := len(entries := table.history(most))):
-        yield from entries[told:]
-        told, most = found, most * 10
+    """All entries, newest first, read lazily: each is a file, and the table of a month has thousands."""
+    yielded = 0
+    limit = FIRST
+    while len(entries := table.history(limit)) > yielded:
+        yield from entries[yielded:]
+        yielded = len(entries)
+        limit *= 10
 
 
 def version_after(path: UPath, owner: str, batch: int) -> int:
-    """The table's version once that batch was written: its own commit, or the last before it; 0 where there is none."""
-    return next((int(entry["version"]) for found, entry in commits(path, owner) if found <= batch), 0)
+    """The table's version after that batch: of its commit, or of the last batch before it; 0 without one."""
+    return next((int(entry["version"]) for batch_id, entry in commits(path, owner) if batch_id <= batch), 0)

@@ -1,4 +1,4 @@
-"""Table: the pipeline's Delta table: made, owned by one generation, and held against the columns that the query writes."""
+"""Table: creates the pipeline's Delta table, ties it to one generation, and verifies its id, its version and its columns."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 GENERATION = "sluice.generation"
 CHECKPOINT_INTERVAL = "100"
-"""Commits between two checkpoints of the table's log. One takes seconds; to read a hundred small commits takes less."""
+"""Commits between two checkpoints of the table's log. A checkpoint takes seconds; reading 100 small commits takes less."""
 
 
 def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> None:
-    """Raise TableReplaced where this is not the table that the checkpoint has written, or has not all that it wrote.
+    """Raise TableReplaced if this is not the table that the checkpoint wrote, or if a RESTORE removed rows of its batches.
 
-    `known_id` is Delta's id of that table, empty before the first run; `known_version` the version of the last batch accounted
-    for. Rows that were deleted or changed since are their owner's affair; a RESTORE to before that batch is not: what it took
-    back would never be written again, since the checkpoint has passed it.
+    `known_id` is Delta's id of that table, empty before the first run; `known_version` its version at the last audited batch.
+    Users may delete or change rows after that. A RESTORE to an earlier version is refused: the checkpoint considers the removed
+    rows written, so no run would write them again.
     """
     if not known_id:
         return
     if not delta.is_table(path):
-        raise TableReplaced(f"there is no table at {path}, and the checkpoint has written one there: it was dropped.",
-                            f"Put it back; or begin anew: `sluice reset {path.name}`.")
+        raise TableReplaced(f"there is no table at {path}, but the checkpoint wrote one: it was dropped.",
+                            f"Restore the table, or start again from Kafka: `sluice reset {path.name}`.")
     if identifier(path) != known_id:
-        raise TableReplaced(f"{path} is not the table that the checkpoint wrote: that was dropped, and this one made anew.",
-                            f"Put the old one back; or begin anew: `sluice reset {path.name}`.")
+        raise TableReplaced(f"{path} is not the table that the checkpoint wrote: that was dropped, and this one created later.",
+                            f"Restore the old table, or start again from Kafka: `sluice reset {path.name}`.")
     if known_version is not None:
         _refuse_restored(path, known_version)
 
@@ -47,16 +47,17 @@ def _refuse_restored(path: UPath, known_version: int) -> None:
     to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
     if to is None or int(to) < known_version:
         raise TableReplaced(
-            f"{path} was restored to version {to or '(of a time)'}, and what batches wrote up to version {known_version} is "
-            "gone from it: the checkpoint has passed them, and no run would write them again.",
-            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or begin anew: `sluice reset {path.name}`.",
+            f"{path} was restored to version {to or '(of a time)'}. This removed rows that batches wrote up to version "
+            f"{known_version}. The checkpoint considers them written, so no run would write them again.",
+            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or start again from Kafka: "
+            f"`sluice reset {path.name}`.",
         )
 
 
 def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
-    """Raise CheckpointBroken where the table has a batch that the checkpoint does not know.
+    """Raise CheckpointBroken if the table has a batch that is not in the checkpoint.
 
-    Spark would plan that batch anew, with other offsets, and its rows would be taken for those that are written already.
+    Spark would plan that batch again with other offsets, and the sink would skip its rows as already written.
     """
     done, newest = newest_batch(path, owner), max(checkpoint.planned(), default=-1)
     if done > newest:
@@ -64,7 +65,7 @@ def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
 
 
 def newest_batch(path: UPath, owner: str) -> int:
-    """The newest batch that the table has of this owner (pipeline/generation), by its transaction id; -1 where it has none."""
+    """The newest batch of this owner (pipeline/generation) in the table, by its transaction id; -1 without one."""
     if not delta.is_table(path):
         return -1
     done = delta.opened(path).transaction_version(owner)
@@ -72,13 +73,13 @@ def newest_batch(path: UPath, owner: str) -> int:
 
 
 def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
-    """Make the table where there is none, tie it to this generation, and return its version.
+    """Create the table for this generation if it does not exist, else verify it. Returns its version.
 
-    Raises CheckpointForeign where another generation wrote it: a new checkpoint on the same table would double every row.
-    Raises TableChanged where it lacks a column that the query writes, or has it with another type.
+    Raises CheckpointForeign if another generation wrote it: a new checkpoint on the same table would write every row twice.
+    Raises TableChanged if a column that the query writes is missing or has another type.
     """
     if not delta.is_table(path):
-        # The change feed tells which rows a run wrote, from the log alone as long as rows are only appended.
+        # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
         deltalake.DeltaTable.create(
             str(path), deltalake.Schema.from_json(columns.json()), name=spec.name, description=spec.about,
             configuration={
@@ -91,32 +92,33 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
     owner = table.metadata().configuration.get(GENERATION)
     if owner != generation:
         raise CheckpointForeign(
-            f"{path} was written by generation {owner} of {spec.name}, and this checkpoint is generation {generation}.",
-            f"Put the old checkpoint back, or begin both anew with `sluice reset {spec.name}`: this run would double its rows.",
+            f"{path} was written by generation {owner} of {spec.name}, but this checkpoint is generation {generation}: this "
+            "run would write its rows twice.",
+            f"Restore the old checkpoint, or start both again from Kafka: `sluice reset {spec.name}`.",
         )
     refuse_changed(table, columns)
     return table.version()
 
 
 def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
-    """Raise TableChanged unless the table has each of these columns, with its type. More columns stay null.
+    """Raise TableChanged unless the table has each of these columns with its type. Further columns of the table stay null.
 
-    Appending goes below Delta's own enforcement of the schema, and a column that the table lacks would be written unseen.
+    Sluice's append does not use Delta's schema enforcement: a column that the table lacks would be in the files and in no read.
     """
-    has = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
+    types = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
     for field in columns.jsonValue()["fields"]:
         name, wanted = field["name"], field["type"]
-        if name not in has or has[name] != wanted:
-            found = f"has it as {has[name]}" if name in has else f"has {', '.join(has)}"
+        if types.get(name) != wanted:
+            actual = f"the table has it as {types[name]}" if name in types else f"the table has only {', '.join(types)}"
             raise TableChanged(
-                f"{table.table_uri} cannot take column {name} {wanted}: it {found}.",
-                f"Put the column back as it was (its history: DESCRIBE HISTORY delta.`{table.table_uri}`), or begin anew from "
+                f"{table.table_uri} cannot take column {name} {wanted}: {actual}.",
+                f"Restore the column (DESCRIBE HISTORY delta.`{table.table_uri}` shows what changed it), or start again from "
                 "Kafka: `sluice reset`.",
             )
 
 
 def identifier(path: UPath) -> str:
-    """Delta's own id of the table."""
+    """Delta's id of the table."""
     return str(delta.opened(path).metadata().id)
 
 

@@ -1,4 +1,4 @@
-"""Sink: Delta, exactly once: each batch is one commit, under a transaction id that names the generation and the batch."""
+"""Writer: starts the query and writes each batch to Delta exactly once, in one commit with a transaction id."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import opened
 
-HELD_MS = 3_600_000
+STOP_WAIT_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
 
 
 class Written(NamedTuple):
-    """What one batch's commit wrote."""
+    """The rows that one batch's commit wrote, and its version of the table."""
 
     rows: int
     version: int
 
 
 def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> StreamingQuery:
-    """Start the query: it takes what Kafka holds now, as far as the limits of the run allow, and stops."""
+    """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the run allow, and stops."""
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
     writer = writer.foreachBatch(_writer(run, limits, timers))
     return writer.option("checkpointLocation", spark_url(run.target.checkpoint)).trigger(availableNow=True).start()
 
 
 def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame, int], None]:
-    """Write a batch, in the way of the output mode, under its transaction id: generation and batch.
+    """The function for foreachBatch: writes a batch by its commit strategy, with owner and batch id as the transaction id.
 
-    Not Delta's own streaming sink: that skips a batch which it has already committed without running it. After a crash between
-    the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark cannot go
-    on at all (CheckpointInfo length: 0). So a batch that is already in the table is run once more, for its state alone.
+    It replaces Delta's streaming sink, which skips a batch that it has already committed without running it. After a crash
+    between the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark
+    cannot continue (CheckpointInfo length: 0). So a batch that is already in the table runs again, only for its state.
     """
-    target, way = run.target, commit.way(run.spec)
+    target = run.target
+    commit_batch = commit.commit_strategy(run.spec)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         if not limits.admit(run.checkpoint.batch(batch_id)):
@@ -54,8 +55,8 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
         else:
             run.lease.confirm()
             refuse_changed(opened(target.table), batch.schema)
-            note = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
-            way(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
+            note: dict[str, str | int] = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
+            commit_batch(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
         failpoint.at("table.committed")
         timers.note(batch_id)
 
@@ -63,26 +64,26 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
 
 
 def _wait_to_be_stopped(spark: SparkSession) -> None:
-    """Sleep on the query's own thread in the JVM, which the driver's query.stop() interrupts.
+    """Sleep on the query's thread in the JVM until the driver's query.stop() interrupts it.
 
-    Spark takes the error that follows for a stop, and not for a failure, by what it says: StreamExecution.PROXY_ERROR. That
-    expression runs out of stack on a message as long as Py4J's own, with its stack trace, so it is said again in short.
+    Spark recognises the error that follows as a stop by its text: StreamExecution.PROXY_ERROR. That regular expression
+    overflows the stack on Py4J's own message, which has a stack trace. So the error is raised again with a short message.
     """
     jvm: Any = spark._jvm  # noqa: SLF001
     try:
-        jvm.java.lang.Thread.sleep(HELD_MS)
+        jvm.java.lang.Thread.sleep(STOP_WAIT_MS)
     except Py4JJavaError:
         raise RuntimeError("py4j.protocol.Py4JJavaError: An error occurred while calling z:java.lang.Thread.sleep.\n"
                            ": java.lang.InterruptedException: sleep interrupted") from None
 
 
 def written(run: Run, since_batch: int) -> dict[int, Written]:
-    """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on; from the table's own history."""
-    found: dict[int, Written] = {}
+    """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on, from the table's history."""
+    by_batch: dict[int, Written] = {}
     for batch_id, entry in history.commits(run.target.table, run.target.owner):
         if batch_id < since_batch:
             break
         metrics = entry["operationMetrics"]
         rows = sum(int(metrics.get(name, 0)) for name in commit.ROWS[entry["operation"]])
-        found[batch_id] = Written(rows, int(entry["version"]))
-    return found
+        by_batch[batch_id] = Written(rows, int(entry["version"]))
+    return by_batch

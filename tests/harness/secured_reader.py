@@ -16,7 +16,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.kafka import jaas, properties_file
 from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
-from spark_jobs.runs.spark_errors import understood
+from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.source import kafka_source
 
 
@@ -48,7 +48,7 @@ def read(spark: SparkSession, file: Path) -> int | str:
         records = spark.read.format("kafka").options(**options).option("subscribe", spec.topic.name).load()
         return records.count()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is asked for
-        return str(understood(error, spec.name))
+        return str(translate_error(error, spec.name))
 
 
 def through_java(jvm: Any, text: str) -> list[str]:

@@ -12,7 +12,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "so is one within the structs of a list", "spark_jobs/ops/ops_tables.py",
-        "            found |= {", "            _ = {",
+        "            surplus |= {", "            _ = {",
         f"{UNIT}/test_ops.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
@@ -177,12 +177,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "columns that have no room are left out in silence", "spark_jobs/cli/look.py",
         "if left_out else []", "if not left_out else []",
-        f"{UNIT}/test_show.py::test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named",
+        f"{UNIT}/test_views.py::test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named",
     ),
     Mutant(
         "a drain says 100% while offsets are left", "spark_jobs/runs/progress_log.py",
         "({100 * done // whole}%)", "({100 * done / whole:.0f}%)",
-        f"{UNIT}/test_watch.py::test_it_never_says_100_percent_while_offsets_are_left",
+        f"{UNIT}/test_progress_log.py::test_it_never_says_100_percent_while_offsets_are_left",
     ),
     Mutant(
         "a Ctrl-C that comes while another is answered is lost", "spark_jobs/launch/foreground.py",

@@ -22,7 +22,7 @@ MUTANTS = (
            "spark_jobs/audit/rejected.py", '"watermark_missed": moment(batch.late_before_ms * 1000)',
            '"watermark_missed": moment(batch.watermark_ms * 1000)', f"{FORMS}[airports_served]"),
     Mutant("what is kept of a rejected record loses its bytes",
-           "spark_jobs/audit/rejected.py", 'value=_bytes(told.get("value"))', 'value=_bytes(told.get("key"))',
+           "spark_jobs/audit/rejected.py", 'value=_bytes(record.get("value"))', 'value=_bytes(record.get("key"))',
            f"{FORMS}[for_ever]"),
     Mutant("a sliding window slides by its size",
            "spark_jobs/steps/aggregate.py", "interval(window.size), interval(window.slide))",

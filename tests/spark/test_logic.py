@@ -50,10 +50,10 @@ def misusing(processor: str, **changes) -> Pipeline:
 @pytest.mark.parametrize(("spec", "code", "said", "remedy"), [
     (misusing("Raises"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in handleInputRows: KeyError: 'boom'",
      "Correct logic.py; the batch was not committed, and the next run repeats it"),
-    (misusing("SetsNothing"), "STATE_MISUSED", "set the state to nothing", "clear()"),
+    (misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()"),
     (misusing("TtlByEventTime"), "STATE_MISUSED", "a TTL goes by the clock", "time_mode='processing'"),
     (misusing("SetsTimer", time_mode="none"), "STATE_MISUSED", "the GroupState's time mode is none", "time_mode='event'"),
-    (misusing("set_nothing", form="apply", state=N), "STATE_MISUSED", "set the state to nothing", "state.remove()"),
+    (misusing("set_nothing", form="apply", state=N), "STATE_MISUSED", "set the state to None", "state.remove()"),
     (misusing("set_duration", form="apply", state=N), "STATE_MISUSED", "another clock", "setTimeoutDuration needs"),
     (misusing("set_timestamp", form="apply", state=N, time_mode="processing"), "STATE_MISUSED", "another clock",
      "setTimeoutTimestamp needs"),

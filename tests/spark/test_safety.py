@@ -118,9 +118,9 @@ def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    (lambda rows: rows.drop("carrier"), "cannot take column carrier string: it has event_id, "),
+    (lambda rows: rows.drop("carrier"), "cannot take column carrier string: the table has only event_id, "),
     (lambda rows: rows.withColumn("flight", F.col("flight").cast("string")),
-     "cannot take column flight integer: it has it as string"),
+     "cannot take column flight integer: the table has it as string"),
 ], ids=["a column gone", "another type"])
 def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that_nobody_can_read(drained, spark, change, said):
     path = str(drained.paths.table)
@@ -174,7 +174,7 @@ def forget_the_last_batch(made: Scene) -> None:
 
 @pytest.mark.parametrize(("change", "code", "said"), [
     (drop, "TABLE_REPLACED", "it was dropped"),
-    (make_anew, "TABLE_REPLACED", "that was dropped, and this one made anew"),
+    (make_anew, "TABLE_REPLACED", "that was dropped, and this one created later"),
     (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "was restored to version"),
     (forget_the_last_batch, "CHECKPOINT_BROKEN", "has batch 1, and"),
 ])

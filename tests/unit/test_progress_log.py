@@ -1,5 +1,9 @@
-"""What a drain says while it runs: each batch once, and what is left. tests/spark has Spark's own progress."""
+"""What a drain logs of each batch, once: a line with the offsets left, and one below it for each stateful operator.
 
+tests/spark has Spark's own progress.
+"""
+
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,33 +12,38 @@ import pytest
 from hypothesis import given, strategies as st
 from upath import UPath
 
-from spark_jobs.audit.progress import Progress
+from spark_jobs import log
+from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.runs.progress_log import Watch, left
+from spark_jobs.runs.progress_log import ProgressLog, format_remaining
 from tests.harness.lines import heard
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
+from tests.unit.test_operator_metrics import operator
 
 NOON_MS = 1_772_366_400_000
+pytestmark = pytest.mark.usefixtures("log_as_before")
 
 
-class Said(list[str]):
-    """The lines, and the watch that says them."""
+class Lines(list[str]):
+    """The lines, and the log that writes them."""
 
     def __init__(self, checkpoint: Checkpoint, target: dict[int, int]) -> None:
         super().__init__()
         run: Any = SimpleNamespace(checkpoint=checkpoint, spec=pipeline())
         timers: Any = SimpleNamespace(fired={})
-        self._watch = Watch(run, target, timers)
+        self._log = ProgressLog(run, target, timers)
 
     def show(self, progress: dict[int, Progress]) -> None:
         """The lines that come are appended."""
         with heard(self.append):
-            self._watch.show(progress)
+            self._log.show(progress)
 
 
-def progress(batch_id: int, read: int, seconds: float = 2.0, *, repeated: bool = False) -> Progress:
-    return Progress(batch_id, seconds, read, {}, (), repeated)
+def progress(
+    batch_id: int, read: int, seconds: float = 2.0, *operators: OperatorProgress, repeated: bool = False
+) -> Progress:
+    return Progress(batch_id, seconds, read, {"entered": {"rows": read}}, operators, repeated)
 
 
 @pytest.fixture
@@ -47,12 +56,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(folder: Path, target: dict[int, int]) -> Said:
-    return Said(Checkpoint(UPath(folder)), target)
+def logged(folder: Path, target: dict[int, int]) -> Lines:
+    return Lines(Checkpoint(UPath(folder)), target)
 
 
 def test_a_batch_says_what_it_read_and_what_is_left_at_the_rate_so_far(folder: Path) -> None:
-    lines = said(folder, {0: 11000, 1: 10000})
+    lines = logged(folder, {0: 11000, 1: 10000})
     lines.show({0: progress(0, 1990)})
     lines.show({0: progress(0, 1990), 1: progress(1, 1000, 4.0)})
     assert [line.partition(": ")[2] for line in lines] == [
@@ -64,24 +73,45 @@ def test_a_batch_says_what_it_read_and_what_is_left_at_the_rate_so_far(folder: P
 
 
 def test_the_last_batch_says_that_all_is_read(folder: Path) -> None:
-    lines = said(folder, {0: 2500, 1: 1500})
+    lines = logged(folder, {0: 2500, 1: 1500})
     lines.show({1: progress(1, 1000)})
     assert "; all 1,000 offsets read; " in lines[0]
 
 
 def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_says_what_is_left_by_its_offsets(folder: Path) -> None:
-    lines = said(folder, {0: 2500, 1: 1500})
-    lines.show({0: progress(0, 5000, repeated=True)})
+    lines = logged(folder, {0: 2500, 1: 1500})
+    lines.show({0: progress(0, 5000, 2.0, operator(), repeated=True)})
+    assert len(lines) == 1
+    assert "a part of it may have run again" in lines[0]
     assert "5,000" not in lines[0]
     assert "2,000 of 3,000 offsets read (66%), 1,000 left, about 1 second at this rate" in lines[0]
 
 
+def test_each_batch_is_logged_once_with_its_operators_below_it(folder: Path) -> None:
+    lines = logged(folder, {0: 2500, 1: 1500})
+    lines.show({0: progress(0, 10, 2.0, operator())})
+    lines.show({0: progress(0, 10, 2.0, operator()), 1: progress(1, 10, 2.0, operator())})
+    assert lines[0].startswith("sales_hourly: batch 0: 10 records in 2.0 s (5/s)")
+    assert lines[1].startswith("  step 1, deduplicate: 10 rows in")
+    assert lines[2].startswith("sales_hourly: batch 1: ")
+    assert len(lines) == 4
+
+
+def test_each_line_has_its_batch_as_a_field(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log.setup("json")
+    with log.context(pipeline="sales_hourly", run="r"):
+        logged(folder, {0: 2500, 1: 1500}).show({batch: progress(batch, 10, 2.0, operator()) for batch in (0, 1)})
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["pipeline"], line["run"], line["batch"]) for line in lines] == [
+        ("sales_hourly", "r", batch) for batch in (0, 0, 1, 1)]
+
+
 def test_there_is_no_time_without_a_measured_rate() -> None:
-    assert left(0, 10, 3.0) == "0 of 10 offsets read (0%), 10 left"
-    assert left(5, 10, 0.0) == "5 of 10 offsets read (50%), 5 left"
-    assert left(0, 0, 3.0) == "no new offsets"
+    assert format_remaining(0, 10, 3.0) == "0 of 10 offsets read (0%), 10 left"
+    assert format_remaining(5, 10, 0.0) == "5 of 10 offsets read (50%), 5 left"
+    assert format_remaining(0, 0, 3.0) == "no new offsets"
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**9), st.floats(0, 10**4))
 def test_it_never_says_100_percent_while_offsets_are_left(done: int, more: int, seconds: float) -> None:
-    assert "100%" not in left(done, done + more, seconds)
+    assert "100%" not in format_remaining(done, done + more, seconds)

@@ -15,7 +15,7 @@ import pytest
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable
 from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
-from spark_jobs.runs.spark_errors import understood
+from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.source import topic_state
 from tests.harness.certificates import HERE, Authority, Pair
 
@@ -89,6 +89,6 @@ def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_ref
     "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused by: x",
 ])
 def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_words(java: str) -> None:
-    error = understood(RuntimeError(f"[STREAM_FAILED] Query terminated\n\tat x\n{java}\n\tat y"), "flight_events")
+    error = translate_error(RuntimeError(f"[STREAM_FAILED] Query terminated\n\tat x\n{java}\n\tat y"), "flight_events")
     assert isinstance(error, KafkaRefused)
     assert java.partition("Exception: ")[2].partition("\n")[0] in error.what

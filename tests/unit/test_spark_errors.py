@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs.contract.errors import CheckFailed, LeaseLost
-from spark_jobs.runs.spark_errors import understood
+from spark_jobs.runs.spark_errors import translate_error
 
 TRACE = '''[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
 pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
@@ -24,7 +24,7 @@ LOST = ("org.apache.spark.SparkException: Job aborted due to stage failure: Task
 
 
 def said(rest: str, line: str = "self._n.update(None)") -> str:
-    return str(understood(RuntimeError(TRACE.format(line=line, rest=rest)), "mine"))
+    return str(translate_error(RuntimeError(TRACE.format(line=line, rest=rest)), "mine"))
 
 
 def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
@@ -50,7 +50,8 @@ def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest: str, remedy
 
 
 def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_code() -> None:
-    text = str(understood(RuntimeError("[EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED] Previous node emitted a row"), "mine"))
+    error = RuntimeError("[EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED] Previous node emitted a row")
+    text = str(translate_error(error, "mine"))
     assert text.startswith("STATE_MISUSED: ")
     assert "an event time after the watermark" in text
 
@@ -60,13 +61,13 @@ def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it(
             "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
             "  File \"x\", line 1, in write\nspark_jobs.somewhere.DiskFull: no space left\n SQLSTATE: 39000\n"
             "=== Streaming Query ===\nIdentifier: mine [id = 1]")
-    assert str(understood(RuntimeError(text), "mine")).startswith("SPARK_FAILED: DiskFull: no space left ")
+    assert str(translate_error(RuntimeError(text), "mine")).startswith("SPARK_FAILED: DiskFull: no space left ")
 
 
 def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> None:
-    assert str(understood(OSError("no space left\nand more"), "mine")).startswith("SPARK_FAILED: OSError: no space left ")
+    assert str(translate_error(OSError("no space left\nand more"), "mine")).startswith("SPARK_FAILED: OSError: no space left ")
     ours = CheckFailed("one", "two")
-    assert understood(ours, "mine") is ours
+    assert translate_error(ours, "mine") is ours
 
 
 @pytest.mark.parametrize(("cause", "code", "what"), [
@@ -102,7 +103,7 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause: str, 
             "py4j.protocol.Py4JJavaError: An error occurred while calling o275.writeFiles.\n"
             ": org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed.\n\tat x.y(Z.scala:1)\n"
             f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]")
-    told = str(understood(RuntimeError(text), "mine"))
+    told = str(translate_error(RuntimeError(text), "mine"))
     assert told.startswith(f"{code}: ")
     assert what in told
     assert "\n" not in told
@@ -116,7 +117,7 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause: str, 
     ("java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist", "state/0/0/3.delta is missing"),
 ])
 def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, what: str) -> None:
-    told = str(understood(RuntimeError(f"STREAM_FAILED\nCaused by: {cause}\n\tat x"), "mine"))
+    told = str(translate_error(RuntimeError(f"STREAM_FAILED\nCaused by: {cause}\n\tat x"), "mine"))
     assert told.startswith("CHECKPOINT_BROKEN: ")
     assert what in told
     assert told.endswith("sluice doctor mine")
@@ -127,6 +128,6 @@ def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> No
             "  File \"x\", line 1, in write\n"
             f"spark_jobs.contract.errors.LeaseLost: {LeaseLost('taken by another.', 'Nothing is lost.')}\n"
             " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]")
-    error = understood(RuntimeError(text), "mine")
+    error = translate_error(RuntimeError(text), "mine")
     assert isinstance(error, LeaseLost)
     assert str(error) == "LEASE_LOST: taken by another. Nothing is lost."

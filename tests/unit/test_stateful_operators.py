@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Stateful, Step
 from spark_jobs.contract.topic import Field
-from spark_jobs.runs.explain import described
+from spark_jobs.runs.explain import describe_state
 from spark_jobs.steps.operator import Operator, StatefulOperator
 from spark_jobs.steps.operators import operator, stateful_operator
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
@@ -66,4 +66,4 @@ def test_explain_tells_a_steps_state_its_eviction_and_its_predicates(
     step: Stateful, changes: dict[str, Any], said: tuple[str, ...]
 ) -> None:
     spec: Pipeline = pipeline(steps=(step,), **{"state": State(budget_rows=1000)} | changes)
-    assert described(step, spec) == "; ".join(said)
+    assert describe_state(step, spec) == "; ".join(said)

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from spark_jobs.contract.output_mode import OutputMode, keeps_all_state, writes_last_of_key
+from spark_jobs.contract.output_mode import OutputMode, keeps_all_state, replaces_table, writes_last_of_key
 from spark_jobs.contract.step.step import StepBase
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step, Transform
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
@@ -52,8 +52,13 @@ def test_a_record_is_in_one_group_a_window() -> None:
 
 
 def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
-    said = {mode: (keeps_all_state(mode), writes_last_of_key(mode)) for mode in get_args(OutputMode)}
-    assert said == {"append": (False, False), "update": (False, True), "complete": (True, False)}
+    facts = {mode: (keeps_all_state(mode), writes_last_of_key(mode), replaces_table(mode)) for mode in get_args(OutputMode)}
+    assert facts == {"append": (False, False, False), "update": (False, True, False), "complete": (True, False, True)}
+
+
+def test_only_an_aggregate_with_a_window_groups_by_one() -> None:
+    assert {type(step) for step in EXAMPLES.values() if step.grouping_window} == {Aggregate}
+    assert aggregate(window=None).grouping_window is None
 
 
 def test_the_entry_is_the_first_step_with_state_and_what_is_before_it_has_none() -> None:

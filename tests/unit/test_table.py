@@ -52,7 +52,7 @@ def test_a_table_made_anew_is_refused(path: UPath, tmp_path: Path) -> None:
     known = table.identifier(path)
     path.rename(tmp_path / "old")
     write(tmp_path / "t", 1)
-    with pytest.raises(TableReplaced, match="this one made anew"):
+    with pytest.raises(TableReplaced, match="this one created later"):
         table.refuse_replaced(UPath(tmp_path / "t"), known, 3)
 
 

@@ -79,6 +79,10 @@ class Aggregate(StepBase):
         return None
 
     @property
+    def grouping_window(self) -> Window | None:
+        return self.window
+
+    @property
     def endless(self) -> bool:
         return False
 

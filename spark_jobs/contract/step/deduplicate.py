@@ -60,6 +60,10 @@ class Deduplicate(StepBase):
         return None
 
     @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
     def endless(self) -> bool:
         return False
 

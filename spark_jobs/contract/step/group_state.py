@@ -108,6 +108,10 @@ class GroupState(StepBase):
         return self.processor
 
     @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
     def endless(self) -> bool:
         return self.time_mode == "processing"  # for any clock but the watermark: SPARK-50180
 

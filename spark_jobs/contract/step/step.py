@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.model import Model
+from spark_jobs.contract.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
 
@@ -51,6 +52,11 @@ class StepBase(Model):
     @abstractmethod
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that it runs, if any."""
+
+    @property
+    @abstractmethod
+    def grouping_window(self) -> Window | None:
+        """The window of the event time by which it groups, if any: it closes when the watermark passes its end."""
 
     @property
     @abstractmethod

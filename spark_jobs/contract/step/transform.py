@@ -61,6 +61,10 @@ class Transform(StepBase):
         return self.function
 
     @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
     def endless(self) -> bool:
         return False
 

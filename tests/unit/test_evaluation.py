@@ -11,7 +11,7 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.contract.state_metrics import STATE_METRICS, StateMetrics
-from spark_jobs.runs.judgement import state_metrics
+from spark_jobs.runs.evaluation import state_metrics
 from spark_jobs.runs.outcome import Drained
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

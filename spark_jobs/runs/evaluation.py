@@ -1,4 +1,4 @@
-"""Judgement: the checks over a run's rows and state, their rows in ops.checks, and the cursor moved past what passed."""
+"""Evaluation: runs the checks over a run's rows and state, writes ops.checks, and moves the cursor past rows that passed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from spark_jobs.run import Run
 from spark_jobs.runs.outcome import Drained
 
 
-def judge(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
-    """Judge the rows since the last that passed, and the state. Rows that did not pass are judged again by the next run."""
+def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
+    """Check the rows since the last version that passed, and the state. The next run checks rows that did not pass again."""
     results = (
-        *expectations.judge_output(run, drained.table_version_before, drained.table_version),
-        *expectations.judge_state(run, state_metrics(run, audit, drained)),
+        *expectations.check_output(run, drained.table_version_before, drained.table_version),
+        *expectations.check_state(run, state_metrics(run, audit, drained)),
     )
     now = datetime.now(UTC)
     ops_tables.append(run.paths.root, "checks", [
@@ -31,7 +31,7 @@ def judge(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
 
 
 def state_metrics(run: Run, audit: Audit, drained: Drained) -> StateMetrics:
-    """What the state checks judge."""
+    """The metrics that the state checks evaluate: counts, bytes, seconds, and shares from 0 to 1."""
     account, state, cursor = drained.account, drained.state, audit.cursor
     entered = account.accepted + account.late
     decoded = entered + account.premature + account.filtered
@@ -61,7 +61,7 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _behind(run: Run) -> float | None:
-    """Seconds between the watermark that the last batch ran under and the one that it left for the next; None without one."""
+    """Seconds from the watermark of the last batch to that of the next one; None without a batch or a watermark."""
     committed = run.checkpoint.committed()
     if not committed or run.spec.watermark_delay is None:
         return None
