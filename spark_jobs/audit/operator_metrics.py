@@ -9,7 +9,7 @@ from spark_jobs.classify.capture import ENTERED
 from spark_jobs.contract.metrics import CUSTOM
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Stateful
-from spark_jobs.steps.chain import passed
+from spark_jobs.steps.chain import observation_name
 
 
 class OperatorMetrics(NamedTuple):
@@ -57,7 +57,7 @@ def operator_metrics(spec: Pipeline, progress: Progress, fired: dict[int, int]) 
     """One an operator that reported, from the source to the sink. `fired` has the timers that fired, by step."""
     found, operators, rows = [], iter(progress.operators), progress.counted(ENTERED, "rows")
     for number, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        out = progress.counted(passed(number), "rows")
+        out = progress.counted(observation_name(number), "rows")
         if step.stateful and (operator := next(operators, None)):
             found.append(OperatorMetrics(number, step, rows, out, fired.get(number), operator))
         rows = out
