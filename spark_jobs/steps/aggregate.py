@@ -52,8 +52,8 @@ class AggregateOperator(NamedTuple):
                 assert_never(window)
 
     def state(self) -> str:
-        group = ", ".join(self.step.group) or "the same for all rows"
-        return f"the key is {group}; the value has a buffer each for {', '.join(self.step.measures)}"
+        group = ", ".join(self.step.group) or "empty, one group for all rows"
+        return f"the key is {group}; the value has the buffers of {', '.join(self.step.measures)}"
 
     def predicates(self) -> str:
         return "watermark predicate on the key, for late rows and for eviction" if self.step.window else NO_PREDICATE

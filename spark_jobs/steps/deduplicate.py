@@ -31,7 +31,8 @@ class DeduplicateOperator(NamedTuple):
         return F.col(event_time) <= late_before
 
     def state(self) -> str:
-        return f"the key is {', '.join(self.step.keys)}; the value says until when it is remembered"
+        value = "the value is the time when it expires" if self.step.scope == "watermark" else "it has no value"
+        return f"the key is {', '.join(self.step.keys)}; {value}"
 
     def predicates(self) -> str:
         match self.step.scope:

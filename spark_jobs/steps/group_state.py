@@ -60,8 +60,8 @@ class GroupStateOperator(NamedTuple):
     def state(self) -> str:
         keys = f"the key is {', '.join(self.step.keys)}"
         if self.step.form == "apply":
-            return f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, and a time-out"
-        return f"{keys}; the values are what {self.step.processor} declares in its init"
+            return f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, and a timeout"
+        return f"{keys}; the values are the variables that {self.step.processor} declares in init"
 
     def predicates(self) -> str:
         by_time = self.step.time_mode == "event"
@@ -69,8 +69,9 @@ class GroupStateOperator(NamedTuple):
 
     def eviction(self, _: Pipeline) -> str:
         if self.step.time_mode == "processing":
-            return "evicted when the processor clears it, by a timer of the clock or by its TTL; each run ends with what is due"
-        return "evicted when the processor clears it, at the latest by a timer of the watermark"
+            return ("evicted when the processor clears it, at a processing-time timer or by its TTL; "
+                    "each run processes all that are due")
+        return "evicted when the processor clears it, at the latest at an event-time timer"
 
 
 def schema(fields: tuple[Field, ...]) -> StructType:

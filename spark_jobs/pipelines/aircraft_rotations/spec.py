@@ -19,7 +19,7 @@ SPEC = Pipeline(
             keys=("tail_number",),
             output=(
                 Field(name="tail_number", type="string"),
-                Field(name="outcome", type="string", about="rotation: it departed again; unseen: not within logic.UNSEEN_AFTER"),
+                Field(name="outcome", type="string", about="rotation: it departed again; unseen: not in logic.UNSEEN_AFTER"),
                 Field(name="departed_from", type="string", about="airport of the departure that opened the rotation"),
                 Field(name="flew_to", type="string"),
                 Field(name="departed_at", type="timestamp"),
