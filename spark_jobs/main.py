@@ -23,8 +23,8 @@ from spark_jobs.contract.store_errors import told as store_told
 from spark_jobs.launch import parent_watch
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import explain
-from spark_jobs.state.query import Inquiry
-from spark_jobs.state.view import answer
+from spark_jobs.state.query import StateQuery
+from spark_jobs.state.view import state_view
 from spark_jobs.stopping import Wish, heard
 
 LOG = logging.getLogger("spark_jobs.main")
@@ -80,7 +80,7 @@ def _print(wanted: argparse.Namespace) -> int:
     """Run a command that only prints. Returns the exit status."""
     try:
         spec, settings = registry.load(wanted.pipeline), Settings.from_environment()
-        lines = explain(spec, settings) if wanted.command == "explain" else answer(spec, settings, _inquiry(wanted))
+        lines = explain(spec, settings) if wanted.command == "explain" else state_view(spec, settings, _state_query(wanted))
         for line in lines:
             print(line, flush=True)  # noqa: T201 - the output
     except Exception as error:  # noqa: BLE001 - any error becomes one line
@@ -97,8 +97,8 @@ def _known(error: BaseException) -> SluiceError:
     return store_told(error) or unexpected(error)
 
 
-def _inquiry(wanted: argparse.Namespace) -> Inquiry:
-    return Inquiry(tuple(wanted.key), wanted.step, wanted.at_batch, wanted.changes, wanted.batches, wanted.limit)
+def _state_query(wanted: argparse.Namespace) -> StateQuery:
+    return StateQuery(tuple(wanted.key), wanted.step, wanted.at_batch, wanted.changes, wanted.batches, wanted.limit)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -116,8 +116,8 @@ def _parse(words: list[str]) -> argparse.Namespace:
     command.add_argument("--step", type=int, help="the step's number, from 1")
     command.add_argument("--at-batch", type=int, help="show the state after this batch")
     command.add_argument("--changes", action="store_true", help="show what the batches changed")
-    command.add_argument("--batches", type=int, default=Inquiry().batches, help="number of batches to compare")
-    command.add_argument("--limit", type=int, default=Inquiry().limit, help="number of rows to show")
+    command.add_argument("--batches", type=int, default=StateQuery().batches, help="number of batches to compare")
+    command.add_argument("--limit", type=int, default=StateQuery().limit, help="number of rows to show")
     return parser.parse_args(words)
 
 

@@ -1,6 +1,6 @@
-"""What a field's type is in Spark, in Arrow and for the JSON decoder: each a name of contract/field_types.py.
+"""Converts a field's type, a name of contract/field_types.py, to the type of Spark, Arrow or the JSON decoder.
 
-Spark and Arrow are loaded when they are asked for: a driver that only plans needs neither.
+Each function imports its library when it is called: a process that only plans needs neither Spark nor Arrow.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def spark_type(name: str) -> DataType:
-    """Spark's type."""
-    from pyspark.sql import types  # noqa: PLC0415 - as said above
+    """The Spark SQL type."""
+    from pyspark.sql import types  # noqa: PLC0415 - see the module's docstring
 
     return {
         "string": types.StringType(), "int": types.IntegerType(), "bigint": types.LongType(), "double": types.DoubleType(),
@@ -26,8 +26,8 @@ def spark_type(name: str) -> DataType:
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """Arrow's type, as Spark exchanges it."""
-    import pyarrow as pa  # noqa: PLC0415 - as said above
+    """The Arrow type that Spark exchanges for it."""
+    import pyarrow as pa  # noqa: PLC0415 - see the module's docstring
 
     return {
         "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
@@ -36,7 +36,7 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def json_type(name: str) -> Any:
-    """What msgspec decodes a JSON value to: a Python type, with the bounds of Spark's. Any: annotations have no other type."""
+    """The annotation for msgspec: a Python type with the range of Spark's type. Any: Python has no type for annotations."""
     return {
         "string": str, "int": _signed(32), "bigint": _signed(64), "double": float,
         "boolean": bool, "timestamp": Annotated[datetime, msgspec.Meta(tz=True)], "date": date,

@@ -52,7 +52,7 @@ def _by_progress(
         progress.counted(CLASSIFIED, outcome) for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD))
     entered, late = progress.counted(ENTERED, "rows"), records.late if records else 0
     filtered = good - entered
-    passed = [progress.counted(chain.passed(index), "rows") for index in range(spec.first_stateful, len(spec.steps))]
+    passed = [progress.counted(chain.observation_name(index), "rows") for index in range(spec.first_stateful, len(spec.steps))]
     duplicates, unexplained = _duplicates(spec, progress, [entered - late, *passed])
     differences = [
         batch.covered - progress.read - (batch.covered - records.read if records else 0),

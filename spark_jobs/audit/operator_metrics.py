@@ -9,7 +9,7 @@ from spark_jobs.classify.capture import ENTERED
 from spark_jobs.contract.metrics import CUSTOM
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Stateful
-from spark_jobs.steps.chain import passed
+from spark_jobs.steps.chain import observation_name
 
 
 class OperatorMetrics(NamedTuple):
@@ -60,7 +60,7 @@ def operator_metrics(spec: Pipeline, progress: Progress, fired: dict[int, int]) 
     operators = iter(progress.operators)
     rows = progress.counted(ENTERED, "rows")
     for number, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        out = progress.counted(passed(number), "rows")
+        out = progress.counted(observation_name(number), "rows")
         if step.stateful and (operator := next(operators, None)):
             metrics.append(OperatorMetrics(number, step, rows, out, fired.get(number), operator))
         rows = out

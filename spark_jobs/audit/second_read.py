@@ -9,7 +9,7 @@ from pyspark.sql import Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected import RejectedRecord
-from spark_jobs.classify.classifier import is_one_of, resolved, resolved_counts
+from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
 from spark_jobs.classify.outcome import COLUMN, REJECTED, RESOLVED
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.dataflow import dataflow
@@ -32,10 +32,10 @@ def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecor
 
 def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
     spec, read, counted = run.spec, Observation(), Observation()
-    records = kafka_source.exactly(run.spark, spec, run.settings, part)
+    records = kafka_source.read_batch(run.spark, spec, run.settings, part)
     classified = dataflow(records.observe(read, F.count(F.lit(1)).alias("read")), spec).classified
-    outcomes = resolved(classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms)
-    rows = outcomes.observe(counted, *resolved_counts(spec)).where(is_one_of(REJECTED)).select(
+    outcomes = resolve_outcomes(classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms)
+    rows = outcomes.observe(counted, *resolved_counts(spec)).where(has_outcome(REJECTED)).select(
         "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
         F.col(spec.topic.event_time).alias("event_time"), "kafka.raw.key", "kafka.raw.value",
         F.col(COLUMN).alias("outcome"), "malformed",

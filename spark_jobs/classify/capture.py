@@ -1,14 +1,14 @@
 """Capture: observes the rejected records while their batch runs, so that the audit need not read Kafka again for them.
 
-The raw filter lets their bytes through, with those of others that might be rejected. Where their outcome is known, the query
-observes those that are, and they come to the driver with the batch's progress: audit/rejected.py reads them there.
+The raw filter keeps the bytes of all records that may be rejected. When the outcomes are known, the query observes the records
+that are rejected. The driver gets them with the batch's progress, and audit/rejected.py reads them there.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.classify.classifier import counts, is_one_of, span
+from spark_jobs.classify.classifier import has_outcome, outcome_counts, stateful_input_metrics
 from spark_jobs.classify.outcome import COLUMN, QUARANTINED, Outcome
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -18,24 +18,26 @@ CLASSIFIED, ENTERED = "fate", "entered"
 """The names under which classified records and the stateful input are observed."""
 
 
-# What the aggregates take is a column of its own, and not within them: Spark interprets an aggregate for every row.
+# The input of the aggregates is a column of its own: Spark interprets an expression within them for every row.
 def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
-    """Classified records; under "fate" one count an outcome, and kept array<struct>: the malformed and premature ones, raw."""
-    rejected = F.when(is_one_of(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
-    return classified.withColumn("kept", rejected).observe(CLASSIFIED, *counts(), F.collect_list("kept").alias("kept"))
+    """The same rows. Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature records."""
+    rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
+    return classified.withColumn("kept", rejected).observe(CLASSIFIED, *outcome_counts(), F.collect_list("kept").alias("kept"))
 
 
-def observe_entered(entered: DataFrame, spec: Pipeline, policy: CapturePolicy) -> DataFrame:
-    """The stateful input; under "entered" its span, late bigint by `policy`, and kept array<struct>: the late records, raw."""
+def observe_stateful_input(stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy) -> DataFrame:
+    """The same rows. Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept array<struct>: the
+    raw late records.
+    """
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
-    rows = entered.withColumn("suspect", is_late(spec, policy.late_before_ms))
+    rows = stateful_input.withColumn("suspect", is_late(spec, policy.late_before_ms))
     rows = rows.withColumn("kept", F.when(F.col("suspect"), late))
     counted = (F.count_if(F.col("suspect")).alias("late"), F.collect_list("kept").alias("kept"))
-    return rows.observe(ENTERED, *span(spec), *counted).drop("suspect", "kept")
+    return rows.observe(ENTERED, *stateful_input_metrics(spec), *counted).drop("suspect", "kept")
 
 
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
-    """A record as audit/rejected.py reads it; null where its bytes were not let through."""
+    """A record as audit/rejected.py reads it; null if its raw bytes were not captured."""
     parts = F.struct(
         "kafka.partition", "kafka.offset", F.unix_micros("kafka.timestamp").alias("kafka_us"),
         F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"), "kafka.raw.key", "kafka.raw.value",

@@ -1,4 +1,4 @@
-"""Classify: gives each record its outcome. The drain and the audit classify by these same expressions."""
+"""Classify: gives each record its outcome. The drain and the audit use the same expressions."""
 
 from __future__ import annotations
 
@@ -14,61 +14,68 @@ from spark_jobs.steps.chain import is_late
 
 
 def classify(decoded: DataFrame, topic: Topic) -> DataFrame:
-    """Decoded records, with fate string: one of CLASSIFIED."""
+    """The decoded records, with fate string: one of CLASSIFIED."""
     outcome = F.when(F.col("malformed").isNotNull(), _text(Outcome.MALFORMED))
     outcome = outcome.when(is_premature(topic), _text(Outcome.PREMATURE)).otherwise(_text(Outcome.GOOD))
     return decoded.withColumn(COLUMN, outcome)
 
 
-def only_good(classified: DataFrame, topic: Topic) -> DataFrame:
-    """The good records: the topic's fields, and kafka."""
+def good_records(classified: DataFrame, topic: Topic) -> DataFrame:
+    """The good records. Columns: the topic's fields, and kafka."""
     return classified.where(_is(Outcome.GOOD)).select(*topic.columns, "kafka")
 
 
-def is_one_of(outcomes: Iterable[Outcome]) -> Column:
-    """Which of the records have one of these outcomes."""
+def has_outcome(outcomes: Iterable[Outcome]) -> Column:
+    """boolean: whether the record has one of these outcomes."""
     return F.col(COLUMN).isin(*(outcome.value for outcome in outcomes))
 
 
-def counts() -> list[Column]:
-    """Aggregates over classified records: read bigint, and one count an outcome."""
+def outcome_counts() -> list[Column]:
+    """Aggregates over classified records: read bigint, and one bigint for each of CLASSIFIED."""
     return [F.count(F.lit(1)).alias("read"), *_counts(CLASSIFIED)]
 
 
-def span(spec: Pipeline) -> list[Column]:
-    """Aggregates over the stateful input: rows bigint, and the first and last event time, which moves the watermark, in us."""
-    return [F.count(F.lit(1)).alias("rows"), *_span(F.col(spec.topic.event_time))]
+def stateful_input_metrics(spec: Pipeline) -> list[Column]:
+    """Aggregates over the stateful input, bigint: rows; first_event_us and last_event_us, which moves the watermark."""
+    return [F.count(F.lit(1)).alias("rows"), *_event_range(F.col(spec.topic.event_time))]
 
 
-def resolved(classified: DataFrame, reached_state: Callable[[], DataFrame], spec: Pipeline, late_before_ms: int) -> DataFrame:
-    """Records of a batch that is over: event time, kafka, malformed, and fate string, one of RESOLVED.
+def resolve_outcomes(
+    classified: DataFrame, stateful_input: Callable[[], DataFrame], spec: Pipeline, late_before_ms: int
+) -> DataFrame:
+    """The records of a finished batch. Columns: event time, kafka, malformed, and fate string, one of RESOLVED.
 
-    Records that a Transform left out are not among them. `reached_state` makes the stateful input of the same records anew, for
-    where one query must read them twice: a Transform other than a condition takes good rows alone.
+    Leaves out filtered records. `stateful_input` builds the stateful input of the same records a second time. It is called only
+    if a Transform is not a condition: such a Transform gets good records only, so the query must read them twice.
     """
-    late, columns = is_late(spec, late_before_ms), (spec.topic.event_time, "kafka", "malformed", COLUMN)
-    at_state = F.when(late, _text(Outcome.LATE)).otherwise(_text(Outcome.ACCEPTED))
-    good, conditions = _is(Outcome.GOOD), [step.where for step in spec.before_state]
+    columns = (spec.topic.event_time, "kafka", "malformed", COLUMN)
+    at_state = F.when(is_late(spec, late_before_ms), _text(Outcome.LATE)).otherwise(_text(Outcome.ACCEPTED))
+    good = _is(Outcome.GOOD)
+    conditions = [step.where for step in spec.before_state]
     if all(conditions):
         reached = F.lit(True)
         for where in conditions:
             reached = reached & F.coalesce(F.expr(where or ""), F.lit(False))
         outcome = F.when(~good, F.col(COLUMN)).otherwise(at_state)
         return classified.where(~good | reached).withColumn(COLUMN, outcome).select(*columns)
-    entered = reached_state().withColumn("malformed", F.lit(None).cast("string")).withColumn(COLUMN, at_state)
+    entered = stateful_input().withColumn("malformed", F.lit(None).cast("string")).withColumn(COLUMN, at_state)
     return classified.where(~good).select(*columns).unionAll(entered.select(*columns))
 
 
 def resolved_counts(spec: Pipeline) -> list[Column]:
-    """Aggregates over resolved records: one count an outcome, and the span of the event times that moved the watermark."""
-    return [*_counts(RESOLVED), *_span(F.when(is_one_of((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.topic.event_time)))]
+    """Aggregates over resolved records, bigint: one for each of RESOLVED, and first_event_us and last_event_us.
+
+    The event times, in microseconds, are those that moved the watermark: of late and accepted records.
+    """
+    moved_watermark = F.when(has_outcome((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.topic.event_time))
+    return [*_counts(RESOLVED), *_event_range(moved_watermark)]
 
 
 def _counts(outcomes: Iterable[Outcome]) -> list[Column]:
     return [F.count_if(_is(outcome)).alias(outcome.value) for outcome in outcomes]
 
 
-def _span(time: Column) -> list[Column]:
+def _event_range(time: Column) -> list[Column]:
     return [F.unix_micros(F.min(time)).alias("first_event_us"), F.unix_micros(F.max(time)).alias("last_event_us")]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a record. Every record that is read has one outcome in the end, and the account counts each."""
+"""The outcome of a record. Every record has exactly one last outcome, and the account counts each outcome."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """One outcome. As text it stands in the column `fate`, in observed metrics and in ops.quarantine's `kind`."""
+    """One outcome. Its text is a value of the columns `fate` and ops.quarantine.kind, and the name of an observed metric."""
 
     MALFORMED = "malformed"
     """It cannot be decoded. It goes to ops.quarantine, with the reason."""
     PREMATURE = "premature"
-    """Its event time lies more than the topic's max_ahead past its Kafka timestamp. It goes to ops.quarantine."""
+    """Its event time is more than the topic's max_ahead after its Kafka timestamp. It goes to ops.quarantine."""
     GOOD = "good"
-    """It is neither of the two. It goes on to the steps, where it is filtered, late or accepted: no last outcome."""
+    """Neither malformed nor premature. Not a last outcome: in the steps it becomes filtered, late or accepted."""
     FILTERED = "filtered"
-    """A Transform before the first stateful step left it out. It is counted and not kept."""
+    """A Transform before the first stateful step removed it. It is counted, but not stored."""
     LATE = "late"
-    """Its event time is behind the watermark: the first stateful step drops it. It goes to ops.late."""
+    """The first stateful step drops it because of the watermark. It goes to ops.late."""
     ACCEPTED = "accepted"
-    """The first stateful step took it: as a new row, or as a duplicate."""
+    """The first stateful step processed it, as a new row or as a duplicate."""
 
 
 COLUMN = "fate"
-"""The column of an outcome beside a record's own: a topic may have a field `outcome`, and none `fate` (Topic.RESERVED)."""
+"""The column of the outcome. Its name is reserved (Topic.RESERVED): a topic may have a field `outcome`, but no field `fate`."""
 
 CLASSIFIED = (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
-"""What a record's own columns tell, before any step."""
+"""The outcomes that depend on the record alone, before any step."""
 QUARANTINED = (Outcome.MALFORMED, Outcome.PREMATURE)
 REJECTED = (*QUARANTINED, Outcome.LATE)
-"""Those whose records are kept, byte for byte."""
+"""The outcomes whose records are stored byte for byte."""
 RESOLVED = (*REJECTED, Outcome.ACCEPTED)
-"""The last outcomes that a second read counts; records that were filtered are what is left."""
+"""The last outcomes that a second read counts. All other records were filtered."""

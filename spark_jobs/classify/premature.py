@@ -1,6 +1,6 @@
-"""Guard: keep records with a clock far in the future away from the watermark.
+"""Finds records with an event time far in the future, so that they do not reach the watermark.
 
-One event time in the future would move the watermark there, and make every later record of every producer late.
+One such record would move the watermark into the future. Then Spark would drop all later records of all producers as late.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ from spark_jobs.contract.topic import Topic
 
 
 def is_premature(topic: Topic) -> Column:
-    """True where the event time lies more than max_ahead past the record's Kafka timestamp; null for malformed records."""
+    """True if the event time is more than max_ahead after the record's Kafka timestamp; null for malformed records."""
     ahead = F.expr(f"interval {interval(topic.max_ahead)}")
     return F.col(topic.event_time) > F.col("kafka.timestamp") + ahead

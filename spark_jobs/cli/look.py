@@ -50,13 +50,13 @@ def state(
 ) -> None:
     """Show the state of the stateful steps: keys, groups, variables, timers. Writes nothing and does not disturb a run."""
     from spark_jobs.launch.submit import environment, inspection  # noqa: PLC0415 - as above
-    from spark_jobs.state.query import Inquiry, resolve  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.state.query import StateQuery, resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()
-        inquiry = Inquiry(tuple(key or ()), step, at_batch, changes, batches, limit)
-        resolve(spec, settings, inquiry)
-        words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
+        query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit)
+        resolve(spec, settings, query)
+        words, variables = inspection(settings, pipeline, query.arguments()), {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 

@@ -1,1 +1,1 @@
-"""Decode: bytes to typed columns, and which raw bytes go along for records that may be rejected."""
+"""Decode: bytes to typed columns. Keeps the raw bytes of records that may be rejected."""

@@ -1,7 +1,7 @@
-"""Decode: bytes to typed columns. Drops nothing: a record that cannot be decoded keeps its place, with the reason.
+"""Decode: bytes to typed columns. Drops no record: a record that cannot be decoded has nulls and the reason.
 
-Runs in Spark's Python workers, one Arrow batch at a time, because JSON is read strictly: Spark's own from_json accepts what
-follows the first object, turns numbers into strings, and cannot say what was wrong.
+Runs in Spark's Python workers (mapInArrow), because it reads JSON strictly. Spark's from_json accepts text after the first
+object, converts numbers to strings, and does not report the error.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 
 
 def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = None) -> DataFrame:
-    """From kafka struct<...> to the topic's fields, kafka, and malformed string (the reason; null if good).
+    """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if decoded).
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records that may be rejected.
     """
     columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
-    kafka = StructType([StructField(part.name, part.dataType) for part in records.select("kafka.*").schema])  # each may be null
+    kafka = StructType([StructField(part.name, part.dataType) for part in records.select("kafka.*").schema])  # all nullable
     schema = StructType([*columns, StructField("kafka", kafka), StructField("malformed", StringType())])
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder, raw_filter = JsonDecoder(topic), RawFilter(topic, capture) if capture else None
+        decoder = JsonDecoder(topic)
+        raw_filter = RawFilter(topic, capture) if capture else None
         for batch in batches:
             yield _decoded(batch, topic, decoder, raw_filter)
 

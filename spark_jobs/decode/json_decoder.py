@@ -1,7 +1,7 @@
-"""JSON decoder: the bytes of one record to a tuple of typed values, or the reason why not. Pure Python, no Spark, never raises.
+"""JSON decoder: decodes the bytes of a record to typed values, or gives the reason why it cannot. Pure Python; never raises.
 
-The strictness is msgspec's: one JSON object and nothing after it, exact types, numbers that fit, times with a zone. Keys that
-the topic does not declare are ignored, and of a key that is there twice the last one counts. The whole value must be UTF-8.
+msgspec decodes strictly: one JSON object and nothing after it, exact types, numbers in range, times with a zone. Undeclared
+keys are ignored. If a key occurs twice, the last value is used. The whole value must be UTF-8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spark_jobs.contract.topic import Topic
 from spark_jobs.type_conversions import json_type
 
 Values = tuple[Value | None, ...]
-"""A record's values, or a column's."""
+"""The values of one record, or of one column."""
 
 
 class JsonDecoder:
@@ -28,15 +28,15 @@ class JsonDecoder:
         self._names = topic.columns
         self._times = [index for index, field in enumerate(topic.fields) if field.type == "timestamp"]
         self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
-        self._nothing: Values = (None,) * len(self._names)
+        self._nulls: Values = (None,) * len(self._names)
         fields = [
             (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None) for f in topic.fields
         ]
-        # gc=False: a record holds no cycles, and a million of them would keep the collector busy.
+        # gc=False: a record has no reference cycles, and the garbage collector would traverse millions of records.
         self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, kw_only=True, gc=False))
 
     def columns(self, values: Sequence[bytes | None]) -> tuple[list[Values], list[str | None]]:
-        """Decoded columns in the topic's order, and a reason for each record that is malformed (None for the good ones)."""
+        """The decoded columns in the topic's order, and for each record the reason why it is malformed, or None."""
         rows, reasons = [], []
         for value in values:
             row, reason = self.row(value)
@@ -45,27 +45,27 @@ class JsonDecoder:
         return list(zip(*rows, strict=True)) or [()] * len(self._names), reasons
 
     def row(self, value: bytes | None) -> tuple[Values, str | None]:
-        """One record's values and None, or nulls and the reason."""
+        """A record's values and None; or nulls and the reason why it is malformed."""
         if not value:
-            return self._nothing, "tombstone: the value is null" if value is None else "the value is empty"
+            return self._nulls, "tombstone: the value is null" if value is None else "the value is empty"
         try:
             if not value.isascii():
-                value.decode()  # msgspec looks at the text of declared fields only
+                value.decode()  # msgspec checks the encoding of declared fields only
             row = msgspec.structs.astuple(self._decoder.decode(value))
         except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as error:
-            return self._nothing, self._reason(value, error)
-        # A key in the wrong case looks like a missing optional field, so only records that lack one are looked at again.
-        if any(row[index] is None for index in self._optional) and (wrong := self._wrong_case(value)):
-            return self._nothing, wrong
+            return self._nulls, self._reason(value, error)
+        # A key in the wrong case looks like a missing optional field, so only records that lack one are checked again.
+        if any(row[index] is None for index in self._optional) and (reason := self._wrong_case(value)):
+            return self._nulls, reason
         if any(row[index] is not None and row[index].tzinfo is not UTC for index in self._times):
             return self._in_utc(row)
         return row, None
 
-    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: which values are times, mypy cannot know
+    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: mypy does not know which values are times
         try:
             return tuple(v.astimezone(UTC) if i in self._times and v is not None else v for i, v in enumerate(row)), None
         except OverflowError:
-            return self._nothing, "a time lies outside the years 1 to 9999 once it is in UTC"
+            return self._nulls, "a time is outside the years 1 to 9999 in UTC"
 
     def _reason(self, value: bytes, error: Exception) -> str:
         if isinstance(error, msgspec.ValidationError):

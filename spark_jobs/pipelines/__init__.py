@@ -1,1 +1,1 @@
-"""One folder, one pipeline: spec.py, and logic.py where it has state of its own."""
+"""One folder for each pipeline: spec.py, and logic.py if it has its own code."""

@@ -38,7 +38,7 @@ OPERATORS = {
 def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     """The query of a drain without its sink and its counters. Reads nothing from Kafka."""
     spark = session(spec.name, spec.state, settings.root)
-    records = kafka_source.follow(spark, spec, settings)
+    records = kafka_source.read_stream(spark, spec, settings)
     return dataflow(records, spec).output(Paths(settings.root, spec).root, Timers(spark))
 
 

@@ -82,7 +82,7 @@ class Query:
         """The rows of the next query. Passes its capture policy and its timers to the audit."""
         run, capture = self._run, self._capture_policy()
         self._audit.begin(capture, self._timers)
-        records = kafka_source.follow(run.spark, run.spec, run.settings)
+        records = kafka_source.read_stream(run.spark, run.spec, run.settings)
         return dataflow(records, run.spec, capture).output(run.paths.root, self._timers)
 
     def _claim_table(self, rows: DataFrame) -> None:

@@ -58,7 +58,7 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
             note: dict[str, str | int] = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
             commit_batch(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
         failpoint.at("table.committed")
-        timers.note(batch_id)
+        timers.close_batch(batch_id)
 
     return write
 

@@ -1,1 +1,1 @@
-"""Source: records as Kafka has them, and what the brokers say of a topic."""
+"""Source: reads records from Kafka, and asks the brokers for a topic's id and offsets."""

@@ -1,4 +1,4 @@
-"""Refusal: what a broker, or its certificate, said no to, as an error that names the property or the right that would help."""
+"""Translates an error with which brokers or TLS reject the client. The result names the property or the right to correct."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
 from spark_jobs.source import token_endpoint
 
-LOOK_SECONDS = 3.0
-"""For a look at one broker's certificate."""
+HANDSHAKE_SECONDS = 3.0
+"""The time limit for reading one broker's certificate."""
 ALERT = "SSL alert number"
-"""In what librdkafka says of a TLS server that hung up with a reason (RFC 8446, 6.2): only then is it about the client."""
-SAID = 300
-"""Characters of what a client or a server said that are passed on: a token endpoint may answer with a whole page."""
+"""librdkafka's text if a TLS server closed the connection with a reason (RFC 8446, 6.2). Only then is the client the cause."""
+MAX_CHARACTERS = 300
+"""The length at which an error's text is cut: a token endpoint may answer with a whole HTML page."""
 ISSUERS = ("unable to get local issuer certificate", "self-signed certificate", "self signed certificate",
            "unable to get issuer certificate")
-"""How OpenSSL says that nobody known vouches for a certificate (X509_verify_cert_error_string)."""
+"""OpenSSL's texts for a certificate of an unknown authority (X509_verify_cert_error_string)."""
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether it means that trying again would not help."""
+    """Whether the client was rejected, so that a retry cannot help."""
     match error.name():
         case "_AUTHENTICATION":
             return not token_endpoint.is_down(error)
@@ -35,104 +35,108 @@ def is_refusal(error: KafkaError) -> bool:
             return name in ("_SSL", "_INVALID_ARG") or name.endswith("AUTHORIZATION_FAILED")
 
 
-def refusal(said: Iterable[KafkaError], topic: str, settings: Settings) -> SluiceError | None:
-    """The error that these mean, of librdkafka or the broker; None where they are no refusal."""
-    error = next(filter(is_refusal, said), None)
+def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> SluiceError | None:
+    """KafkaRefused or KafkaConfigInvalid for the first rejection among the client's errors; None if there is none."""
+    error = next(filter(is_refusal, errors), None)
     if error is None:
         return None
     match error.name():
         case "TOPIC_AUTHORIZATION_FAILED":
-            words = may_not("DESCRIBE", topic, settings)
+            refused = missing_right("DESCRIBE", topic, settings)
         case "_AUTHENTICATION":
-            words = _not_let_in(error, settings)
+            refused = _authentication_failed(error, settings)
         case "_TRANSPORT":
-            words = _certificate_wanted(error, settings)
+            refused = _client_certificate_rejected(error, settings)
         case "_SSL":
-            words = _not_trusted(error, settings)
+            refused = _tls_failed(error, settings)
         case "_INVALID_ARG":
-            return KafkaConfigInvalid(f"Kafka's client does not take what {_declared(settings.kafka_config)} says: "
-                                      f"{told(error)}.", "Correct the property that it names.")
+            source = _config_source(settings.kafka_config)
+            return KafkaConfigInvalid(f"Kafka's client does not accept {source}: {format_error(error)}.",
+                                      "Correct the property that the message names.")
         case _:
-            words = (f"the brokers at {settings.kafka} do not allow {_whom(settings.kafka_config)} this ({told(error)}).",
-                     "Grant the rights that docs/kafka.md lists.")
-    return KafkaRefused(*words)
+            client = _client(settings.kafka_config)
+            refused = (f"the brokers at {settings.kafka} do not allow this request to {client} ({format_error(error)}).",
+                       "Grant the rights that docs/kafka.md lists.")
+    return KafkaRefused(*refused)
 
 
-def told(error: KafkaError) -> str:
-    """What it says, on one line and no longer than a person reads."""
-    return " ".join(error.str().split())[:SAID]
+def format_error(error: KafkaError) -> str:
+    """The error's text on one line, at most MAX_CHARACTERS long."""
+    return " ".join(error.str().split())[:MAX_CHARACTERS]
 
 
-def may_not(right: str, topic: str, settings: Settings) -> tuple[str, str]:
-    """That a right on the topic is missing, and the command that grants it."""
+def missing_right(right: str, topic: str, settings: Settings) -> tuple[str, str]:
+    """What and remedy of KafkaRefused for a missing right on the topic, with the command that grants it."""
     config = settings.kafka_config
     principal = f"User:{config.user}" if config.user else "User:..."
+    # For a client without DESCRIBE, Kafka does not report whether the topic exists.
+    or_missing = ", or the topic does not exist" if right == "DESCRIBE" else ""
     return (
-        f"the brokers at {settings.kafka} do not allow {_whom(config)} to {right} topic {topic!r}, or there is no such topic."
-        if right == "DESCRIBE" else f"the brokers at {settings.kafka} do not allow {_whom(config)} to {right} topic {topic!r}.",
+        f"the brokers at {settings.kafka} do not allow {_client(config)} to {right} topic {topic!r}{or_missing}.",
         f"Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic {topic}",
     )
 
 
-def _whom(config: KafkaConfig) -> str:
+def _client(config: KafkaConfig) -> str:
     if config.user:
         return f"user {config.user!r}"
     return "the client of ssl.certificate" if "ssl.certificate.pem" in config.librdkafka() else "an unnamed client"
 
 
-def _declared(config: KafkaConfig) -> str:
+def _config_source(config: KafkaConfig) -> str:
     return config.path or "the declaration"
 
 
-def _not_let_in(error: KafkaError, settings: Settings) -> tuple[str, str]:
+def _authentication_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
     config = settings.kafka_config
     if token_endpoint.is_not_trusted(error):
-        return (f"the certificate of the token endpoint is not accepted ({told(error)}).",
-                token_endpoint.trust(error, _declared(config)))
+        return (f"the certificate of the token endpoint is not accepted ({format_error(error)}).",
+                token_endpoint.certificate_remedy(error, _config_source(config)))
     if config.mechanism == "OAUTHBEARER" and "token" in error.str().lower():
-        return (f"the token endpoint gave no token to {_whom(config)} ({told(error)}).",
+        return (f"the token endpoint gave no token to {_client(config)} ({format_error(error)}).",
                 "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or sasl.oauthbearer.token.endpoint.url.")
-    what = "sasl.oauthbearer.*" if config.mechanism == "OAUTHBEARER" else "sasl.username and sasl.password"
-    return (f"the brokers at {settings.kafka} did not let {_whom(config)} in by {config.mechanism or config.protocol} "
-            f"({told(error)}).",
-            f"Correct {what} in {_declared(config)}, or sasl.mechanism, or security.protocol.")
+    properties = "sasl.oauthbearer.*" if config.mechanism == "OAUTHBEARER" else "sasl.username and sasl.password"
+    return (f"the brokers at {settings.kafka} rejected {_client(config)} ({config.mechanism or config.protocol}): "
+            f"{format_error(error)}.",
+            f"Correct {properties} in {_config_source(config)}, or sasl.mechanism, or security.protocol.")
 
 
-def _certificate_wanted(error: KafkaError, settings: Settings) -> tuple[str, str]:
+def _client_certificate_rejected(error: KafkaError, settings: Settings) -> tuple[str, str]:
     config = settings.kafka_config
     names = "ssl.certificate.location and ssl.key.location"
     if "ssl.certificate.pem" in config.librdkafka():
-        return (f"the brokers at {settings.kafka} did not accept the client's certificate ({told(error)}).",
-                f"Correct {names} in {_declared(config)}.")
-    return (f"the brokers at {settings.kafka} want a certificate of the client, and none is declared ({told(error)}).",
-            f"Give {names} in {_declared(config)}.")
+        return (f"the brokers at {settings.kafka} did not accept the client's certificate ({format_error(error)}).",
+                f"Correct {names} in {_config_source(config)}.")
+    return (f"the brokers at {settings.kafka} require a client certificate, and none is declared ({format_error(error)}).",
+            f"Give {names} in {_config_source(config)}.")
 
 
-def _not_trusted(error: KafkaError, settings: Settings) -> tuple[str, str]:
-    """Why TLS failed: librdkafka says that a certificate was not verified, and not why."""
+def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
+    """What and remedy of a failed TLS handshake. librdkafka reports that a certificate was not verified, but not why."""
     config = settings.kafka_config
     for server in settings.kafka.split(","):
         host, _, port = server.strip().rpartition(":")
-        why = _certificate_fault(host.strip("[]"), int(port), config.authorities)
-        if why is None:
+        problem = _certificate_problem(host.strip("[]"), int(port), config.authorities)
+        if problem is None:
             continue
-        at = f"the certificate of the broker at {server.strip()} is not accepted: {why}."
-        if "expired" in why or "not yet valid" in why:
-            return at, "Renew the broker's certificate, or correct this machine's clock."
-        if why.startswith(("Hostname mismatch", "IP address mismatch")):
-            return at, "Name the broker in bootstrap.servers as its certificate does, or have its name put there."
-        if why.startswith(ISSUERS):
-            return at, f"Give the certificate of its authority in ssl.ca.location ({_declared(config)})."
-        return at, "Correct the certificate, or ssl.ca.location."
-    return (f"TLS with the brokers at {settings.kafka} failed ({told(error)}).",
-            f"Correct security.protocol, ssl.certificate.location and ssl.key.location in {_declared(config)}.")
+        what = f"the certificate of the broker at {server.strip()} is not accepted: {problem}."
+        if "expired" in problem or "not yet valid" in problem:
+            return what, "Renew the broker's certificate, or correct this machine's clock."
+        if problem.startswith(("Hostname mismatch", "IP address mismatch")):
+            return what, "Name the broker in bootstrap.servers as its certificate does, or get one that has this name."
+        if problem.startswith(ISSUERS):
+            return what, f"Give the certificate of its authority in ssl.ca.location ({_config_source(config)})."
+        return what, "Correct the certificate, or ssl.ca.location."
+    return (f"TLS with the brokers at {settings.kafka} failed ({format_error(error)}).",
+            f"Correct security.protocol, ssl.certificate.location and ssl.key.location in {_config_source(config)}.")
 
 
-def _certificate_fault(host: str, port: int, authorities: str) -> str | None:
-    """What OpenSSL finds wrong with the broker's certificate; None where that is nothing, or nobody answers."""
+def _certificate_problem(host: str, port: int, authorities: str) -> str | None:
+    """Why OpenSSL does not trust the broker's certificate; None if it does, or if the broker does not answer."""
     context = ssl.create_default_context(cadata=authorities or None)
     try:
-        with socket.create_connection((host, port), LOOK_SECONDS) as plain, context.wrap_socket(plain, server_hostname=host):
+        with (socket.create_connection((host, port), HANDSHAKE_SECONDS) as plain,
+              context.wrap_socket(plain, server_hostname=host)):
             return None
     except ssl.SSLCertVerificationError as error:
         return str(error.verify_message)

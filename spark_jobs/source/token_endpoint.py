@@ -1,6 +1,6 @@
-"""The token endpoint of OAUTHBEARER: what librdkafka, and the libcurl in it, say of one that gives no token.
+"""The token endpoint of OAUTHBEARER: classifies the errors of librdkafka, and of its libcurl, when it gets no token.
 
-Their words are the only sign. Read off librdkafka 2.16.0, by tests/unit/test_token_endpoint.py.
+The error text is the only information. Measured with librdkafka 2.16.0; tests/unit/test_token_endpoint.py checks it.
 """
 
 from __future__ import annotations
@@ -18,48 +18,51 @@ DOWN = re.compile(
     r"OAUTHBEARER token: (?:Failed to connect|Could not (?:connect|resolve)|Connection (?:timed out|refused|reset|died)|"
     r"Operation timed out|Resolving timed out|(?:Recv|Send) failure|Empty reply|end of response|OpenSSL SSL_connect|"
     r"TLS connect error: .*unexpected eof)")
-"""Nobody was there to give one. Only as libcurl begins: an answer of status 400 to 499 is told by its body, which may say
-anything. Of 429 and 500 to 599 nothing is told: librdkafka asks again."""
+"""The endpoint does not answer. Matches only the beginning of libcurl's text: for a status of 400 to 499 the text is the
+response's body, which may contain anything. For 429 and 500 to 599 librdkafka reports nothing and tries again."""
 NOT_TRUSTED = re.compile(r"OAUTHBEARER token: (?:SSL certificate |SSL: |error (?:adding|setting) )")
-"""Its certificate was not accepted, or the authorities could not be read."""
+"""The endpoint's certificate is not trusted, or the file of trusted authorities cannot be read."""
 BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
            "/etc/ssl/cert.pem")
-"""Where Debian, Red Hat, SUSE and the BSDs keep the authorities that they trust."""
+"""The files of trusted authorities on Debian, Red Hat, SUSE and the BSDs."""
 
 
 def is_down(error: KafkaError) -> bool:
-    """Whether nobody was there: trying again can help."""
+    """Whether the endpoint did not answer. A retry can help."""
     return bool(DOWN.search(error.str()))
 
 
 def is_not_trusted(error: KafkaError) -> bool:
-    """Whether its certificate was not accepted."""
+    """Whether the endpoint's certificate is not trusted."""
     return bool(NOT_TRUSTED.search(error.str()))
 
 
-def trust(error: KafkaError, declared: str) -> str:
-    """What would have its certificate accepted. `declared` is where the declaration stands."""
+def certificate_remedy(error: KafkaError, config_source: str) -> str:
+    """The remedy for a certificate that is not trusted. `config_source` names the Kafka declaration."""
     if "expired" in error.str() or "not yet valid" in error.str():
         return "Renew the endpoint's certificate, or correct this machine's clock."
     if "OAUTHBEARER token: SSL: " in error.str():
-        return f"Name the host in {URL} as its certificate does, or have its name put there."
-    return f"Give the certificate of its authority in https.ca.location ({declared})."
+        return f"Name the host in {URL} as its certificate does, or get one that has this name."
+    return f"Give the certificate of its authority in https.ca.location ({config_source})."
 
 
-def what_may_be_down(last: KafkaError | None, config: KafkaConfig) -> str:
-    """What to look at where no broker answered, and the client said this or nothing: waiting for a token, it speaks to none."""
+def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
+    """The remedy if no broker answered. `last` is the client's last error, if any.
+
+    While the client waits for a token, it connects to no broker: then the endpoint may be the cause.
+    """
     if last and is_down(last):
         return f"Check that the token endpoint answers ({URL})."
-    either = f", or that the token endpoint answers ({URL})" if last is None and config.mechanism == "OAUTHBEARER" else ""
-    return f"Check that Kafka runs and that SLUICE_KAFKA is right{either}."
+    endpoint = f", or that the token endpoint answers ({URL})" if last is None and config.mechanism == "OAUTHBEARER" else ""
+    return f"Check that Kafka runs and that SLUICE_KAFKA is right{endpoint}."
 
 
 def authorities(config: KafkaConfig) -> dict[str, str]:
-    """Who vouches for it where the declaration does not say: whom this machine trusts.
+    """The authorities that this machine trusts, as a librdkafka property; empty if the declaration names its own.
 
-    The libcurl in confluent_kafka's wheel looks where Red Hat keeps them, and on other machines trusts no endpoint at all. It
-    takes a file; a folder it takes beside its own file, which is not there.
+    The libcurl in confluent_kafka's wheel looks only where Red Hat keeps them. On other systems it trusts no endpoint. A file
+    replaces its own; a folder does not: libcurl still reads its own file, which does not exist there.
     """
-    place = ssl.get_default_verify_paths().cafile or next(filter(os.path.exists, BUNDLES), None)
+    bundle = ssl.get_default_verify_paths().cafile or next(filter(os.path.exists, BUNDLES), None)
     needed = config.mechanism == "OAUTHBEARER" and "https.ca.pem" not in config.librdkafka()
-    return {"https.ca.location": place} if needed and place else {}
+    return {"https.ca.location": bundle} if needed and bundle else {}

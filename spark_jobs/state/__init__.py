@@ -1,1 +1,1 @@
-"""What a pipeline's stateful steps remember, read from the checkpoint and shown to a person. Nothing here writes."""
+"""State: reads the state of a pipeline's stateful steps from the checkpoint, and formats it for a terminal. Writes nothing."""

@@ -1,4 +1,4 @@
-"""What changed between two readings of a variable."""
+"""Compares two readings of a variable."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from typing import NamedTuple
 from spark_jobs.state.table import Row, Table
 
 
-class Change(NamedTuple):
-    """A row that appeared (`before` is None), went away (`after` is None) or has other values."""
+class RowChange(NamedTuple):
+    """A row that appeared (`before` is None), was removed (`after` is None) or has other values."""
 
     table: Table
     before: Row | None
     after: Row | None
 
 
-def changes(before: Table | None, after: Table | None) -> list[Change]:
-    """The changes, in the order of the rows; None where the variable was not there.
+def row_changes(before: Table | None, after: Table | None) -> list[RowChange]:
+    """The changes, in the order of the rows. `before` or `after` is None if the variable did not exist.
 
-    A row is known by its key. Elements of a list and timers have none but themselves: they appear and go away, each as often as
-    it is there.
+    The key identifies a row. Elements of a list, and timers, have no key of their own: the whole row identifies them, and equal
+    rows are counted.
     """
-    known = after or before
-    if known is None:
+    table = after or before
+    if table is None:
         return []
-    was, now = (_by_identity(table) if table else {} for table in (before, after))
-    return [Change(known, was.get(key), now.get(key)) for key in {**was, **now} if was.get(key) != now.get(key)]
+    old = _by_identity(before) if before else {}
+    new = _by_identity(after) if after else {}
+    return [RowChange(table, old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)]
 
 
 def _by_identity(table: Table) -> dict[str, Row]:
-    """By text: arrays in a row cannot be looked up."""
+    """Identity as text -> row. Text, because a row that contains a list is not hashable."""
     seen: Counter[str] = Counter()
     rows: dict[str, Row] = {}
     for row in table.rows:
-        known_by = repr(row if table.variable.keyless else tuple(table.parts(row)[0].values()))
-        seen[known_by] += 1
-        rows[f"{known_by} {seen[known_by]}"] = row
+        identity = repr(row if table.variable.keyless else tuple(table.parts(row)[0].values()))
+        seen[identity] += 1
+        rows[f"{identity} {seen[identity]}"] = row
     return rows

@@ -1,4 +1,4 @@
-"""A key's value as a person types it, as the value of its column."""
+"""Parses a key's value from the command line to the type of its column."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from spark_jobs.contract.field_types import FIELD_TYPES, Value
 
 
 def parse(column: str, text: str, kind: str) -> Value:
-    """`kind` is a Spark SQL type. Times without a zone are UTC. Raises StateUnreadable where the text is no such value."""
+    """The value of `text`, of Spark SQL type `kind`. Times without a zone are UTC. Raises StateUnreadable."""
     if kind not in FIELD_TYPES:
-        raise StateUnreadable(f"--key {column}: a {kind} cannot be asked for.", "Name the key's other columns.")
+        raise StateUnreadable(f"--key {column}: --key does not support the type {kind}.", "Name other columns of the key.")
     try:
         return FIELD_TYPES[kind].parse(text)
     except ValueError:
-        what = f"--key {column} is {text!r}: it is no {kind}."
+        what = f"--key {column} is {text!r}, which is not a {kind}."
         raise StateUnreadable(what, f"Write it as {FIELD_TYPES[kind].example}.") from None

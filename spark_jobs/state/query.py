@@ -1,4 +1,4 @@
-"""What is asked of a pipeline's state, held against what there is: all that can be refused without Spark."""
+"""A query of `sluice state`. Checks it against the spec and the checkpoint, without Spark."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
-from spark_jobs.state.keys import key_columns, key_types, named
+from spark_jobs.state.keys import key_columns, key_types, parse_keys
 from spark_jobs.state.literal import parse
 
 
-class Inquiry(NamedTuple):
-    """What a person asks. Steps are counted from 1, as `sluice explain` does."""
+class StateQuery(NamedTuple):
+    """The options of `sluice state`. Steps are counted from 1, as in `sluice explain`."""
 
     keys: tuple[str, ...] = ()
-    """COLUMN=VALUE, each of another column of the step's key."""
+    """COLUMN=VALUE for columns of the step's key, each column once."""
     step: int | None = None
-    """One step; None for every stateful one that has these key columns."""
+    """One step; None for every stateful step that has these key columns."""
     batch: int | None = None
     """The state after this batch; None for the last committed one."""
     changes: bool = False
-    """What the batches changed, instead of the state."""
+    """Show the changes of batches instead of the state."""
     batches: int = 10
-    """How many batches, back from `batch`, to tell the changes of."""
+    """The number of batches to show changes of: `batch` and those before it."""
     limit: int = 20
-    """How many rows to show: of each variable, or of each batch's changes."""
+    """The number of rows to show: of each variable, or of each batch's changes."""
 
-    def words(self) -> list[str]:
-        """The same as options of main.py."""
+    def arguments(self) -> list[str]:
+        """The query as command line arguments of main.py."""
         numbers = {"--step": self.step, "--at-batch": self.batch, "--batches": self.batches, "--limit": self.limit}
         return [
             *(f"--key={key}" for key in self.keys), *(["--changes"] if self.changes else []),
@@ -45,7 +45,7 @@ class Inquiry(NamedTuple):
 
 
 class Target(NamedTuple):
-    """An inquiry that can be answered."""
+    """What a checked query reads."""
 
     spec: Pipeline
     checkpoint: Checkpoint
@@ -54,73 +54,75 @@ class Target(NamedTuple):
     keys: dict[str, str]
     batch: int
     readable: tuple[int, ...]
-    """The batches whose state can be read, ascending and without a gap."""
+    """The batches whose state Spark still has, in ascending order, without gaps."""
 
 
-def resolve(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Target:
-    """Raises StateUnreadable where there is no such state, StateIncompatible where another spec made it."""
+def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
+    """Raises StateUnreadable if the state does not exist, StateIncompatible if a different spec wrote it."""
     paths = Paths(settings.root, spec)
-    known = stored(paths)
+    identity = stored(paths)
     checkpoint = Checkpoint(paths.checkpoint)
-    keys = named(inquiry.keys)
-    if inquiry.changes and not keys:
-        raise StateUnreadable("the changes of all keys together would be the whole state, batch by batch.",
+    keys = parse_keys(query.keys)
+    if query.changes and not keys:
+        raise StateUnreadable("--changes needs a key: the changes of all keys would be the whole state of each batch.",
                               "Name a key: --key COLUMN=VALUE.")
-    steps = tuple(_steps(spec, inquiry.step, keys))
+    steps = tuple(_steps(spec, query.step, keys))
     committed = checkpoint.committed()
-    if known is None or not committed:
+    if identity is None or not committed:
         raise StateUnreadable(f"{spec.name} has no state yet: no batch is committed in {paths.checkpoint}.",
                               f"Run `sluice drain {spec.name}` first.")
-    found = changes(known.fingerprint, fingerprint(spec, version("pyspark")), spec)
-    differences = [str(change) for change in found if change.weight == "refused" and change.field != "logic"]
+    spec_changes = changes(identity.fingerprint, fingerprint(spec, version("pyspark")), spec)
+    differences = [str(change) for change in spec_changes if change.weight == "refused" and change.field != "logic"]
     if differences:
-        raise StateIncompatible(f"the state at {paths.version} was made by another spec: {'; '.join(differences)}.",
-                                "Revert the spec to look at it.")
-    batch = committed[-1] if inquiry.batch is None else inquiry.batch
+        raise StateIncompatible(f"the state at {paths.version} was written with a different spec: {'; '.join(differences)}.",
+                                "Revert the spec to read this state.")
+    batch = committed[-1] if query.batch is None else query.batch
     readable = tuple(checkpoint.readable())
     _refuse_batch(batch, committed, readable)
-    return Target(in_force(spec, known.fingerprint), checkpoint, known.generation, steps, keys, batch, readable)
+    return Target(in_force(spec, identity.fingerprint), checkpoint, identity.generation, steps, keys, batch, readable)
 
 
-def span(batches: Iterable[int]) -> str:
-    """Batches without a gap, in words."""
+def format_batches(batches: Iterable[int]) -> str:
+    """A range of batches without gaps, as text: "batch 7", "batches 7 to 9"."""
     first, *rest = sorted(batches)
     return f"batches {first} to {rest[-1]}" if rest else f"batch {first}"
 
 
 def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int]:
-    """The numbers of the steps to read: the wanted one, or those whose key has all the columns."""
+    """The numbers of the steps to read: `wanted`, or all whose key has the columns. Raises StateUnreadable."""
     stateful = {number: step for number, step in enumerate(spec.steps, 1) if step.stateful}
-    there = "; ".join(f"step {number}, {_described(spec, number, step)}" for number, step in stateful.items())
+    available = "; ".join(f"step {number}, {_format_step(spec, number, step)}" for number, step in stateful.items())
     if wanted is not None and wanted not in stateful:
-        why = f"is a {spec.steps[wanted - 1].kind} and keeps no state" if 1 <= wanted <= len(spec.steps) else "does not exist"
-        raise StateUnreadable(f"step {wanted} of {spec.name} {why}.", f"With state: {there or 'none'}.")
+        exists = 1 <= wanted <= len(spec.steps)
+        problem = f"is a {spec.steps[wanted - 1].kind} and keeps no state" if exists else "does not exist"
+        raise StateUnreadable(f"step {wanted} of {spec.name} {problem}.", f"Steps with state: {available or 'none'}.")
     if not stateful:
-        raise StateUnreadable(f"no step of {spec.name} keeps state.", "There is nothing to see.")
-    numbers = list(stateful) if wanted is None else [wanted]
-    found = [number for number in numbers if _has(key_columns(spec, number), keys)]
-    if not found:
-        raise StateUnreadable(f"{' and '.join(keys)} is in the key of {'no step' if wanted is None else f'no step {wanted}'}.",
-                              f"With state: {there}.")
-    for number in found:
+        raise StateUnreadable(f"no step of {spec.name} keeps state.", "Name a pipeline with a stateful step.")
+    candidates = list(stateful) if wanted is None else [wanted]
+    numbers = [number for number in candidates if _has(key_columns(spec, number), keys)]
+    if not numbers:
+        columns = f"key column{'s' if len(keys) > 1 else ''} {' and '.join(keys)}"
+        what = f"no step has the {columns}." if wanted is None else f"step {wanted} does not have the {columns}."
+        raise StateUnreadable(what, f"Steps with state: {available}.")
+    for number in numbers:
         types = key_types(spec, number)
         for column, text in keys.items():
             if column in types:
                 parse(column, text, types[column])
-    return found
+    return numbers
 
 
 def _has(columns: Columns, keys: dict[str, str]) -> bool:
     return columns is None or keys.keys() <= set(columns)
 
 
-def _described(spec: Pipeline, number: int, step: Step) -> str:
-    return f"{step.kind} by {', '.join(key_columns(spec, number) or ('columns that Spark knows',))}"
+def _format_step(spec: Pipeline, number: int, step: Step) -> str:
+    return f"{step.kind} by {', '.join(key_columns(spec, number) or ('columns that only Spark knows',))}"
 
 
 def _refuse_batch(batch: int, committed: list[int], readable: tuple[int, ...]) -> None:
-    there = f"The state of {span(readable)} can be read." if readable else "No batch's state can be read any more."
+    available = f"The state of {format_batches(readable)} can be read." if readable else "Spark has purged all states."
     if batch > committed[-1] or batch < 0:
-        raise StateUnreadable(f"batch {batch} is not committed.", there)
+        raise StateUnreadable(f"batch {batch} is not committed.", available)
     if batch not in readable:
-        raise StateUnreadable(f"the state of batch {batch} is purged: Spark keeps that of the last batches only.", there)
+        raise StateUnreadable(f"the state of batch {batch} is purged: Spark keeps only the last states.", available)

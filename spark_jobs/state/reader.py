@@ -1,4 +1,4 @@
-"""Reads state stores with Spark's own readers, state-metadata and statestore: they copy a store's files and open the copy."""
+"""Reads state stores with Spark's data sources state-metadata and statestore, which open a copy of a store's files."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as F
 
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.steps import Step
-from spark_jobs.state.columns import Column, columns
 from spark_jobs.state.literal import parse
+from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table, Variable
 
 TIMERS = {"$eventTimers_keyToTimestamp": "event-time timers", "$procTimers_keyToTimestamp": "processing-time timers"}
-"""Spark's column families of timers (TimerStateImpl) and what they are. Its others, which begin with $ too, are bookkeeping."""
+"""Spark's column families of timers (TimerStateImpl) -> description. Spark's other families that begin with $ are internal."""
 
 
-class Operator(NamedTuple):
-    """A stateful operator of the checkpoint. Spark counts them from the sink to the source."""
+class StateOperator(NamedTuple):
+    """A stateful operator of the checkpoint. Spark numbers operators from the sink to the source."""
 
     id: int
     name: str
@@ -28,29 +28,32 @@ class Operator(NamedTuple):
     variables: tuple[Variable, ...]
 
 
-def operators(spark: SparkSession, checkpoint: str, batch: int) -> list[Operator]:
-    """The operators as they were in a batch, from the source to the sink, as a spec has its steps."""
-    _ = spark.streams.active  # starts the state stores' coordinator, without which the reader fails (SPARK-58973)
+def operators(spark: SparkSession, checkpoint: str, batch: int) -> list[StateOperator]:
+    """The stateful operators of a batch, from the source to the sink: the order of the spec's steps."""
+    _ = spark.streams.active  # starts the StateStoreCoordinator; without it the reader fails (SPARK-58973)
     rows = spark.read.format("state-metadata").option("batchId", batch).load(checkpoint).collect()
-    found = {row.operatorId: Operator(row.operatorId, row.operatorName, row.numPartitions, _variables(row)) for row in rows}
-    return [found[number] for number in sorted(found, reverse=True)]
+    by_id = {
+        row.operatorId: StateOperator(row.operatorId, row.operatorName, row.numPartitions, _variables(row)) for row in rows
+    }
+    return [by_id[number] for number in sorted(by_id, reverse=True)]
 
 
-def _variables(row: Any) -> tuple[Variable, ...]:
+def _variables(row: Row) -> tuple[Variable, ...]:
     properties = json.loads(row.operatorProperties or "{}")
     if "stateVariables" not in properties:
         return (Variable("", row.operatorName),)
-    declared = properties["stateVariables"]
-    given = [Variable(each["stateName"], each["stateVariableType"], each["ttlEnabled"]) for each in declared]
-    named = sorted(variable for variable in given if not variable.name.startswith("$"))
-    return (*named, *(Variable(TIMERS[name], kind) for name, kind, _ in given if name in TIMERS))
+    entries = properties["stateVariables"]
+    stored = [Variable(entry["stateName"], entry["stateVariableType"], entry["ttlEnabled"]) for entry in entries]
+    declared = sorted(variable for variable in stored if not variable.name.startswith("$"))
+    timers = (Variable(TIMERS[name], kind) for name, kind, _ in stored if name in TIMERS)
+    return (*declared, *timers)
 
 
-def read(spark: SparkSession, checkpoint: str, batch: int, operator: Operator, variable: Variable, step: Step | None,
+def read(spark: SparkSession, checkpoint: str, batch: int, operator: StateOperator, variable: Variable, step: Step | None,
          keys: Mapping[str, str], limit: int) -> Table:
-    """The first `limit` rows by key, of those that have the keys (column -> text). Elements of a list stay in their order.
+    """The first `limit` rows, ordered by key, that match `keys` (column -> text). Elements of a list keep their order.
 
-    Raises StateUnreadable where a column is no key, or the text no value of it.
+    Raises StateUnreadable if a column is not in the key, or if its text does not parse.
     """
     source = spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
     if variable.kind == "TimerState":
@@ -58,29 +61,29 @@ def read(spark: SparkSession, checkpoint: str, batch: int, operator: Operator, v
     elif variable.name:
         source = source.option("stateVarName", variable.name)
     stored = source.load(checkpoint)
-    found = columns(stored, operator.name, step, ttl=variable.ttl)
-    flat = stored.select(*(column.at.alias(f"c{place}") for place, column in enumerate(found)),
-                         F.monotonically_increasing_id().alias("place"))
+    columns = store_columns(stored, operator.name, step, ttl=variable.ttl)
+    flat = stored.select(*(column.expression.alias(f"c{index}") for index, column in enumerate(columns)),
+                         F.monotonically_increasing_id().alias("position"))
     counted = Observation()
-    rows = _with(flat, found, keys).observe(counted, F.count(F.lit(1)).alias("rows"))
-    order = [f"c{place}" for place, column in enumerate(found) if column.role != "value" or variable.kind == "TimerState"]
-    first = rows.orderBy(*order, "place").limit(limit).collect()
-    return Table(variable, tuple((column.name, column.role) for column in found),
+    rows = _matching(flat, columns, keys).observe(counted, F.count(F.lit(1)).alias("rows"))
+    order = [f"c{index}" for index, column in enumerate(columns) if column.role != "value" or variable.kind == "TimerState"]
+    first = rows.orderBy(*order, "position").limit(limit).collect()
+    return Table(variable, tuple((column.name, column.role) for column in columns),
                  tuple(tuple(map(_zoned, row[:-1])) for row in first), counted.get["rows"])
 
 
-def _with(flat: DataFrame, found: list[Column], keys: Mapping[str, str]) -> DataFrame:
+def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, str]) -> DataFrame:
     for name, text in keys.items():
-        # By name alone: the end of a session is no part of Spark's key, and one of the spec's all the same.
-        place = next((place for place, column in enumerate(found) if column.name == name), None)
-        if place is None:
-            raise StateUnreadable(f"the key has no column {name}.",
-                                  f"Its columns are {', '.join(column.name for column in found if column.role == 'key')}.")
-        kind = found[place].type
-        flat = flat.where(F.col(f"c{place}") == F.lit(parse(name, text, kind.simpleString())).cast(kind))
+        # By name, whatever the role: the end of a session is a key column of the spec, but not of Spark's key.
+        index = next((index for index, column in enumerate(columns) if column.name == name), None)
+        if index is None:
+            key = ", ".join(column.name for column in columns if column.role == "key")
+            raise StateUnreadable(f"the key has no column {name}.", f"Its columns are {key}.")
+        kind = columns[index].type
+        flat = flat.where(F.col(f"c{index}") == F.lit(parse(name, text, kind.simpleString())).cast(kind))
     return flat
 
 
 def _zoned(value: Any) -> Any:
-    # Spark hands timestamps over without a zone, in the process's own, which submit and main set to UTC.
+    # Any: a value of a Spark Row. Its timestamps have no zone. They are in the process's zone; submit and main set it to UTC.
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value

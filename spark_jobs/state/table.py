@@ -1,32 +1,32 @@
-"""What was read of a step's state: rows with named columns."""
+"""Rows that were read from a step's state, with named columns."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
 Role = Literal["key", "map key", "value"]
-"""key and map key name a row; value is what is remembered under it."""
-Row = tuple[Any, ...]
+"""key and map key identify a row; value is the stored value."""
+Row = tuple[Any, ...]  # Any: the values of a Spark Row
 
 
 class Variable(NamedTuple):
-    """What a step remembers of a key under one name."""
+    """A state variable of a step."""
 
     name: str
-    """As the processor calls it; of timers, in words; empty where the operator has one value for a key."""
+    """Its name in the processor; for timers, a description; empty if the operator stores one unnamed value for each key."""
     kind: str
-    """Spark's StateVariableType (ValueState, ListState, MapState, TimerState); else the name of the operator."""
+    """Spark's StateVariableType (ValueState, ListState, MapState, TimerState), or else the operator's name."""
     ttl: bool = False
-    """Whether values expire."""
+    """Whether its values expire."""
 
     @property
     def keyless(self) -> bool:
-        """Whether its rows are known by nothing but themselves: elements of a list, timers."""
+        """Whether its rows have no key of their own: elements of a list, and timers."""
         return self.kind in {"ListState", "TimerState"}
 
 
 class Table(NamedTuple):
-    """Rows of one variable, times with their zone. `total` counts those that were not fetched too."""
+    """Rows of one variable; timestamps have a zone. `total` also counts rows that were not fetched."""
 
     variable: Variable
     columns: tuple[tuple[str, Role], ...]
@@ -38,9 +38,9 @@ class Table(NamedTuple):
         return tuple(name for name, _ in self.columns)
 
     def parts(self, row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What names a row, and what is remembered under it."""
-        named: dict[str, Any] = {}
-        kept: dict[str, Any] = {}
+        """The key columns and the value columns of a row: column -> value."""
+        keys: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for (name, role), value in zip(self.columns, row, strict=True):
-            (kept if role == "value" else named)[name] = value
-        return named, kept
+            (values if role == "value" else keys)[name] = value
+        return keys, values

@@ -1,4 +1,4 @@
-"""State and its changes as lines for a terminal."""
+"""Formats state and its changes as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -6,62 +6,62 @@ from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from spark_jobs.state.changes import Change
+from spark_jobs.state.changes import RowChange
 from spark_jobs.state.table import Table, Variable
 
 
-def titled(table: Table) -> str:
-    """What a variable is, how many rows it has, and how many of them are shown."""
+def format_title(table: Table) -> str:
+    """The variable, its number of rows, and how many of them are shown."""
     shown = "" if table.total <= len(table.rows) else f"; the first {len(table.rows):,} are shown"
-    return f"{_title(table.variable)}{table.total:,} row{'s' if table.total != 1 else ''}{shown}"
+    return f"{_variable_prefix(table.variable)}{table.total:,} row{'s' if table.total != 1 else ''}{shown}"
 
 
-def aligned(table: Table) -> Iterator[str]:
-    """A line of names and a line a row, numbers to the right; nothing where there is no row."""
+def format_rows(table: Table) -> Iterator[str]:
+    """A line of column names and a line for each row, numbers aligned to the right. No lines if there are no rows."""
     if not table.rows:
         return
-    cells = [[cell(value) for value in row] for row in table.rows]
+    cells = [[format_value(value) for value in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.names, *cells, strict=True)]
-    right = [all(isinstance(row[place], int | float | None) for row in table.rows) for place in range(len(widths))]
+    numeric = [all(isinstance(row[index], int | float | None) for row in table.rows) for index in range(len(widths))]
     for line in (list(table.names), *cells):
-        padded = (word.rjust(width) if to_right else word.ljust(width)
-                  for word, width, to_right in zip(line, widths, right, strict=True))
+        padded = (text.rjust(width) if is_numeric else text.ljust(width)
+                  for text, width, is_numeric in zip(line, widths, numeric, strict=True))
         yield "  " + "  ".join(padded).rstrip()
 
 
-def told(change: Change, known: Container[str] = ()) -> str:
-    """A change in one line: what it befell, and the values before and after. `known` are key columns to leave out."""
+def format_change(change: RowChange, omit: Container[str] = ()) -> str:
+    """A change on one line: its kind, the key, and the values before and after. `omit` names key columns to leave out."""
     table = change.table
     row = change.before if change.after is None else change.after
     assert row is not None
-    named, kept = table.parts(row)
-    what = "changed  "
+    keys, values = table.parts(row)
     if change.before is None or change.after is None:
-        what = "appeared " if change.before is None else "went away"
-        values = [f"{name} {cell(value)}" for name, value in kept.items()]
+        kind = "appeared " if change.before is None else "removed  "
+        parts = [f"{name} {format_value(value)}" for name, value in values.items()]
     else:
-        was = table.parts(change.before)[1]
-        values = [f"{name} {cell(was[name])} -> {cell(value)}" for name, value in kept.items() if was[name] != value]
-    key = ", ".join(f"{name} {cell(value)}" for name, value in named.items() if name not in known)
-    return f"{what}  {_title(table.variable)}" + ": ".join(filter(None, [key, ", ".join(values)]))
+        kind = "changed  "
+        old = table.parts(change.before)[1]
+        parts = [f"{name} {format_value(old[name])} -> {format_value(new)}" for name, new in values.items() if old[name] != new]
+    key = ", ".join(f"{name} {format_value(value)}" for name, value in keys.items() if name not in omit)
+    return f"{kind}  {_variable_prefix(table.variable)}" + ": ".join(filter(None, [key, ", ".join(parts)]))
 
 
-def cell(value: Any) -> str:
-    """One value, on one line."""
+def format_value(value: Any) -> str:
+    """One value of a Spark Row (so Any) on one line."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-    if hasattr(value, "asDict"):  # a Row of Spark
+    if hasattr(value, "asDict"):  # Spark's Row
         value = value.asDict()
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{cell(key)} {cell(inner)}' for key, inner in value.items())}}}"
+        return f"{{{', '.join(f'{format_value(key)} {format_value(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(cell, value))}]"
+        return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, bool) or value is None:
         return "null" if value is None else str(value).lower()
     return f"0x{value.hex()}" if isinstance(value, bytes | bytearray) else str(value).replace("\n", "\\n")
 
 
-def _title(variable: Variable) -> str:
+def _variable_prefix(variable: Variable) -> str:
     expiring = ", expiring" if variable.ttl else ""
     kinds = {"ValueState": "value", "ListState": "list", "MapState": "map"}
     if variable.kind in kinds:

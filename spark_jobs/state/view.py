@@ -1,4 +1,4 @@
-"""An inquiry's answer in lines: the state of keys after a batch, or what the batches changed in it."""
+"""The output of `sluice state`: the state after a batch, or the changes of several batches."""
 
 from __future__ import annotations
 
@@ -12,93 +12,94 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import spark_url
 from spark_jobs.launch.session import session
 from spark_jobs.state import text
-from spark_jobs.state.changes import changes
-from spark_jobs.state.query import Inquiry, Target, resolve, span
-from spark_jobs.state.reader import Operator, operators, read
+from spark_jobs.state.changes import row_changes
+from spark_jobs.state.query import StateQuery, Target, format_batches, resolve
+from spark_jobs.state.reader import StateOperator, operators, read
 from spark_jobs.state.table import Table, Variable
 
-MOST = 10_000
-"""Rows of a key among which a batch's changes are looked for."""
+MAX_ROWS = 10_000
+"""The largest number of rows of one key for which changes are computed."""
 Reading = dict[Variable, Table]
+"""The rows of a step's variables after one batch."""
 
 
 class _Purged(StateUnreadable):
-    """Spark has removed what was to be read."""
+    """Spark has purged the state of the batch."""
 
 
-def answer(spec: Pipeline, settings: Settings, inquiry: Inquiry) -> Iterator[str]:
-    """Lines for a person. Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root."""
-    target = resolve(spec, settings, inquiry)
+def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterator[str]:
+    """Lines for a terminal. Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root."""
+    target = resolve(spec, settings, query)
     spark = session(spec.name, target.spec.state, settings.root)
-    for place, number in enumerate(target.steps):
-        if place:
+    for index, number in enumerate(target.steps):
+        if index:
             yield ""
-        yield from _changes(spark, target, number, inquiry) if inquiry.changes else _state(spark, target, number, inquiry.limit)
+        yield from _changes(spark, target, number, query) if query.changes else _state(spark, target, number, query.limit)
 
 
 def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iterator[str]:
-    operator, reading = _reading(spark, target, number, target.batch, limit)
-    yield _context(target, number, operator, _batch(target, target.batch))
+    operator, reading = _read_variables(spark, target, number, target.batch, limit)
+    yield _header(target, number, operator, _format_batch(target, target.batch))
     for table in reading.values():
-        yield text.titled(table)
-        yield from text.aligned(table)
+        yield text.format_title(table)
+        yield from text.format_rows(table)
 
 
-def _changes(spark: SparkSession, target: Target, number: int, inquiry: Inquiry) -> Iterator[str]:
-    """Newest first. Each batch is held against the one before it; the first of all against nothing."""
-    batches = [batch for batch in reversed(target.readable) if batch <= target.batch][: inquiry.batches]
-    operator, after = _whole(spark, target, number, batches[0])
-    yield _context(target, number, operator, f"changes of {span(batches)}, newest first")
+def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery) -> Iterator[str]:
+    """Newest batch first. Each batch is compared with the previous one, and batch 0 with empty state."""
+    batches = [batch for batch in reversed(target.readable) if batch <= target.batch][: query.batches]
+    operator, after = _read_all_rows(spark, target, number, batches[0])
+    yield _header(target, number, operator, f"changes of {format_batches(batches)}, newest first")
     for batch in batches:
         try:
-            before = _whole(spark, target, number, batch - 1)[1] if batch else {}
+            before = _read_all_rows(spark, target, number, batch - 1)[1] if batch else {}
         except _Purged:
-            yield f"batch {batch}: Spark has purged the state before it, so what it changed cannot be told"
+            yield f"batch {batch}: its changes are unknown, because Spark has purged the state before it"
             return
-        found = [change for name in {**before, **after} for change in changes(before.get(name), after.get(name))]
-        yield f"{_batch(target, batch)}: {len(found) or 'no'} change{'' if len(found) == 1 else 's'}"
-        yield from (f"  {text.told(change, target.keys)}" for change in found[: inquiry.limit])
-        if len(found) > inquiry.limit:
-            yield f"  and {len(found) - inquiry.limit:,} more: --limit shows more"
+        changes = [change for name in {**before, **after} for change in row_changes(before.get(name), after.get(name))]
+        yield f"{_format_batch(target, batch)}: {len(changes) or 'no'} change{'' if len(changes) == 1 else 's'}"
+        yield from (f"  {text.format_change(change, target.keys)}" for change in changes[: query.limit])
+        if len(changes) > query.limit:
+            yield f"  and {len(changes) - query.limit:,} more: --limit shows more"
         after = before
 
 
-def _reading(spark: SparkSession, target: Target, number: int, batch: int, limit: int) -> tuple[Operator, Reading]:
-    """All variables of a step after a batch."""
+def _read_variables(spark: SparkSession, target: Target, number: int, batch: int, limit: int) -> tuple[StateOperator, Reading]:
+    """The first `limit` matching rows of all variables of a step, after a batch."""
     checkpoint, steps = spark_url(target.checkpoint.folder), target.spec.steps
-    purged = _Purged(f"the state of batch {batch} is purged.", "Ask for a later batch.")
+    purged = _Purged(f"the state of batch {batch} is purged.", "Name a later batch.")
     if batch not in target.readable:
         raise purged
     try:
-        stateful = [place for place, step in enumerate(steps, 1) if step.stateful]
+        stateful = [position for position, step in enumerate(steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
         tables = {variable: read(spark, checkpoint, batch, operator, variable, steps[number - 1], target.keys, limit)
                   for variable in operator.variables}
     except Exception as error:
         if isinstance(error, SluiceError) or batch in target.checkpoint.readable():
             raise
-        raise purged from error  # by a run, since we looked
+        raise purged from error  # a run has purged it in the meantime
     return operator, tables
 
 
-def _whole(spark: SparkSession, target: Target, number: int, batch: int) -> tuple[Operator, Reading]:
-    """The same with every row of the key."""
-    operator, tables = _reading(spark, target, number, batch, MOST)
+def _read_all_rows(spark: SparkSession, target: Target, number: int, batch: int) -> tuple[StateOperator, Reading]:
+    """All matching rows of all variables of a step, after a batch. Raises StateUnreadable above MAX_ROWS."""
+    operator, tables = _read_variables(spark, target, number, batch, MAX_ROWS)
     most = max(table.total for table in tables.values())
-    if most > MOST:
-        raise StateUnreadable(f"{most:,} rows of step {number} have that key; changes are looked for among {MOST:,} at most.",
+    if most > MAX_ROWS:
+        raise StateUnreadable(f"{most:,} rows of step {number} have this key. Changes are shown for at most {MAX_ROWS:,} rows.",
                               "Name more columns of the key.")
     return operator, tables
 
 
-def _context(target: Target, number: int, operator: Operator, which: str) -> str:
+def _header(target: Target, number: int, operator: StateOperator, which: str) -> str:
     return (
         f"{target.spec.name}, generation {target.generation}, {which}, step {number} {target.spec.steps[number - 1].kind} "
         f"({operator.name}), {operator.partitions} partition{'s' if operator.partitions != 1 else ''}; "
-        f"times are UTC; {span(target.readable)} can be read"
+        f"times are UTC; {format_batches(target.readable)} can be read"
     )
 
 
-def _batch(target: Target, batch: int) -> str:
+def _format_batch(target: Target, batch: int) -> str:
     watermark = target.checkpoint.watermark(batch)
-    return f"batch {batch}, " + (f"watermark {text.cell(watermark)}" if watermark else "no watermark yet")
+    return f"batch {batch}, " + (f"watermark {text.format_value(watermark)}" if watermark else "no watermark yet")

@@ -1,1 +1,1 @@
-"""Steps: the operators of a pipeline in Spark, one file a step; chain.py puts them one after another."""
+"""Steps: the steps of a pipeline as Spark operators, one file for each; chain.py applies them in order."""

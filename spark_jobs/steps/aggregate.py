@@ -1,4 +1,4 @@
-"""Aggregate in Spark: groupBy, over a window of the event time where there is one."""
+"""Aggregate in Spark: groupBy, with an optional window over the event time."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from spark_jobs.contract.output_mode import OutputMode, keeps_all_state
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
-from spark_jobs.steps.operator import NO_PREDICATE, Place
+from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 
 
 class AggregateOperator(NamedTuple):
-    """Spark drops and evicts whole groups, by the end of their window (StateStoreSaveExec)."""
+    """Spark drops and evicts each group as a whole, by the end of its window (StateStoreSaveExec)."""
 
     step: Aggregate
 
-    def apply(self, rows: DataFrame, place: Place) -> DataFrame:
-        """The groups, as `grouped` gives them."""
-        return grouped(rows, self.step, place.event_time)
+    def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
+        """The groups. Columns: see `grouped`."""
+        return grouped(rows, self.step, context.event_time)
 
     def counts(self) -> list[Column]:
-        """counted bigint: the records in the groups, where a measure counts them."""
+        """counted bigint: the number of records in the groups, if a measure counts them."""
         return [F.sum(self.step.counts).alias("counted")] if self.step.counts else []
 
     def is_late(self, event_time: str, late_before: Column, output_mode: OutputMode) -> Column:
-        """A row is late when a window of its own had closed: Spark compares the window's end with the watermark.
+        """A row is late if one of its windows is closed: Spark compares the window's end with the watermark.
 
-        In sliding windows it may be late for the first of its windows only; ops.late has the watermark that tells for which:
-        those that end at or before it. In complete mode Spark keeps all groups, but drops rows from sessions all the same.
+        In sliding windows a row may be late for some windows only: those that end at or before the watermark in ops.late. In
+        complete mode Spark keeps all groups, but it still drops late rows from sessions.
         """
         window = self.step.window
         if keeps_all_state(output_mode) and not isinstance(window, Session):
@@ -41,19 +41,19 @@ class AggregateOperator(NamedTuple):
             case None:
                 return F.lit(False)
             case Tumbling():
-                return _first_end(event_time, window.size, window.size) <= late_before
+                return _first_window_end(event_time, window.size, window.size) <= late_before
             case Sliding():
-                return _first_end(event_time, window.size, window.slide) <= late_before
+                return _first_window_end(event_time, window.size, window.slide) <= late_before
             case Session():
-                # By the session that the row alone would make, in every output mode (SessionWindowStateStoreRestoreExec).
-                # Behind a Deduplicate, which drops what is at or before the watermark, none is left to drop.
+                # Spark uses the session of the row alone, in every output mode (SessionWindowStateStoreRestoreExec). After a
+                # Deduplicate no such row is left: it drops rows at or before the watermark.
                 return F.col(event_time) + _gap(window) <= late_before
             case _:
                 assert_never(window)
 
     def state(self) -> str:
-        group = ", ".join(self.step.group) or "the same for all rows"
-        return f"the key is {group}; the value has a buffer each for {', '.join(self.step.measures)}"
+        group = ", ".join(self.step.group) or "empty, one group for all rows"
+        return f"the key is {group}; the value has the buffers of {', '.join(self.step.measures)}"
 
     def predicates(self) -> str:
         return "watermark predicate on the key, for late rows and for eviction" if self.step.window else NO_PREDICATE
@@ -63,9 +63,9 @@ class AggregateOperator(NamedTuple):
 
 
 def grouped(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
-    """Columns: window_start and window_end timestamp where there is a window, the keys, the measures; one row a group.
+    """One row for each group. Columns: window_start and window_end timestamp if there is a window, the keys, the measures.
 
-    Where the step names one, also its event time: the window's last instant (Spark's window_time).
+    If the step names an event time, also this column: the window's last instant (Spark's window_time).
     """
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
     if step.window is None:
@@ -84,26 +84,28 @@ def _window(window: Window, event_time: str) -> Column:
             return F.window(event_time, interval(window.size), interval(window.slide))
         case Session():
             return F.session_window(
-                event_time, _own_gap(window.gap_sql, event_time) if window.gap_sql else interval(window.gap or timedelta()))
+                event_time, _row_gap(window.gap_sql, event_time) if window.gap_sql else interval(window.gap or timedelta()))
         case _:
             assert_never(window)
 
 
-def _own_gap(sql: str, event_time: str) -> Column:
-    """A row's own gap. A row whose gap is null, zero or negative Spark leaves out in silence (SessionWindowing); this fails."""
-    own = f"CAST({sql} AS INTERVAL)"
-    none = "CAST(raise_error('gap_sql gave a row no gap, or one that is not positive') AS INTERVAL)"
-    return F.expr(f"CASE WHEN `{event_time}` + {own} > `{event_time}` THEN {own} ELSE {none} END")
+def _row_gap(sql: str, event_time: str) -> Column:
+    """The gap of a row. If it is null, zero or negative, Spark silently drops the row (SessionWindowing); this fails."""
+    gap = f"CAST({sql} AS INTERVAL)"
+    invalid = "CAST(raise_error('gap_sql gave a row no gap, or one that is not positive') AS INTERVAL)"
+    return F.expr(f"CASE WHEN `{event_time}` + {gap} > `{event_time}` THEN {gap} ELSE {invalid} END")
 
 
 def _gap(window: Session) -> Column:
-    # Spark takes a row's own gap as an interval or as its text, and casts alike (SessionWindowing).
-    own = f"CAST({window.gap_sql} AS INTERVAL)"
-    return F.expr(own if window.gap_sql else f"INTERVAL {interval(window.gap or timedelta())}")
+    # Spark accepts the gap as an interval or as text, and casts it in the same way (SessionWindowing).
+    if window.gap_sql:
+        return F.expr(f"CAST({window.gap_sql} AS INTERVAL)")
+    return F.expr(f"INTERVAL {interval(window.gap or timedelta())}")
 
 
-def _first_end(event_time: str, size: timedelta, slide: timedelta) -> Column:
-    """The end of the first window that holds the row: the first multiple of `slide`, plus `size`, after the event time."""
-    long, step = (duration // timedelta(microseconds=1) for duration in (size, slide))
-    from_size = F.unix_micros(F.col(event_time)) - F.lit(long)
-    return F.timestamp_micros(from_size - F.pmod(from_size, F.lit(step)) + F.lit(step + long))
+def _first_window_end(event_time: str, size: timedelta, slide: timedelta) -> Column:
+    """The end of the first window that contains the row: the first multiple of `slide`, plus `size`, after the event time."""
+    size_us = size // timedelta(microseconds=1)
+    slide_us = slide // timedelta(microseconds=1)
+    from_size = F.unix_micros(F.col(event_time)) - F.lit(size_us)
+    return F.timestamp_micros(from_size - F.pmod(from_size, F.lit(slide_us)) + F.lit(slide_us + size_us))

@@ -1,6 +1,6 @@
-"""The steps one after another, and what is late for the first that keeps state.
+"""Applies the steps in order, and decides which rows are late for the first stateful step.
 
-Between the steps, observed metrics count what passes: they are what the audit balances.
+Observed metrics count the rows after each step. The audit balances these counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.steps import transform
-from spark_jobs.steps.operator import Place
+from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
 
 if TYPE_CHECKING:
@@ -22,34 +22,36 @@ if TYPE_CHECKING:
 
 
 def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
-    """Good records through the steps before the first stateful one. They keep the column kafka: each row is a record still."""
+    """Good records after the steps before the first stateful one. Each row is still one record, with the column kafka."""
     for step in spec.before_state:
-        before, rows = rows, transform.apply(rows, step, spec.name)
+        before = rows
+        rows = transform.apply(before, step, spec.name)
         if step.where is None:
-            transform.refuse_other_than_row_by_row(rows, before, spec.topic.event_time, spec.name)
+            transform.require_row_by_row(rows, before, spec.topic.event_time, spec.name)
     return rows
 
 
 def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) -> DataFrame:
-    """Those rows through the first stateful step and all after it, as a stream with the pipeline's watermark."""
-    rows, time = rows.drop("kafka"), spec.topic.event_time
+    """The stateful input with the pipeline's watermark, after the first stateful step and all later steps."""
+    rows = rows.drop("kafka")
+    event_time = spec.topic.event_time
     if spec.watermark_delay is not None:
-        rows = rows.withWatermark(time, interval(spec.watermark_delay))
+        rows = rows.withWatermark(event_time, interval(spec.watermark_delay))
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        each = operator(step)
-        rows = each.apply(rows, Place(spec, index, time, root, timers))
-        rows = rows.observe(passed(index), F.count(F.lit(1)).alias("rows"), *each.counts())
-        time = step.time_after(time) or ""
+        applied = operator(step)
+        rows = applied.apply(rows, StepContext(spec, index, event_time, root, timers))
+        rows = rows.observe(observation_name(index), F.count(F.lit(1)).alias("rows"), *applied.counts())
+        event_time = step.time_after(event_time) or ""
     return rows
 
 
-def passed(index: int) -> str:
-    """The name under which what leaves a step is observed: rows bigint, and of an Aggregate counted bigint (its records)."""
+def observation_name(index: int) -> str:
+    """The name of the observation after a step: rows bigint; after an Aggregate also counted bigint (records in its groups)."""
     return f"after_{index}"
 
 
 def is_late(spec: Pipeline, late_before_ms: int) -> Column:
-    """Which of the rows that reach the first stateful step Spark drops as late, given the watermark they are held against.
+    """boolean over the stateful input: whether Spark drops the row as late. `late_before_ms` is the watermark for late rows.
 
     Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala, WatermarkSupport).
     """

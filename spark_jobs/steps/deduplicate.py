@@ -1,4 +1,4 @@
-"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates, which evicts only where the event time is a key."""
+"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates, which evicts only if the event time is a key."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from spark_jobs.contract.duration import interval
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Deduplicate
-from spark_jobs.steps.operator import Place
+from spark_jobs.steps.operator import StepContext
 
 
 class DeduplicateOperator(NamedTuple):
-    """Late rows never reach the store (BaseStreamingDeduplicateExec)."""
+    """Spark drops late rows before they reach the state store (BaseStreamingDeduplicateExec)."""
 
     step: Deduplicate
 
-    def apply(self, rows: DataFrame, _: Place) -> DataFrame:
+    def apply(self, rows: DataFrame, _: StepContext) -> DataFrame:
         """The first record of each key."""
         keys = None if self.step.whole_row else list(self.step.keys)
         return rows.dropDuplicatesWithinWatermark(keys) if self.step.scope == "watermark" else rows.dropDuplicates(keys)
@@ -27,11 +27,12 @@ class DeduplicateOperator(NamedTuple):
         return []
 
     def is_late(self, event_time: str, late_before: Column, _: OutputMode) -> Column:
-        """Spark drops rows at or before the watermark that was in force in the batch before."""
+        """Spark drops rows at or before the watermark of the previous batch."""
         return F.col(event_time) <= late_before
 
     def state(self) -> str:
-        return f"the key is {', '.join(self.step.keys)}; the value says until when it is remembered"
+        value = "the value is the time when it expires" if self.step.scope == "watermark" else "it has no value"
+        return f"the key is {', '.join(self.step.keys)}; {value}"
 
     def predicates(self) -> str:
         match self.step.scope:

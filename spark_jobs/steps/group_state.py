@@ -1,4 +1,4 @@
-"""GroupState in Spark: the pipeline's own code, by key, in one of the three forms that Python has."""
+"""GroupState in Spark: the pipeline's own code, by key, in one of the three forms of Spark's Python API."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from spark_jobs.contract.steps import GroupState
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
 from spark_jobs.steps.logic import load
-from spark_jobs.steps.operator import NO_PREDICATE, Place
-from spark_jobs.steps.timers import Counting, counting
+from spark_jobs.steps.operator import NO_PREDICATE, StepContext
+from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
 from spark_jobs.type_conversions import spark_type
 
@@ -31,33 +31,37 @@ class GroupStateOperator(NamedTuple):
 
     step: GroupState
 
-    def apply(self, rows: DataFrame, place: Place) -> DataFrame:
+    def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
         """The rows that the processor yields: the step's declared output columns. Raises SpecInvalid, InitialStateMissing."""
-        step, mode, fired = self.step, place.spec.output_mode.capitalize(), place.timers.of(place.step_index)
-        code, output, grouped = load(place.spec.name, step.processor), schema(step.output), rows.groupBy(*step.keys)
+        step = self.step
+        mode = context.spec.output_mode.capitalize()
+        fired = context.timers.accumulator(context.step_index)
+        code = load(context.spec.name, step.processor)
+        output = schema(step.output)
+        grouped = rows.groupBy(*step.keys)
         if step.form == "apply":
             return grouped.applyInPandasWithState(
-                counting(code, fired), output, schema(step.state), mode, TIMEOUTS[step.time_mode]
+                count_timeouts(code, fired), output, schema(step.state), mode, TIMEOUTS[step.time_mode]
             )
         transform = grouped.transformWithState if step.form == "row" else grouped.transformWithStateInPandas
-        given = initial(rows, step, place.root)
+        first_states = initial_state(rows, step, context.root)
         return transform(
-            Counting(code(), fired), output, mode, TIME_MODES[step.time_mode],
-            initialState=given.groupBy(*step.keys) if given else None, eventTimeColumnName=step.event_time or "",
+            TimerCountingProcessor(code(), fired), output, mode, TIME_MODES[step.time_mode],
+            initialState=first_states.groupBy(*step.keys) if first_states else None, eventTimeColumnName=step.event_time or "",
         )
 
     def counts(self) -> list[Column]:
         return []
 
     def is_late(self, event_time: str, late_before: Column, _: OutputMode) -> Column:
-        """Spark holds rows against the watermark in event time only; in the other modes none is late."""
+        """Spark compares rows with the watermark only in time mode "event". In the other time modes no row is late."""
         return F.col(event_time) <= late_before if self.step.time_mode == "event" else F.lit(False)
 
     def state(self) -> str:
         keys = f"the key is {', '.join(self.step.keys)}"
         if self.step.form == "apply":
-            return f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, and a time-out"
-        return f"{keys}; the values are what {self.step.processor} declares in its init"
+            return f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, and a timeout"
+        return f"{keys}; the values are the variables that {self.step.processor} declares in init"
 
     def predicates(self) -> str:
         by_time = self.step.time_mode == "event"
@@ -65,26 +69,27 @@ class GroupStateOperator(NamedTuple):
 
     def eviction(self, _: Pipeline) -> str:
         if self.step.time_mode == "processing":
-            return "evicted when the processor clears it, by a timer of the clock or by its TTL; each run ends with what is due"
-        return "evicted when the processor clears it, at the latest by a timer of the watermark"
+            return ("evicted when the processor clears it, at a processing-time timer or by its TTL; "
+                    "each run processes all that are due")
+        return "evicted when the processor clears it, at the latest at an event-time timer"
 
 
 def schema(fields: tuple[Field, ...]) -> StructType:
-    """Declared columns as Spark's."""
+    """The declared columns as a Spark schema."""
     return StructType([StructField(field.name, spark_type(field.type)) for field in fields])
 
 
-def initial(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:
-    """The Delta table of first states, for handleInitialState in the first batch. Raises InitialStateMissing."""
+def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:
+    """The Delta table for handleInitialState in the first batch; None if the step names none. Raises InitialStateMissing."""
     if step.initial_state is None:
         return None
     path = step.initial_state if "/" in step.initial_state else str(root / "tables" / step.initial_state)
     if not is_table(path):
         raise InitialStateMissing(f"there is no Delta table at {path}, which GroupState.initial_state names.",
-                                  "Write it first, or leave initial_state out.")
+                                  "Write it first, or remove initial_state from the spec.")
     table = rows.sparkSession.read.format("delta").load(spark_url(path))
     missing = [key for key in step.keys if key not in table.columns]
     if missing:
-        raise InitialStateMissing(f"{path} lacks the key column {missing[0]}: it has {', '.join(table.columns)}.",
+        raise InitialStateMissing(f"{path} lacks the key column {missing[0]}. Its columns: {', '.join(table.columns)}.",
                                   "Write it with the GroupState's keys.")
     return table

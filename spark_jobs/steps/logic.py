@@ -1,4 +1,4 @@
-"""What a pipeline's logic.py defines: found by the name that the spec gives."""
+"""Loads a class or function of a pipeline's logic.py by its name in the spec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_jobs.contract.errors import SpecInvalid
 
 
 def load(pipeline: str, name: str) -> Any:
-    """The class or function: Any, for it is the pipeline's own. Raises SpecInvalid where logic.py does not have it."""
+    """The class or function. Any: the pipeline defines it. Raises SpecInvalid if logic.py does not define it."""
     try:
         return getattr(importlib.import_module(registry.module(pipeline, "logic")), name)
     except (ModuleNotFoundError, AttributeError) as error:

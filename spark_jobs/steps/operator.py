@@ -1,4 +1,4 @@
-"""What each step is in Spark: one object with all of it, so that a new step is one file and one line in operators.py."""
+"""The interface of a step in Spark. A new step is one file that implements it, and one line in operators.py."""
 
 from __future__ import annotations
 
@@ -17,39 +17,42 @@ if TYPE_CHECKING:
 NO_PREDICATE = "no watermark predicate"
 
 
-class Place(NamedTuple):
-    """Where a step stands: what it needs to know beside its declaration."""
+class StepContext(NamedTuple):
+    """What a step needs besides its declaration."""
 
     spec: Pipeline
     step_index: int
-    """The place of the step in the spec, from 0."""
+    """The index of the step in the spec, from 0."""
     event_time: str
-    """The column that is the event time of the rows that enter; empty where they have none."""
+    """The event time column of the input rows; empty if they have none."""
     root: UPath
     timers: Timers
 
 
 class Operator(Protocol):
-    """A step at or behind the first stateful one."""
+    """The first stateful step, or a later one."""
 
-    def apply(self, rows: DataFrame, place: Place, /) -> DataFrame:
-        """The rows that leave the step, given those that enter."""
+    def apply(self, rows: DataFrame, context: StepContext, /) -> DataFrame:
+        """The output rows for the input rows."""
 
     def counts(self) -> list[Column]:
-        """Aggregates over the rows that leave, observed beside their number."""
+        """Aggregates over the output rows. They are observed together with the number of rows."""
 
 
 class StatefulOperator(Operator, Protocol):
     """A step that keeps state."""
 
     def is_late(self, event_time: str, late_before: Column, output_mode: OutputMode, /) -> Column:
-        """Which rows that enter Spark drops as late, as the first stateful step; `late_before` is their watermark."""
+        """boolean over the input rows: whether Spark drops them as late if this is the first stateful step.
+
+        `late_before` is the watermark for late rows.
+        """
 
     def state(self) -> str:
-        """The columns of its state, in words."""
+        """Description of its state's columns."""
 
     def predicates(self) -> str:
-        """Where Spark puts the watermark's predicates (WatermarkSupport): on state's key, or on the rows' own event time."""
+        """Description of the watermark predicates (WatermarkSupport): on the state's key, or on the event time of the rows."""
 
     def eviction(self, spec: Pipeline, /) -> str:
-        """What evicts its state, where the output mode evicts any, in words."""
+        """Description of when its state is evicted, for output modes that evict state."""

@@ -1,4 +1,4 @@
-"""Which operator a step is in Spark. The one place where a step's type is asked for that."""
+"""The Spark operator of each step. No other code looks at a step's type to choose an operator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def operator(step: Step) -> Operator:
 
 
 def stateful_operator(step: Stateful) -> StatefulOperator:
-    """The operator of a step that keeps state."""
+    """The operator of a stateful step."""
     match step:
         case Deduplicate():
             return DeduplicateOperator(step)

@@ -1,4 +1,4 @@
-"""Departures and arrivals of the flights that left New York in 2013, as local/ publishes them."""
+"""Departures and arrivals of the flights that left New York in 2013. The code in local/ publishes them."""
 
 from spark_jobs.contract.topic import Field, Topic
 
@@ -7,9 +7,9 @@ FLIGHTS = Topic(
     event_time="event_time",
     max_ahead="10 minutes",
     fields=(
-        Field(name="event_id", type="string", about="one event; a record delivered twice has it twice"),
+        Field(name="event_id", type="string", about="id of the event; a duplicate record has the same id"),
         Field(name="event_type", type="string", about="departure or arrival"),
-        Field(name="event_time", type="timestamp", about="when it happened; a cancelled flight's scheduled time"),
+        Field(name="event_time", type="timestamp", about="time of the event; for a cancelled flight, the scheduled time"),
         Field(name="scheduled_time", type="timestamp"),
         Field(name="carrier", type="string", about="two-letter airline code"),
         Field(name="flight", type="int"),

@@ -36,7 +36,7 @@ def declared(file: Path) -> Settings:
 
 def plan(spark: SparkSession, file: Path) -> str:
     """All plans of the stream, as Spark would tell them with an error."""
-    records = kafka_source.follow(spark, registry.load("flight_events"), declared(file))
+    records = kafka_source.read_stream(spark, registry.load("flight_events"), declared(file))
     return str(records._jdf.queryExecution().toString())  # noqa: SLF001 - explain() returns nothing
 
 

@@ -38,7 +38,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "offsets that a broker did not tell in time are taken for those of an empty topic", "spark_jobs/source/topic_state.py",
-        "if any(answer.offset == OFFSET_INVALID for answer in found.values()):", "if not found:",
+        "if any(result.offset == OFFSET_INVALID for result in results.values()):", "if not results:",
         f"{E2E}/test_refusals.py::"
         "test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute",
     ),

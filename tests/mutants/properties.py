@@ -32,8 +32,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="Lateness in sliding windows is judged by the window before a record's first",
         file="spark_jobs/steps/aggregate.py",
-        old="F.lit(step + long)",
-        new="F.lit(long)",
+        old="F.lit(slide_us + size_us)",
+        new="F.lit(size_us)",
         test=_case("aggregate, update, 1 hour each 25 minutes by key, five batches and a crash"),
     ),
     Mutant(

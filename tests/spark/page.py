@@ -17,8 +17,8 @@ from local.flights import FlightEvent
 from local.publish import publish
 from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.steps import GroupState
-from spark_jobs.state.query import Inquiry
-from spark_jobs.state.view import answer
+from spark_jobs.state.query import StateQuery
+from spark_jobs.state.view import state_view
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 
@@ -110,7 +110,7 @@ def _example(make: Callable[..., Scene], folder: Path, name: str) -> Iterator[st
     yield ""
     yield "Its state:"
     yield "```"
-    for line in answer(made.spec, made.settings, Inquiry(limit=6)):
+    for line in state_view(made.spec, made.settings, StateQuery(limit=6)):
         if line.startswith(made.spec.name):
             yield re.sub(r"^.*(step \d+ \w+ \(\w+\)).*$", r"\1", line)
         else:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from spark_jobs.classify.classifier import resolved
+from spark_jobs.classify.classifier import resolve_outcomes
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
@@ -58,7 +58,7 @@ def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
 def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_filtered_is_left_out(spark, step):
     spec, given = spec_with(step), records(spark)
     classified = dataflow(given, spec).classified
-    found = outcomes(resolved(classified, lambda: dataflow(given, spec).stateful_input, spec, LATE_BEFORE_MS))
+    found = outcomes(resolve_outcomes(classified, lambda: dataflow(given, spec).stateful_input, spec, LATE_BEFORE_MS))
     assert found == {outcome: outcome for outcome in VALUES if outcome is not Outcome.FILTERED}
 
 

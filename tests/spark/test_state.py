@@ -20,9 +20,9 @@ from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.spec import State
 from spark_jobs.launch import session as spark_session
 from spark_jobs.launch.submit import environment
-from spark_jobs.state.query import Inquiry
+from spark_jobs.state.query import StateQuery
 from spark_jobs.state.reader import operators, read
-from spark_jobs.state.view import answer
+from spark_jobs.state.view import state_view
 from tests.harness import oracle
 from tests.harness.scene import Scene
 from tests.harness.verifier import ENTERS
@@ -51,8 +51,8 @@ def scenes(kafka, tmp_path_factory):
     return of
 
 
-def asked(scene: Scene, **inquiry) -> list[str]:
-    return list(answer(scene.spec, scene.settings, Inquiry(**inquiry)))
+def asked(scene: Scene, **query) -> list[str]:
+    return list(state_view(scene.spec, scene.settings, StateQuery(**query)))
 
 
 def remembered(spark, scene: Scene, step: int, batch: int, variable: str = "", **keys: str) -> list[dict]:
@@ -173,7 +173,7 @@ def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_give
     expected = []
     for before, after in zip([{}, *states], states, strict=False):
         expected.append(Counter(
-            "appeared" if start not in before else "went away" if start not in after else "changed"
+            "appeared" if start not in before else "removed" if start not in after else "changed"
             for start in before.keys() | after.keys() if before.get(start) != after.get(start)))
     keys = (f"carrier={group['carrier']}", f"origin={group['origin']}")
     _, *lines = asked(scene, keys=keys, changes=True, batches=100, limit=10_000)
@@ -186,7 +186,7 @@ def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_give
             found[-1][line.split("  ")[1].strip()] += 1
     assert heads == batches(scene)[::-1]
     assert found == expected[::-1]
-    assert {kind for each in found for kind in each} == {"appeared", "changed", "went away"}
+    assert {kind for each in found for kind in each} == {"appeared", "changed", "removed"}
 
 
 def test_the_changes_of_an_aircraft_name_variables_and_timers(scenes):
@@ -194,19 +194,19 @@ def test_the_changes_of_an_aircraft_name_variables_and_timers(scenes):
     tail = Counter(row["tail_number"] for row in entered(scene, batches(scene)[-1])).most_common(1)[0][0]
     lines = asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=100)
     assert any("appeared   waiting (list): at_ms" in line for line in lines)
-    assert any("went away  waiting (list): at_ms" in line for line in lines)
+    assert any("removed    waiting (list): at_ms" in line for line in lines)
     assert any("out (value): at_ms" in line for line in lines)
     assert any("appeared   event-time timers: due 2013-" in line for line in lines)
     assert len([line for line in asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=3)
                 if line.startswith("batch")]) == 3
 
 
-@pytest.mark.parametrize("inquiry", [{}, {"batch": 1}, {"keys": ("tail_number=N14228",), "changes": True}], ids=str)
-def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_not_in_the_way(scenes, inquiry):
+@pytest.mark.parametrize("query", [{}, {"batch": 1}, {"keys": ("tail_number=N14228",), "changes": True}], ids=str)
+def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_not_in_the_way(scenes, query):
     scene = scenes("aircraft_rotations")
     with lease(scene.paths.lease, "a run"):
         before = hashes(Path(scene.settings.root))
-        assert len(asked(scene, **inquiry)) > 3
+        assert len(asked(scene, **query)) > 3
         assert hashes(Path(scene.settings.root)) == before
 
 
@@ -248,7 +248,7 @@ def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch)
         asked(made, batch=last + 1)
     key = f"event_id={entered(made, last)[0]['event_id']}"
     assert asked(made, keys=(key,), changes=True, batches=100)[-1].endswith(
-        "Spark has purged the state before it, so what it changed cannot be told")
+        "its changes are unknown, because Spark has purged the state before it")
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.store_errors import told
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
-from spark_jobs.state.query import Inquiry
-from spark_jobs.state.view import answer
+from spark_jobs.state.query import StateQuery
+from spark_jobs.state.view import state_view
 from spark_jobs.storage import folders
 from tests.harness.long_form import long_form
 from tests.harness.object_store import ObjectStore
@@ -253,7 +253,7 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
 
 def test_explain_and_state_read_what_is_there(base):
     assert "TransformWithStateInPySpark" in "\n".join(explain(base.spec, base.settings))
-    answered = "\n".join(answer(base.spec, base.settings, Inquiry(limit=3)))
+    answered = "\n".join(state_view(base.spec, base.settings, StateQuery(limit=3)))
     assert "batches 0 to 3 can be read" in answered
 
 

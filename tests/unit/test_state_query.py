@@ -14,11 +14,11 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
-from spark_jobs.main import _inquiry, _parse
+from spark_jobs.main import _parse, _state_query
 from spark_jobs.source.topic_state import TopicState
 from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
-from spark_jobs.state.query import Inquiry, Target, resolve, span
+from spark_jobs.state.query import StateQuery, Target, format_batches, resolve
 from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
@@ -42,8 +42,8 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
-def ask(settings: Settings, spec: Pipeline = SPEC, **inquiry: object) -> Target:
-    return resolve(spec, settings, Inquiry(**inquiry))  # type: ignore[arg-type]
+def ask(settings: Settings, spec: Pipeline = SPEC, **query: object) -> Target:
+    return resolve(spec, settings, StateQuery(**query))  # type: ignore[arg-type]
 
 
 def test_the_last_committed_batch_and_every_stateful_step_are_meant_where_nothing_is_said(settings: Settings) -> None:
@@ -83,7 +83,7 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inquiry", "says"),
+    ("query", "says"),
     [
         ({"batch": 6}, "batch 6 is not committed.*batches 3 to 5 can be read"),
         ({"batch": -1}, "batch -1 is not committed"),
@@ -91,20 +91,20 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
         ({"step": 1}, "step 1 of .* is a transform and keeps no state.*step 2, deduplicate by id; step 3, aggregate by window"),
         ({"step": 4}, "step 4 of .* does not exist"),
         ({"step": 0}, "step 0 of .* does not exist"),
-        ({"keys": ("colour=red",)}, "colour is in the key of no step.*deduplicate by id"),
-        ({"keys": ("shop=x",), "step": 2}, "shop is in the key of no step 2"),
-        ({"keys": ("shop=x", "id=1")}, "shop and id is in the key of no step"),
-        ({"keys": ("window_start=noon",)}, "window_start is 'noon': it is no timestamp.*2013-01-31T22:00:00Z"),
-        ({"keys": ("shop",)}, "'shop': it names no column and value"),
-        ({"keys": ("=x",)}, "names no column"),
+        ({"keys": ("colour=red",)}, "no step has the key column colour.*deduplicate by id"),
+        ({"keys": ("shop=x",), "step": 2}, "step 2 does not have the key column shop"),
+        ({"keys": ("shop=x", "id=1")}, "no step has the key columns shop and id"),
+        ({"keys": ("window_start=noon",)}, "window_start is 'noon', which is not a timestamp.*2013-01-31T22:00:00Z"),
+        ({"keys": ("shop",)}, "'shop', which is not COLUMN=VALUE"),
+        ({"keys": ("=x",)}, "not COLUMN=VALUE"),
         ({"keys": ("shop=x", "shop=y")}, "names shop twice"),
         ({"changes": True}, "Name a key"),
     ],
     ids=str,
 )
-def test_what_is_not_there_is_refused_with_what_there_is(settings: Settings, inquiry: dict[str, object], says: str) -> None:
+def test_what_is_not_there_is_refused_with_what_there_is(settings: Settings, query: dict[str, object], says: str) -> None:
     with pytest.raises(StateUnreadable, match=says):
-        ask(settings, **inquiry)
+        ask(settings, **query)
 
 
 def test_a_pipeline_that_never_ran_has_no_state(tmp_path: Path) -> None:
@@ -138,14 +138,14 @@ def test_a_keys_type_is_not_guessed_behind_a_step_that_may_have_changed_it() -> 
     assert key_columns(changed, 2) == ("id",)
 
 
-def test_batches_are_said_as_a_span() -> None:
-    assert span([7]) == "batch 7"
-    assert span([9, 8, 7]) == "batches 7 to 9"
+def test_batches_are_formatted_as_a_range() -> None:
+    assert format_batches([7]) == "batch 7"
+    assert format_batches([9, 8, 7]) == "batches 7 to 9"
 
 
-def test_an_inquiry_reaches_the_other_process_as_it_is() -> None:
-    for inquiry in (Inquiry(), Inquiry(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5)):
-        assert _inquiry(_parse(["state", "sales", *inquiry.words()])) == inquiry
+def test_a_query_reaches_the_other_process_as_it_is() -> None:
+    for query in (StateQuery(), StateQuery(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5)):
+        assert _state_query(_parse(["state", "sales", *query.arguments()])) == query
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from spark_jobs.state.changes import changes
-from spark_jobs.state.columns import buffer_names
+from spark_jobs.state.changes import row_changes
+from spark_jobs.state.store_columns import buffer_names
 from spark_jobs.state.table import Table, Variable
-from spark_jobs.state.text import aligned, cell, titled, told
+from spark_jobs.state.text import format_change, format_rows, format_title, format_value
 
 GROUP = (("shop", "key"), ("sales", "value"), ("turnover", "value"))
 GROUPS = Variable("", "stateStoreSave")
@@ -42,31 +42,31 @@ def test_buffers_have_their_measures_names_where_that_is_certain(measures: list[
 def test_a_group_appears_changes_and_goes_away() -> None:
     before = table(("a", 1, 10), ("b", 2, 20), ("c", 3, 30))
     after = table(("b", 3, 20), ("c", 3, 30), ("d", 4, None))
-    assert [told(change) for change in changes(before, after)] == [
-        "went away  shop a: sales 1, turnover 10",
+    assert [format_change(change) for change in row_changes(before, after)] == [
+        "removed    shop a: sales 1, turnover 10",
         "changed    shop b: sales 2 -> 3",
         "appeared   shop d: sales 4, turnover null",
     ]
-    assert [told(change, {"shop"}) for change in changes(before, after)][1] == "changed    sales 2 -> 3"
-    assert changes(after, after) == []
+    assert [format_change(change, {"shop"}) for change in row_changes(before, after)][1] == "changed    sales 2 -> 3"
+    assert row_changes(after, after) == []
 
 
 def test_an_element_of_a_list_appears_and_goes_away_each_as_often_as_it_is_there() -> None:
     columns = (("shop", "key"), ("tags", "value"))
     before = table(("a", ["x"]), ("a", ["x"]), ("a", ["y"]), columns=columns, variable=LIST)
     after = table(("a", ["x"]), ("a", ["z"]), columns=columns, variable=LIST)
-    assert sorted(told(change) for change in changes(before, after)) == [
+    assert sorted(format_change(change) for change in row_changes(before, after)) == [
         "appeared   waiting (list, expiring): shop a: tags [z]",
-        "went away  waiting (list, expiring): shop a: tags [x]",
-        "went away  waiting (list, expiring): shop a: tags [y]",
+        "removed    waiting (list, expiring): shop a: tags [x]",
+        "removed    waiting (list, expiring): shop a: tags [y]",
     ]
 
 
 def test_a_variable_that_was_not_there_yet_appears_and_one_that_is_gone_goes_away() -> None:
     rows = table(("a", 1, 10))
-    assert [told(change)[:8] for change in changes(None, rows)] == ["appeared"]
-    assert [told(change)[:9] for change in changes(rows, None)] == ["went away"]
-    assert changes(None, None) == []
+    assert [format_change(change)[:8] for change in row_changes(None, rows)] == ["appeared"]
+    assert [format_change(change)[:7] for change in row_changes(rows, None)] == ["removed"]
+    assert row_changes(None, None) == []
 
 
 def test_the_entry_of_a_map_is_known_by_its_own_key_too() -> None:
@@ -74,23 +74,24 @@ def test_the_entry_of_a_map_is_known_by_its_own_key_too() -> None:
     by_letter = Variable("by_letter", "MapState")
     before = table(("a", "x", 1), ("a", "y", 1), columns=columns, variable=by_letter)
     after = table(("a", "x", 2), ("a", "y", 1), columns=columns, variable=by_letter)
-    assert [told(change) for change in changes(before, after)] == ["changed    by_letter (map): shop a, letter x: n 1 -> 2"]
+    [change] = row_changes(before, after)
+    assert format_change(change) == "changed    by_letter (map): shop a, letter x: n 1 -> 2"
 
 
 def test_rows_are_aligned_with_numbers_to_the_right() -> None:
-    assert list(aligned(table(("JFK", 7, None), ("LGA", 12, 3.5)))) == [
+    assert list(format_rows(table(("JFK", 7, None), ("LGA", 12, 3.5)))) == [
         "  shop  sales  turnover",
         "  JFK       7      null",
         "  LGA      12       3.5",
     ]
-    assert list(aligned(table())) == []
+    assert list(format_rows(table())) == []
 
 
 def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows() -> None:
-    assert titled(table(("a", 1, 1))) == "1 row"
-    assert titled(table(("a", 1, 1), more=1200)) == "1,201 rows; the first 1 are shown"
-    assert titled(table(variable=LIST)) == "waiting (list, expiring): 0 rows"
-    assert titled(table(variable=Variable("event-time timers", "TimerState"))) == "event-time timers: 0 rows"
+    assert format_title(table(("a", 1, 1))) == "1 row"
+    assert format_title(table(("a", 1, 1), more=1200)) == "1,201 rows; the first 1 are shown"
+    assert format_title(table(variable=LIST)) == "waiting (list, expiring): 0 rows"
+    assert format_title(table(variable=Variable("event-time timers", "TimerState"))) == "event-time timers: 0 rows"
 
 
 @pytest.mark.parametrize(
@@ -105,4 +106,4 @@ def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows() -> None:
     ids=str,
 )
 def test_a_value_is_told_on_one_line(value: object, text: str) -> None:
-    assert cell(value) == text
+    assert format_value(value) == text

@@ -32,8 +32,9 @@ def test_every_step_has_an_operator_with_all_that_is_asked_of_it(step: Step) -> 
         assert all((found.state(), found.predicates(), found.eviction(pipeline())) for found in [stateful_operator(step)])
 
 
-KEY = "the key is id; the value says until when it is remembered"
-BUFFERS = "the value has a buffer each for sales, turnover"
+KEY = "the key is id; the value is the time when it expires"
+NO_VALUE = "the key is id; it has no value"
+BUFFERS = "the value has the buffers of sales, turnover"
 PASSED = "evicted when the watermark has passed"
 CLEARED = "evicted when the processor clears it"
 NOTHING = "nothing evicts it: the budget is 1,000 rows"
@@ -44,22 +45,23 @@ NONE = "no watermark predicate"
 
 @pytest.mark.parametrize(("step", "changes", "said"), [
     (deduplicate(), {}, (KEY, f"{PASSED} its event time plus 2 hours", f"{BY_DATA}, eviction by the stored value")),
-    (deduplicate(keys=("id", "at"), scope="event_time"), {}, (KEY.replace("id", "id, at"), f"{PASSED} its event time", BY_KEY)),
-    (deduplicate(scope="for_ever"), {"watermark_delay": None}, (KEY, NOTHING, NONE)),
-    (deduplicate(scope="for_ever"), {}, (KEY, NOTHING, BY_DATA)),
+    (deduplicate(keys=("id", "at"), scope="event_time"), {},
+     (NO_VALUE.replace("id", "id, at"), f"{PASSED} its event time", BY_KEY)),
+    (deduplicate(scope="for_ever"), {"watermark_delay": None}, (NO_VALUE, NOTHING, NONE)),
+    (deduplicate(scope="for_ever"), {}, (NO_VALUE, NOTHING, BY_DATA)),
     (aggregate(), {}, (f"the key is window_start, window_end, shop; {BUFFERS}", f"{PASSED} the window's end", BY_KEY)),
     (aggregate(window=None, keys=()), {"output_mode": "complete"},
-     (f"the key is the same for all rows; {BUFFERS}", NOTHING, NONE)),
+     (f"the key is empty, one group for all rows; {BUFFERS}", NOTHING, NONE)),
     (aggregate(), {"output_mode": "complete"}, (f"the key is window_start, window_end, shop; {BUFFERS}", NOTHING, NONE)),
     (aggregate(window=None), {"output_mode": "update"}, (f"the key is shop; {BUFFERS}", NOTHING, NONE)),
     (group_state(), {},
-     ("the key is shop; the values are what Shops declares in its init",
-      f"{CLEARED}, at the latest by a timer of the watermark", f"{BY_DATA}, timers by the watermark")),
+     ("the key is shop; the values are the variables that Shops declares in init",
+      f"{CLEARED}, at the latest at an event-time timer", f"{BY_DATA}, timers by the watermark")),
     (group_state(time_mode="processing"), {},
-     ("the key is shop; the values are what Shops declares in its init",
-      f"{CLEARED}, by a timer of the clock or by its TTL; each run ends with what is due", NONE)),
+     ("the key is shop; the values are the variables that Shops declares in init",
+      f"{CLEARED}, at a processing-time timer or by its TTL; each run processes all that are due", NONE)),
     (group_state(form="apply", processor="shops", state=(Field(name="total", type="bigint"),)), {},
-     ("the key is shop; the value is total, and a time-out", f"{CLEARED}, at the latest by a timer of the watermark",
+     ("the key is shop; the value is total, and a timeout", f"{CLEARED}, at the latest at an event-time timer",
       f"{BY_DATA}, timers by the watermark")),
 ])
 def test_explain_tells_a_steps_state_its_eviction_and_its_predicates(

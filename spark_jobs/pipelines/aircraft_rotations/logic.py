@@ -1,8 +1,8 @@
 """Pairs an aircraft's departures from New York into rotations.
 
-Departures reach Spark in any order within the watermark, so none is judged on arrival: each waits in state until the watermark
-passes it, and then all that are due are taken in event-time order. `advance` is that judgement, pure; `Rotations` carries it
-into Spark's transformWithState.
+Within the watermark delay, departures reach Spark in any order. So each departure waits in state until the watermark passes
+it. Then all due departures are processed in event-time order. `advance` is the pure function that pairs them; `Rotations`
+calls it from Spark's transformWithState.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Departure(NamedTuple):
 
 
 class Rotation(NamedTuple):
-    """What became known of an aircraft: it came back (`back` is set), or it went unseen."""
+    """A result for an aircraft: it departed from New York again (`back` is set), or it is unseen (`back` is None)."""
 
     out: Departure
     back: Departure | None
@@ -39,10 +39,11 @@ class Rotation(NamedTuple):
 def advance(
     out: Departure | None, waiting: Iterable[Departure], watermark_ms: int
 ) -> tuple[Departure | None, list[Departure], list[Rotation]]:
-    """Take what the watermark has passed: the departure still open, those still waiting, and what became known, in order.
+    """Processes the departures that the watermark has passed.
 
-    An aircraft is unseen at UNSEEN_AFTER past its last departure, whether or not a later departure is already waiting; so the
-    result depends on the departures and the watermark alone, never on how they were batched.
+    Returns the open departure, the departures that still wait, and the new rotations in event-time order. An aircraft is unseen
+    UNSEEN_AFTER after its last departure, even if a later departure already waits. So the result depends only on the departures
+    and the watermark, not on the micro-batches.
     """
     unseen_ms = UNSEEN_AFTER // timedelta(milliseconds=1)
     known: list[Rotation] = []
@@ -61,7 +62,7 @@ def advance(
 
 
 class Rotations(StatefulProcessor):
-    """State of one tail number: the departure that is out, those that wait for the watermark, and timers to judge them at."""
+    """The state of one tail number: the open departure, the departures that wait for the watermark, and their timers."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         departure = StructType([
@@ -73,7 +74,7 @@ class Rotations(StatefulProcessor):
         self._waiting = handle.getListState("waiting", departure)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Let departures wait; the timer of the earliest decides when they are judged."""
+        """Stores the departures, each with a timer at its event time."""
         for row in rows:
             departure = Departure(_ms(row.event_time), row.event_id, row.origin, row.destination)
             self._waiting.appendValue(tuple(departure))
@@ -81,7 +82,7 @@ class Rotations(StatefulProcessor):
         return iter(())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        """Judge what the watermark has passed, and set the timer of what comes next."""
+        """Processes the departures that the watermark has passed. Sets the timer at which the open departure is unseen."""
         watermark_ms = timerValues.getCurrentWatermarkInMs()
         held = self._out.get()
         before = Departure(*held) if held else None
@@ -116,8 +117,8 @@ def _row(tail_number: str, rotation: Rotation) -> Row:
 
 
 def _ms(moment: datetime) -> int:
-    # Spark hands timestamps over without a zone, in the worker's own, which submit and main set to UTC. Rounded up: an event
-    # is then due exactly when the watermark, which is in milliseconds, would make a later one of the same time late.
+    # Spark's timestamps have no zone. They are in the worker's zone; submit and main set it to UTC. Rounded up: then an event
+    # is due exactly when the watermark, which is in milliseconds, would make a later event of the same time late.
     return -((_EPOCH - moment.replace(tzinfo=UTC)) // timedelta(milliseconds=1))
 
 

@@ -1,4 +1,4 @@
-"""How long an aircraft takes from one New York departure to its next, and when it stopped coming back."""
+"""The time from an aircraft's departure from New York to its next one, and aircraft that do not return."""
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
@@ -8,7 +8,7 @@ from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(
     name="aircraft_rotations",
-    about="Each aircraft's departures from New York paired into rotations, and the aircraft that went unseen.",
+    about="Each aircraft's departures from New York, paired into rotations, and the unseen aircraft.",
     topic=FLIGHTS,
     watermark_delay="2 hours",
     steps=(
@@ -19,7 +19,7 @@ SPEC = Pipeline(
             keys=("tail_number",),
             output=(
                 Field(name="tail_number", type="string"),
-                Field(name="outcome", type="string", about="rotation: it came back; unseen: not for logic.UNSEEN_AFTER"),
+                Field(name="outcome", type="string", about="rotation: it departed again; unseen: not in logic.UNSEEN_AFTER"),
                 Field(name="departed_from", type="string", about="airport of the departure that opened the rotation"),
                 Field(name="flew_to", type="string"),
                 Field(name="departed_at", type="timestamp"),
@@ -35,16 +35,16 @@ SPEC = Pipeline(
         Check(
             type="expect_column_values_to_be_between",
             kwargs={"column": "minutes_between", "min_value": 0, "max_value": 2880},
-            about="longer than logic.UNSEEN_AFTER would have closed the aircraft first",
+            about="after logic.UNSEEN_AFTER, 2,880 minutes, the aircraft is unseen",
         ),
         Check(
             type="expect_column_values_to_be_between",
             kwargs={"column": "minutes_between", "min_value": 60},
             severity="warning",
-            about="an hour is too short to fly anywhere and back: look for tail numbers in use twice",
+            about="an hour is too short for a flight and its return: look for a tail number that two aircraft use",
         ),
     ),
     state_checks=(
-        within("malformed_share", 0.02, about="a producer changed its format: see sluice show quarantine"),
+        within("malformed_share", 0.02, about="a producer may have changed its format: see sluice show quarantine"),
     ),
 )

@@ -1,4 +1,4 @@
-"""How late flights leave: by hour, carrier and airport, written once when the hour is over."""
+"""Departure delays by hour, carrier and airport. Each row is written once, when the watermark has passed the hour."""
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
@@ -33,7 +33,7 @@ SPEC = Pipeline(
         Check(
             type="expect_column_pair_values_a_to_be_greater_than_b",
             kwargs={"column_A": "flights", "column_B": "cancellations", "or_equal": True},
-            about="no hour cancels more flights than it has",
+            about="an hour has no more cancellations than flights",
         ),
         Check(
             type="expect_column_values_to_be_between",
@@ -42,7 +42,7 @@ SPEC = Pipeline(
         ),
     ),
     state_checks=(
-        within("malformed_share", 0.02, about="a producer changed its format: see sluice show quarantine"),
-        within("watermark_lag_seconds", 4 * 3600, about="open windows should be those of the last hours"),
+        within("malformed_share", 0.02, about="a producer may have changed its format: see sluice show quarantine"),
+        within("watermark_lag_seconds", 4 * 3600, about="only the windows of the last hours should be open"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Every flight event once: what Kafka delivered at least once, without the copies."""
+"""Flight events without duplicates: Kafka delivers at least once, this table has each event once."""
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
@@ -13,16 +13,16 @@ SPEC = Pipeline(
     steps=(Deduplicate(keys=("event_id",)),),
     output_checks=(
         Check(type="expect_column_values_to_be_in_set", kwargs={"column": "event_type", "value_set": ["departure", "arrival"]}),
-        Check(type="expect_column_values_to_be_unique", kwargs={"column": "event_id"}, about="within a run, none comes twice"),
+        Check(type="expect_column_values_to_be_unique", kwargs={"column": "event_id"}, about="no duplicates within a run"),
         Check(
             type="expect_column_values_to_be_between",
             kwargs={"column": "delay_minutes", "min_value": -120, "max_value": 1440},
             severity="warning",
-            about="delays of more than a day happen, but deserve a look",
+            about="a delay of more than a day is possible, but rare",
         ),
     ),
     state_checks=(
-        within("malformed_share", 0.02, about="a producer changed its format: see sluice show quarantine"),
-        within("state_growth", 1.0, severity="critical", about="deduplication never keeps more keys than rows that came in"),
+        within("malformed_share", 0.02, about="a producer may have changed its format: see sluice show quarantine"),
+        within("state_growth", 1.0, severity="critical", about="deduplication adds at most one key for each input row"),
     ),
 )
