@@ -82,7 +82,7 @@ A run writes to standard output, which Airflow's task log takes up. With `SLUICE
 def _errors() -> str:
     rows = (
         (code(error.code), str(error.exit_status), "yes" if error.retry else "no",
-         (error.__doc__ or "").partition("\n")[0], error.mends)
+         (error.__doc__ or "").partition("\n")[0], error.usual_remedy)
         for error in (*catalogue(), SluiceError)
     )
     return f"""\
@@ -90,4 +90,4 @@ def _errors() -> str:
 A run ends with exit status 0, or with one line that begins with a code. [operations.md](operations.md) has a section for each.
 `sluice reset` keeps the old table and checkpoint aside and reads Kafka anew: the new table lacks what retention has removed.
 
-{table(("code", "exit status", "Airflow retries", "meaning", "what mends it"), rows)}"""
+{table(("code", "exit status", "Airflow retries", "meaning", "usual remedy"), rows)}"""

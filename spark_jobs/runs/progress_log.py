@@ -8,7 +8,7 @@ from datetime import timedelta
 from spark_jobs import log
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.contract.duration import rough
+from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.run import Run
 from spark_jobs.steps.timers import Timers
@@ -57,7 +57,9 @@ def left(done: int, whole: int, seconds: float) -> str:
     """How far a run is: offsets read in `seconds`, offsets left, and the time that they take at the rate measured so far."""
     if done >= whole:
         return f"all {done:,} offsets read" if done else "no new offsets"
-    time = f", about {rough(timedelta(seconds=(whole - done) * seconds / done))} at this rate" if done > 0 and seconds else ""
+    time = ""
+    if done > 0 and seconds:
+        time = f", about {approximate(timedelta(seconds=(whole - done) * seconds / done))} at this rate"
     return f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
 
 
