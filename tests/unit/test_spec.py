@@ -81,7 +81,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "append mode without a watermark": (
         lambda: pipeline(watermark_delay=None), "watermark_delay", "None", "grows for ever", "watermark_delay='2 hours'"),
     "an aggregation without a watermark": (
-        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None", "only a watermark evicts", "Set how long"),
+        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None",
+        "only a watermark evicts", "Set how long"),
     "state without bound and without a budget": (
         lambda: pipeline(steps=(deduplicate(scope="for_ever"),)),
         "state.budget_rows", "None", "nothing evicts the state of deduplicate", "Set the most rows"),

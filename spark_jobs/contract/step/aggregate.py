@@ -42,7 +42,7 @@ class Aggregate(StepBase):
         for name in self.measures:
             refuse_unsafe("measures", self.measures[name])
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                refuse("measures", name, "it is not a valid column name",
+                refuse("measures", name, "a measure must be a column name",
                        "Use lower-case letters, digits and underscores, a letter first")
         clash = sorted({*self.measures, *filter(None, [self.event_time])} & {*self.keys, "window_start", "window_end"})
         if clash:
