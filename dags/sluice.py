@@ -1,18 +1,18 @@
-"""The one DAG file for Airflow: each folder under spark_jobs/pipelines becomes a DAG. Nothing here names a pipeline."""
+"""The only DAG file: each pipeline's folder becomes a DAG. It names no pipeline."""
 
 from airflow.sdk import DAG
 
 from sluice_airflow.dag import build
-from sluice_airflow.refused import stand_in
+from sluice_airflow.refused import refused_dag
 from spark_jobs.contract import registry
 
 
 def dag_of(pipeline: str) -> DAG:
-    """The pipeline's DAG, or, where its spec was refused, one that says so."""
+    """The pipeline's DAG; for an invalid spec, a DAG that fails with the reason."""
     try:
         return build(registry.load(pipeline))
-    except Exception as error:  # noqa: BLE001 - whatever a spec does wrong must not take the other pipelines away
-        return stand_in(pipeline, error)
+    except Exception as error:  # noqa: BLE001 - an invalid spec must not remove the other pipelines' DAGs
+        return refused_dag(pipeline, error)
 
 
 globals().update({f"dag_of_{name}": dag_of(name) for name in registry.names()})

@@ -19,7 +19,7 @@ from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.report import KINDS, Problem, Report
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.store import opened
-from spark_jobs.contract.store_errors import told as store_told
+from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import explain
@@ -94,7 +94,7 @@ def _log_problem(problem: SluiceError) -> int:
 
 
 def _known(error: BaseException) -> SluiceError:
-    return store_told(error) or unexpected(error)
+    return translate_store_error(error) or unexpected(error)
 
 
 def _state_query(wanted: argparse.Namespace) -> StateQuery:

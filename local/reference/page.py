@@ -82,7 +82,7 @@ A run writes to standard output, which Airflow's task log takes up. With `SLUICE
 def _errors() -> str:
     rows = (
         (code(error.code), str(error.exit_status), "yes" if error.retry else "no",
-         (error.__doc__ or "").partition("\n")[0], error.mends)
+         (error.__doc__ or "").partition("\n")[0], error.usual_remedy)
         for error in (*catalogue(), SluiceError)
     )
     return f"""\

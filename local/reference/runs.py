@@ -10,7 +10,7 @@ from spark_jobs.contract import event
 from spark_jobs.contract.checks import STATE_METRICS
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.state_checks import judged
+from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, Column
@@ -55,7 +55,7 @@ def metrics() -> str:
         name="example", about="An example.", topic=Topic(name="example", event_time="at", fields=(at,)),
         watermark_delay="2 hours", steps=(Deduplicate(keys=("at",)),), state=State(budget_rows=1_000_000),
     )
-    usual = {check.columns[0]: f"{check.severity}: at most {check.kwargs['max_value']:,}" for check in judged(example)}
+    usual = {check.columns[0]: f"{check.severity}: at most {check.kwargs['max_value']:,}" for check in state_checks_of(example)}
     rows = ((code(name), about, usual.get(name, "")) for name, about in STATE_METRICS.items())
     return f"""\
 ## State metrics

@@ -1,1 +1,1 @@
-"""Sluice as Airflow sees it: a DAG for each pipeline, the operators of its tasks, and which failures are tried again."""
+"""Sluice in Airflow: a DAG for each pipeline, the operators of its tasks, and the retry rules."""

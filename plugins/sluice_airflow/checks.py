@@ -1,4 +1,4 @@
-"""The check tasks: what Great Expectations found in the drain's application, shown, and made to stop the run or not."""
+"""The check tasks. They show the results of the checks, which Great Expectations evaluated in the drain, and fail by them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from airflow.sdk import BaseOperator, Context
 
-from sluice_airflow.retries import told_in_one_line
-from sluice_airflow.xcom import handed_over
+from sluice_airflow.retries import one_line_errors
+from sluice_airflow.xcom import report_from_xcom
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.summary import check_line
 from spark_jobs.contract.verdict import verdict
@@ -17,15 +17,16 @@ LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging
 
 
 class CheckOperator(BaseOperator):
-    """Log every check of one suite; fail when a critical one failed or any could not be evaluated."""
+    """Logs every check result of one suite. Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one
+    failed. Returns the number of checks that passed and that failed."""
 
     def __init__(self, *, suite: Literal["output", "state"], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.suite = suite
 
     def execute(self, context: Context) -> dict[str, int]:
-        with told_in_one_line(self.log):
-            report = handed_over(context)
+        with one_line_errors(self.log):
+            report = report_from_xcom(context)
             checks = [check for check in report.checks if check.suite == self.suite]
             for check in checks:
                 self.log.log(_level(check), "%s", check_line(check))
@@ -35,4 +36,6 @@ class CheckOperator(BaseOperator):
 
 
 def _level(check: CheckResult) -> int:
-    return logging.INFO if check.outcome == "passed" else logging.ERROR if check.outcome == "broken" else LEVELS[check.severity]
+    if check.outcome == "passed":
+        return logging.INFO
+    return logging.ERROR if check.outcome == "broken" else LEVELS[check.severity]

@@ -16,19 +16,19 @@ TAG = "sluice"
 
 
 def build(spec: Pipeline) -> DAG:
-    """The DAG of one pipeline. Raises what Airflow finds wrong with it, such as a cron expression that never fires."""
+    """The DAG of one pipeline. Raises Airflow's own errors, for example about a cron expression that never fires."""
     with DAG(
         dag_id=spec.name,
         description=spec.about,
         doc_md=text.page(spec),
-        # Said explicitly: a bare cron string gives intervals of no width in Airflow 3.
+        # Explicit, since a bare cron string gives data intervals of zero length in Airflow 3.
         schedule=CronDataIntervalTimetable(spec.schedule.cron, timezone="UTC"),
         start_date=spec.schedule.start,
         catchup=False,
         max_active_runs=1,
         tags=[TAG],
         default_args=ARGUMENTS,
-        # Found as a name in dags/sluice.py: one that fails to validate below must not be found at all.
+        # Airflow finds the DAG as a name in dags/sluice.py. A DAG that fails the validation below must not be found.
         auto_register=False,
     ) as dag:
         plan = PlanOperator(task_id=PLAN, pipeline=spec.name)

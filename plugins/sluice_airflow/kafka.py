@@ -1,4 +1,4 @@
-"""Airflow's connection to Kafka, read without its provider, and handed to the process that a task starts."""
+"""Airflow's connection to Kafka: read without the Kafka provider, and passed to the process that a task starts."""
 
 from __future__ import annotations
 
@@ -17,75 +17,75 @@ from spark_jobs.contract.settings import Settings
 
 CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"
-"""Of the folders in which secrets are handed over."""
+"""The prefix of the folders with secrets for a child process."""
 AN_OBJECT = 'Write it as one object: {"bootstrap.servers": "kafka-1.example:9093", "security.protocol": "SASL_SSL", ...}.'
 _KINDS = {list: "a list", dict: "an object", str: "text", int: "a number", float: "a number", bool: "true or false",
           type(None): "null"}
 
 
 def task_settings() -> Settings:
-    """The installation's settings, with Kafka as the connection declares it, where there is one.
+    """The installation's settings, with the Kafka declaration of the connection sluice_kafka if Airflow has it.
 
-    Raises KafkaConfigInvalid or SettingInvalid. The declaration's secrets are masked in whatever this task logs, but for those
-    that Airflow takes for too short (`[logging] min_length_masked_secret`, 5). What a killed task has left is removed.
+    Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log of this task, except those
+    shorter than `[logging] min_length_masked_secret` (5). It removes the secret folders of killed tasks.
     """
     sweep(PREFIX)
-    settings = Settings.from_environment(declared())
+    settings = Settings.from_environment(kafka_connection())
     for secret in settings.kafka_config.secrets():
-        # A key has many lines, and a log has one at a time. Its first and last say that it is one, and are no secret.
+        # Masking works on one line of a log, and a key has many. Its first and last line are no secret.
         lines = [line for line in secret.splitlines() if not line.startswith("-----")]
         for part in lines if secret.startswith("-----BEGIN") else [secret]:
             mask_secret(part)
     return settings
 
 
-def declared() -> KafkaConfig | None:
-    """What the connection says; None where there is none. Raises KafkaConfigInvalid."""
+def kafka_connection() -> KafkaConfig | None:
+    """The Kafka declaration in the connection; None without a connection. Raises KafkaConfigInvalid."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
         return None
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "kafka":
-        raise KafkaConfigInvalid(f"{source} has type {connection.conn_type!r}: it is not one to Kafka.",
+        raise KafkaConfigInvalid(f"{source} has type {connection.conn_type!r}: it is not a Kafka connection.",
                                  "Give it type 'kafka'.")
     for field in ("host", "login", "password", "schema", "port"):
         if getattr(connection, field):
             raise KafkaConfigInvalid(
-                f"{source} has a {field}, which Airflow's Kafka connections leave unread: all is in extra.",
-                "Put it into extra: bootstrap.servers, sasl.username, sasl.password.")
+                f"{source} has a {field}, but a Kafka connection keeps everything in extra.",
+                "Move it to extra: bootstrap.servers, sasl.username, sasl.password.")
     return KafkaConfig.of(_properties(connection.extra, source), source)
 
 
 @contextmanager
-def handed_over(settings: Settings) -> Iterator[Settings]:
-    """The settings as another process can be given them: a declaration that is in no file yet is in one within the block.
+def config_in_file(settings: Settings) -> Iterator[Settings]:
+    """Yields settings that a child process can get: inside the block, a Kafka declaration from Airflow is in a file.
 
-    The file is its owner's alone, in a folder that is too, and goes with the block. Where this process is killed, the next
-    task of this user on this machine that asks for its settings, plan or drain of any pipeline, removes the folder once it is
-    a minute old (secret_folder.py).
+    Only the owner can read the file and its folder; the end of the block removes both. If this process is killed, a later plan
+    or drain task of this user on this machine removes the folder once it is a minute old (secret_folder.py).
     """
     if settings.kafka_config.path or not settings.kafka_config.librdkafka():
         yield settings
         return
     with secret_folder(PREFIX) as folder:
-        yield settings._replace(kafka_config=settings.kafka_config.kept_at(folder / "kafka.properties"))
+        yield settings._replace(kafka_config=settings.kafka_config.write_to(folder / "kafka.properties"))
 
 
 def _properties(extra: str | None, source: str) -> dict[str, str]:
-    """What `extra` says, as a properties file would have it: JSON has booleans and numbers.
+    """The properties in `extra`, as text: JSON also has booleans and numbers. Raises KafkaConfigInvalid.
 
-    Not by Airflow's extra_dejson: of an extra that does not parse it makes an empty one, and so a Kafka without security.
+    Airflow's extra_dejson is not used: it turns an extra that does not parse into {}, which means a Kafka without security.
     """
     try:
-        found = json.loads(extra) if extra else {}
+        properties = json.loads(extra) if extra else {}
     except ValueError as error:
         at = f" ({error.msg}, line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise KafkaConfigInvalid(f"{source}: extra is no JSON{at}.", AN_OBJECT) from None
-    if not isinstance(found, dict):
-        raise KafkaConfigInvalid(f"{source}: extra is {_KINDS[type(found)]} and not an object.", AN_OBJECT)
-    for name, value in found.items():
+        raise KafkaConfigInvalid(f"{source}: extra is not JSON{at}.", AN_OBJECT) from None
+    if not isinstance(properties, dict):
+        raise KafkaConfigInvalid(f"{source}: extra is {_KINDS[type(properties)]}, not an object.", AN_OBJECT)
+    for name, value in properties.items():
         if not isinstance(value, str | int | float):
-            raise KafkaConfigInvalid(f"{source}: {name} is {_KINDS[type(value)]}: a property is text, a number, true or false.",
-                                     "Give it as text, or leave it out.")
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
+            raise KafkaConfigInvalid(
+                f"{source}: {name} is {_KINDS[type(value)]}: a property must be text, a number, true or false.",
+                "Write it as text, or leave it out.")
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in properties.items()}

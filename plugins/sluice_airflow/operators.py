@@ -1,4 +1,4 @@
-"""The two tasks that work: plan, which asks without a JVM what there is to do, and drain, which submits it to Spark."""
+"""The tasks plan and drain. Plan looks, without a JVM, for new work; drain submits the work to Spark."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook, BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from sluice_airflow.kafka import handed_over, task_settings
-from sluice_airflow.retries import told_in_one_line
-from sluice_airflow.root import declared_root
-from sluice_airflow.xcom import hand_over, planned_records
+from sluice_airflow.kafka import config_in_file, task_settings
+from sluice_airflow.retries import one_line_errors
+from sluice_airflow.root import root_credentials
+from sluice_airflow.xcom import planned_records, to_xcom
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.contract.paths import local_report_path
@@ -26,13 +26,16 @@ from spark_jobs.launch.processes import end_tree
 
 CONNECTION = "sluice_spark"
 GRACE_SECONDS = 3.0
-"""Airflow gives a killed task 5 seconds in all."""
-JUDGED = {CheckFailed.code, CheckBroken.code}
-"""Problems of a drain that itself went well: the check tasks are the ones to fail."""
+"""Airflow gives a killed task 5 seconds in total."""
+CHECK_CODES = {CheckFailed.code, CheckBroken.code}
+"""Problems of a drain that wrote its rows. For these the check tasks fail, not the drain."""
 
 
 class PlanOperator(BaseOperator, SkipMixin):
-    """Say what this run will do, and skip every later task where that is nothing."""
+    """Logs what a drain would do, and skips all later tasks when there is nothing to do. Returns the plan as a dict.
+
+    Raises a SluiceError that a drain would raise before it starts Spark, for example TopicMissing or StateIncompatible.
+    """
 
     inherits_from_skipmixin = True
 
@@ -41,9 +44,9 @@ class PlanOperator(BaseOperator, SkipMixin):
         self.pipeline = pipeline
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.runs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG need not
+        from spark_jobs.runs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
 
-        with told_in_one_line(self.log), declared_root():
+        with one_line_errors(self.log), root_credentials():
             planned = plan(registry.load(self.pipeline), task_settings())
         for line in planned.lines:
             self.log.info("%s", line)
@@ -53,44 +56,48 @@ class PlanOperator(BaseOperator, SkipMixin):
 
 
 class DrainOperator(SparkSubmitOperator):
-    """Submit the drain and believe its report, not its exit status."""
+    """Submits the drain to Spark with spark-submit, in client mode, and returns its report as a dict.
+
+    The report decides, not the exit status: it raises the report's problem, or ReportMissing without a report. A failed check
+    does not fail this task but its check task.
+    """
 
     def __init__(self, *, pipeline: str, conn_id: str = CONNECTION, **kwargs: Any) -> None:
-        # Client mode, whatever the connection says: the report is a file of this machine.
+        # Client mode, also if the connection says otherwise: the report is a file of this machine.
         super().__init__(conn_id=conn_id, name=f"sluice-{pipeline}", deploy_mode="client", **kwargs)
         self.pipeline = pipeline
         self._secrets: tuple[Path, ...] = ()
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the provider's returns nothing
-        with told_in_one_line(self.log), declared_root() as keys:
+        with one_line_errors(self.log), root_credentials() as keys:
             master, given = require_spark(self._conn_id)
-            found = task_settings()
-            found = found._replace(master=master, spark_conf=spark_options.merged(found.spark_conf, given))
+            own = task_settings()
+            own = own._replace(master=master, spark_conf=spark_options.merged(own.spark_conf, given))
             attempt = f"{context['run_id']}-try{context['ti'].try_number}"
-            path = local_report_path(found.root, self.pipeline, attempt)
+            path = local_report_path(own.root, self.pipeline, attempt)
             path.unlink(missing_ok=True)
-            with handed_over(found) as settings:
-                declaration = Path(settings.kafka_config.path) if settings != found else None
+            with config_in_file(own) as settings:
+                declaration = Path(settings.kafka_config.path) if settings != own else None
                 self._secrets = tuple(filter(None, (declaration, keys)))
-                self._say_what_to_submit(settings, path, attempt, planned_records(context))
+                self._set_submit_arguments(settings, path, attempt, planned_records(context))
                 self._submit(context)
             report = read_report(path)
-            return hand_over(self._believe(report))
+            return to_xcom(self._checked_report(report))
 
     def on_kill(self) -> None:
-        """End spark-submit, the driver's Python under it, and that one's workers: the hook alone would kill the JVM only."""
+        """Ends spark-submit, its driver in Python and the driver's workers. The provider's hook would end only the JVM."""
         submitted = getattr(self._hook, "_submit_sp", None)
         if submitted is not None:
             end_tree(submitted.pid, GRACE_SECONDS)
-        for secret in self._secrets:  # Airflow may leave no time for the blocks around it to end
+        for secret in self._secrets:  # Airflow may kill the task before the blocks that remove it end
             secret.unlink(missing_ok=True)
 
-    def _say_what_to_submit(self, settings: Settings, report: Path, attempt: str, records: int) -> None:
-        # Now and not at parse: these are the facts of the machine that runs the task.
+    def _set_submit_arguments(self, settings: Settings, report: Path, attempt: str, records: int) -> None:
+        # Set here and not when the DAG is parsed: they depend on the machine that runs the task.
         self.application = submit.application()
         self.application_args = submit.arguments("drain", self.pipeline, report, attempt)
         self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
-        # The provider takes spark-submit by its name only; the one of this interpreter comes first.
+        # The provider finds spark-submit by its name only, so this interpreter's folder comes first on the PATH.
         search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         self.env_vars = {**submit.environment(settings), "PATH": search}
 
@@ -98,26 +105,27 @@ class DrainOperator(SparkSubmitOperator):
         try:
             super().execute(context)
         except FileNotFoundError:
-            raise SparkFailed("this worker has no spark-submit on its PATH.", "Install pyspark beside Airflow.") from None
+            raise SparkFailed("this worker has no spark-submit on its PATH.",
+                              "Install pyspark in Airflow's environment.") from None
         except AirflowException:
             status = getattr(getattr(self._hook, "_submit_sp", None), "returncode", None)
-            self.log.warning("spark-submit ended with exit status %s; the report says why, or else the lines above", status)
+            self.log.warning("spark-submit ended with exit status %s; see the report's error, or the lines above", status)
 
-    def _believe(self, report: Report) -> Report:
-        if report.problem is not None and report.problem.code not in JUDGED:
+    def _checked_report(self, report: Report) -> Report:
+        if report.problem is not None and report.problem.code not in CHECK_CODES:
             raise report.problem.error()
         for line in summary(report):
             self.log.info("%s", line)
         if report.problem is not None:
-            self.log.warning("the rows are written; a check task will say why they are not published: %s", report.problem.code)
+            self.log.warning("the rows are written, but not published; a check task names the check: %s", report.problem.code)
         return report
 
 
 def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
-    """The master that `conn_id` names, and the options of Spark in its extra, under "conf".
+    """The master of the connection `conn_id`, and the Spark options in its extra, under "conf".
 
-    Raises ConnectionMissing unless it is a connection to Spark: the provider would go to a YARN that nobody named. Raises
-    SettingInvalid, naming the option, where one is not taken.
+    Raises ConnectionMissing unless it is a Spark connection: the provider would submit to YARN by default. Raises
+    SettingInvalid, which names the option, for an option that Sluice refuses.
     """
     remedy = f"""Define it, for example AIRFLOW_CONN_{conn_id.upper()}='{{"conn_type": "spark", "host": "local[2]"}}'."""
     try:
@@ -126,21 +134,22 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
         raise ConnectionMissing(f"Airflow has no connection {conn_id!r}.", remedy) from None
     if connection.conn_type != "spark" or not connection.host:
         raise ConnectionMissing(
-            f"connection {conn_id!r} has type {connection.conn_type!r} and host {connection.host!r}: it names no Spark master.",
+            f"connection {conn_id!r} has type {connection.conn_type!r} and host {connection.host!r}: the type must "
+            "be 'spark', and the host Spark's master.",
             remedy,
         )
-    # As the provider's hook reads it: a host that is no URL, and a port, are those of a standalone master.
+    # As the provider's hook does: a host that is not a URL, together with a port, means a standalone master.
     standalone = connection.port and "://" not in connection.host
     master = f"spark://{connection.host}" if standalone else connection.host
     master += f":{connection.port}" if connection.port else ""
     given = connection.extra_dejson.get("conf", {})
     if not isinstance(given, dict):
-        raise SettingInvalid(f"connection {conn_id!r}: conf in its extra is {type(given).__name__}, and no object.",
+        raise SettingInvalid(f"connection {conn_id!r}: conf in its extra is {type(given).__name__}, not an object.",
                              'Write it as an object: {"conf": {"spark.executor.memory": "2g"}}.')
     source = f"connection {conn_id!r}: conf in its extra"
     return master, spark_options.checked({name: _text(value) for name, value in given.items()}, source)
 
 
 def _text(value: object) -> str:
-    """As Spark writes it: JSON has booleans and numbers."""
+    """The value as Spark writes it: JSON also has booleans and numbers."""
     return str(value).lower() if isinstance(value, bool) else str(value)

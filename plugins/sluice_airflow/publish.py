@@ -1,4 +1,4 @@
-"""Publish: tell everyone downstream that a table has a new version, by an asset event."""
+"""The publish task: an asset event tells downstream DAGs that a table has a new version."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 from airflow.sdk import Asset, BaseOperator, Context
 
-from sluice_airflow.retries import told_in_one_line
-from sluice_airflow.xcom import handed_over
+from sluice_airflow.retries import one_line_errors
+from sluice_airflow.xcom import report_from_xcom
 from spark_jobs.contract import event, registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
 
 
 def asset_of(pipeline: str) -> Asset:
-    """The asset that a pipeline's table is. Airflow leaves URIs whose scheme starts with x- as they are."""
+    """The asset of a pipeline's table. Airflow does not normalise URIs whose scheme starts with x-."""
     return Asset(name=pipeline, uri=f"x-sluice://tables/{pipeline}", group="sluice")
 
 
 class PublishOperator(BaseOperator):
-    """Emit the asset event. Its extra says which version of the table to read, and what that version was made from."""
+    """Emits the asset event, and returns its extra: the table, the version to read, facts of the run (contract/event.py)."""
 
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
         self.pipeline = pipeline
@@ -27,11 +27,11 @@ class PublishOperator(BaseOperator):
         super().__init__(outlets=[self.asset], **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
-        with told_in_one_line(self.log):
-            report = handed_over(context)
+        with one_line_errors(self.log):
+            report = report_from_xcom(context)
             if report.problem is not None:
                 raise report.problem.error()
-            # The root alone: a Kafka that is declared wrongly by now must not keep back what has passed its checks.
+            # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed their checks.
             table = Paths(root(), registry.load(self.pipeline)).table
         extra = event.extra(report, str(table))
         context["outlet_events"][self.asset].extra = extra

@@ -1,4 +1,4 @@
-"""Which failures Airflow tries again: decided by the error's class, as data."""
+"""Which failures Airflow retries: each error class says it, as data."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
 from spark_jobs.contract.errors import SluiceError, catalogue
-from spark_jobs.contract.store_errors import told as store_told
+from spark_jobs.contract.store_errors import translate_store_error
 
 
 def _rule(error: type[SluiceError], *, subclasses: bool) -> RetryRule:
     return RetryRule(
         exception=error,
         action=RetryAction.RETRY if error.retry else RetryAction.FAIL,
-        reason=f"{error.code}: {'trying again can help' if error.retry else 'trying again cannot help'}",
+        reason=f"{error.code}: {'a retry can help' if error.retry else 'a retry cannot help'}",
         match_subclasses=subclasses,
     )
 
 
-# The root comes last and takes its subclasses with it: an error that this Sluice does not know is not tried again.
+# The base class comes last and covers its subclasses: an error that this Sluice does not know is not retried.
 POLICY = ExceptionRetryPolicy(
     rules=[*(_rule(error, subclasses=False) for error in catalogue()), _rule(SluiceError, subclasses=True)]
 )
-"""What is not a SluiceError (a lost worker, a bug) follows the number of retries alone."""
+"""For other errors (a lost worker, a bug) only the number of retries counts."""
 
 ARGUMENTS: dict[str, Any] = {
     "retries": 2,
@@ -37,10 +37,10 @@ ARGUMENTS: dict[str, Any] = {
 """The retry arguments of every task of a pipeline."""
 
 
-class told_in_one_line:
-    """Log a SluiceError, or what an object store said, as one line, and let it go on without the frames that it came through.
+class one_line_errors:
+    """Logs a SluiceError or an object store's error as one line, and raises it as a SluiceError without its stack frames.
 
-    Airflow logs the traceback of whatever fails a task; what is left of it after this says nothing that the line does not.
+    Airflow logs the traceback of every error that fails a task. Without frames that traceback repeats only the line.
     """
 
     def __init__(self, log: Any) -> None:
@@ -50,7 +50,7 @@ class told_in_one_line:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        known = error if error is None or isinstance(error, SluiceError) else store_told(error)
+        known = error if error is None or isinstance(error, SluiceError) else translate_store_error(error)
         if known is not None:
             self._log.error("%s", known)
             raise known.with_traceback(None) from None

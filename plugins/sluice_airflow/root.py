@@ -1,4 +1,4 @@
-"""Airflow's connection to the object store that the root lies on, read without its provider: optional, of type aws."""
+"""Airflow's optional connection to the object store of the root, of type aws, read without the Amazon provider."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from spark_jobs.contract.errors import SettingInvalid
 
 CONNECTION = "sluice_root"
 PREFIX = "sluice-root-"
-"""Of the folders in which keys are handed over."""
+"""The prefix of the folders with keys for a child process."""
 EXTRA = {"region_name": "AWS_REGION", "endpoint_url": "AWS_ENDPOINT_URL"}
-"""What the connection says beside the keys -> the variable that all clients of the store know."""
+"""Field of the connection's extra -> the variable that all clients of the store read."""
 TOKEN = "aws_session_token"
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
         "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN")
-"""What would win over the profile that the keys are handed over in, with one client of the four at least."""
+"""Variables that at least one of the four clients prefers to a profile. They are unset while the profile has the keys."""
 
 
 @contextmanager
-def declared_root() -> Iterator[Path | None]:
-    """Within the block this process, and those that it starts, reach the store as the connection says, where there is one.
+def root_credentials() -> Iterator[Path | None]:
+    """Inside the block, this process and its children use the endpoint, region and keys of the connection sluice_root.
 
-    The keys are in a profile in a file of the owner's alone, which is yielded: all clients read it, and neither an environment
-    nor a command line has them. Raises SettingInvalid.
+    The keys are in a profile, in a file that only its owner can read: all clients read it, and no environment or command line
+    shows the keys. Yields the file; None without a connection or without keys. Raises SettingInvalid.
     """
     sweep(PREFIX)
     try:
@@ -54,31 +54,31 @@ def declared_root() -> Iterator[Path | None]:
 
 
 def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
-    """The variables, and the lines of the profile; none where the connection has no keys."""
+    """The variables, and the lines of the profile; no lines where the connection has no keys."""
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "aws":
-        raise SettingInvalid(f"{source} has type {connection.conn_type!r}: it is not one to an object store.",
+        raise SettingInvalid(f"{source} has type {connection.conn_type!r}: it is not an object store's connection.",
                              "Give it type 'aws'.")
     extra = dict(connection.extra_dejson)
     token = extra.pop(TOKEN, None)
     if unknown := sorted(extra.keys() - EXTRA.keys()):
-        raise SettingInvalid(f"{source} has {unknown[0]} in extra, which would be without effect here.",
-                             f"It can have {', '.join((*EXTRA, TOKEN))}; roles and profiles are the machine's (AWS_PROFILE).")
+        raise SettingInvalid(f"{source} has {unknown[0]} in extra, which would have no effect.",
+                             f"Extra can have {', '.join((*EXTRA, TOKEN))}; set a role or profile on the machine.")
     if bool(connection.login) != bool(connection.password):
         raise SettingInvalid(f"{source} has {'no secret key' if connection.login else 'no access key'}.",
-                             "Give it both, as login and password; or neither, and the machine's own are used.")
+                             "Give both, as login and password; or neither, to use the keys of the machine.")
     for secret in filter(None, (connection.password, token)):
         mask_secret(secret)
-    told: dict[str, str | None] = {EXTRA[name]: str(value) for name, value in extra.items()}
-    if EXTRA["endpoint_url"] in told:
-        told["AWS_ENDPOINT_URL_S3"] = None  # the worker's would win
+    variables: dict[str, str | None] = {EXTRA[name]: str(value) for name, value in extra.items()}
+    if EXTRA["endpoint_url"] in variables:
+        variables["AWS_ENDPOINT_URL_S3"] = None  # a value of the worker would take precedence
     keys = {"aws_access_key_id": connection.login, "aws_secret_access_key": connection.password, TOKEN: token}
-    return told, [f"{name} = {value}" for name, value in keys.items() if value]
+    return variables, [f"{name} = {value}" for name, value in keys.items() if value]
 
 
 @contextmanager
 def _environment(changes: dict[str, str | None]) -> Iterator[None]:
-    """With these variables, or without those that are None; after it, as before."""
+    """Sets these variables, and unsets those that are None; restores all of them after the block."""
     before = {name: os.environ.get(name) for name in changes}
     try:
         _set(changes)

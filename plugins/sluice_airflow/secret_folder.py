@@ -1,4 +1,4 @@
-"""A folder by which a task hands secrets to the process that it starts: its owner's alone, and gone with the task."""
+"""A folder with secrets for a task's child process. Only its owner can read it, and it is removed with the task."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 YOUNG_SECONDS = 60
-"""A folder's age until which its lock may not have been taken yet."""
+"""A younger folder may be in use although its lock is free: its process takes the lock after it creates the folder."""
 
 
 @contextmanager
 def secret_folder(prefix: str) -> Iterator[Path]:
-    """One within the block. Where this process is killed, `sweep` removes it: nobody holds its lock any more."""
+    """Yields a folder that exists inside the block. If this process is killed, `sweep` removes the folder: its lock is free."""
     with tempfile.TemporaryDirectory(prefix=prefix) as folder, (Path(folder) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(folder)
 
 
 def sweep(prefix: str) -> None:
-    """Remove what killed tasks of this user on this machine have left."""
+    """Removes the folders of killed tasks of this user on this machine."""
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError), (folder / "lock").open("r+") as lock:
             if time.time() - folder.stat().st_mtime > YOUNG_SECONDS:

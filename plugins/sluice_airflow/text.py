@@ -1,4 +1,4 @@
-"""Specs in words: what DAG pages show."""
+"""The text of DAG pages, from specs."""
 
 from __future__ import annotations
 
@@ -10,30 +10,35 @@ from spark_jobs.contract.duration import interval
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
 
-REMEMBERED = {"watermark": "within the watermark", "event_time": "until the watermark has passed it", "for_ever": "for ever"}
+KEPT_UNTIL = {
+    "watermark": "keys are kept until the watermark passes their event time plus the delay",
+    "event_time": "keys are kept until the watermark passes their event time",
+    "for_ever": "keys are kept for ever",
+}
+CLOCKS = {"none": "without timers", "event": "timers by event time", "processing": "timers by processing time"}
 
 
 def page(spec: Pipeline) -> str:
-    """The DAG's page, in Markdown: what this pipeline reads, does, keeps and checks."""
-    waits = f"waits {interval(spec.watermark_delay)} for out-of-order events" if spec.watermark_delay else "has no watermark"
+    """The DAG's page, in Markdown: the pipeline's topic, watermark, steps, state and checks."""
+    delay = f"{interval(spec.watermark_delay)} behind the newest event time" if spec.watermark_delay else "none"
     state = spec.state
     fields = ", ".join(f"`{field.name}` {field.type}" for field in spec.topic.fields)
     return "\n".join((
         f"### {spec.name}", "", spec.about, "",
         f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.", "",
-        f"**Watermark**: {waits}. A record with an event time more than "
-        f"{interval(spec.topic.max_ahead)} after its Kafka timestamp is premature, and goes to `ops.quarantine`.", "",
-        "**Steps**", "", *(f"{n}. {step_in_words(step)}" for n, step in enumerate(spec.steps, 1)), "",
-        f"**State**: version {state.version}, in {state.provider}, {state.shuffle_partitions} shuffle partitions.", "",
-        "**Checks on the rows of a run**", "", *(_bullets(spec.output_checks)), "",
-        "**Checks on the state**", "", *(_bullets(state_checks.judged(spec))), "",
-        "`plan` looks at Kafka and the checkpoint without starting Spark, and skips the rest when there is nothing to do. "
-        "`publish` tells downstream DAGs which table version to read, only after every critical check has passed.",
+        f"**Watermark**: {delay}. Records with event time over {interval(spec.topic.max_ahead)} after the Kafka timestamp go "
+        "to `ops.quarantine`.", "",
+        "**Steps**", "", *(f"{n}. {describe_step(step)}" for n, step in enumerate(spec.steps, 1)), "",
+        f"**State**: version {state.version}, state store {state.provider}, {state.shuffle_partitions} shuffle partitions.", "",
+        "**Checks on the rows that a run wrote**", "", *(_bullets(spec.output_checks)), "",
+        "**Checks on the state**", "", *(_bullets(state_checks.state_checks_of(spec))), "",
+        "`plan` reads Kafka and the checkpoint without Spark, and skips the other tasks when there is nothing to do. "
+        "`publish` tells downstream DAGs the table version to read. It runs only after every critical check has passed.",
     ))
 
 
-def step_in_words(step: Step) -> str:
-    """One step, as a sentence."""
+def describe_step(step: Step) -> str:
+    """One step, as a sentence in Markdown."""
     match step:
         case Transform(sql=str() as sql):
             return f"`{sql}`"
@@ -42,16 +47,16 @@ def step_in_words(step: Step) -> str:
         case Transform():
             return f"keep rows where `{step.where}`"
         case Deduplicate():
-            what = "copies of rows that" if step.whole_row else f"rows whose {_names(step.keys)}"
-            return f"drop {what} came before ({REMEMBERED[step.scope]})"
+            key = "columns are all equal" if step.whole_row else f"{_names(step.keys)} are equal"
+            return f"drop duplicates: rows whose {key} ({KEPT_UNTIL[step.scope]})"
         case Aggregate():
             measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in step.measures.items())
             groups = " and ".join(filter(None, [str(step.window or ""), _names(step.keys)])) or "all rows together"
             return f"for every {groups}: {measures}"
         case GroupState():
             columns = _names(field.name for field in step.output)
-            clock = {"none": "without timers", "event": "by the watermark", "processing": "by the clock"}[step.time_mode]
-            return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}, giving {columns}"
+            clock = CLOCKS[step.time_mode]
+            return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}; output columns {columns}"
 
 
 def _names(columns: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What tasks hand on by XCom, so that they can run on any worker: plan its plan, drain its whole report."""
+"""What tasks pass on by XCom, so that each can run on any worker: plan its plan, and drain its report."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from spark_jobs.contract.errors import ReportMissing
 from spark_jobs.contract.report import Report
 
 PLAN, DRAIN = "plan", "drain"
-"""The ids of the tasks that hand over."""
+"""The ids of these two tasks."""
 
 
 def planned_records(context: Context) -> int:
-    """How many offsets this DAG run's plan found to read; 0 where that is not known."""
+    """The number of new offsets in this DAG run's plan; 0 without a plan."""
     planned = context["ti"].xcom_pull(task_ids=PLAN) or {}
     return int(planned.get("new_offsets", 0))
 
 
-def hand_over(report: Report) -> dict[str, Any]:
+def to_xcom(report: Report) -> dict[str, Any]:  # JSON, as XCom takes it
     """The value that drain returns."""
     return report.model_dump(mode="json")
 
 
-def handed_over(context: Context) -> Report:
-    """The report of this DAG run's drain. Raises ReportMissing where there is none."""
-    given = context["ti"].xcom_pull(task_ids=DRAIN)
-    if given is None:
-        raise ReportMissing(f"the task {DRAIN} of this DAG run has handed over no report.", f"Clear {DRAIN} to run it again.")
-    return Report.model_validate(given)
+def report_from_xcom(context: Context) -> Report:
+    """The report of this DAG run's drain. Raises ReportMissing without one."""
+    value = context["ti"].xcom_pull(task_ids=DRAIN)
+    if value is None:
+        raise ReportMissing(f"the task {DRAIN} of this DAG run has left no report.", f"Clear {DRAIN} to run it again.")
+    return Report.model_validate(value)

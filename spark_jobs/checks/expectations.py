@@ -65,7 +65,7 @@ def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
     row = metrics.model_dump()
-    results = _validate("state", state_checks.judged(run.spec), pd.DataFrame([row]))
+    results = _validate("state", state_checks.state_checks_of(run.spec), pd.DataFrame([row]))
     # There is one row, so the value itself is the most useful to show.
     shown = [{} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))} for r in results]
     return [result.model_copy(update=update) for result, update in zip(results, shown, strict=True)]

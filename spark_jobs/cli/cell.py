@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from spark_jobs.contract.duration import rough
+from spark_jobs.contract.duration import approximate
 from spark_jobs.ops.views import WHEN
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
@@ -33,7 +33,7 @@ def ago(then: datetime, now: datetime) -> str:
     since = now - then
     if abs(since) < JUST_NOW:
         return "just now"
-    return f"{rough(since)} ago" if since > timedelta() else f"in {rough(-since)}"
+    return f"{approximate(since)} ago" if since > timedelta() else f"in {approximate(-since)}"
 
 
 def moment(time: datetime, *, exact: bool) -> str:

@@ -14,7 +14,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.store import is_remote
-from spark_jobs.contract.store_errors import told
+from spark_jobs.contract.store_errors import translate_store_error
 
 # Without emoji=False, rich replaces words such as :x: by an emoji, even if markup is off.
 console = Console(soft_wrap=True, highlight=False, emoji=False)
@@ -66,7 +66,7 @@ def one_line_errors() -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as failure:
-        error = failure if isinstance(failure, SluiceError) else told(failure)
+        error = failure if isinstance(failure, SluiceError) else translate_store_error(failure)
         if error is None:
             raise
         line = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")

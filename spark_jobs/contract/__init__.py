@@ -1,1 +1,1 @@
-"""What Airflow and Spark agree on. Imports neither pyspark, delta, pandas nor great_expectations: DAG files must parse fast."""
+"""What Airflow and Spark agree on. It imports no pyspark, delta, pandas or great_expectations: DAG files must parse fast."""

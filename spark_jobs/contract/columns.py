@@ -1,4 +1,4 @@
-"""Columns as a spec can know them: those that enter and leave a step, by name."""
+"""The names of the columns that enter and leave a step, as far as a spec knows them without Spark."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from spark_jobs.contract.model import refuse
 
 Columns = tuple[str, ...] | None
-"""None where only Spark can know."""
+"""None where only Spark can resolve them."""
 
 
 def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
-    """Refuse names that are not among the columns which enter a step."""
+    """Refuse each wanted name that is not among the columns that enter the step."""
     for name in wanted:
         if columns is not None and name not in columns:
-            refuse(f"{step}.{field}", name, "no such column enters this step", f"Use one of {', '.join(columns)}")
+            refuse(f"{step}.{field}", name, "the step's input has no such column", f"Use one of {', '.join(columns)}")
 
 
 def refuse_repeated(field: str, names: Iterable[str]) -> None:
-    """Refuse a name that is there twice."""
+    """Refuse a name that is listed more than once."""
     given = list(names)
     twice = sorted({name for name in given if given.count(name) > 1})
     if twice:
-        refuse(field, twice, "it is there more than once", "Name each once")
+        refuse(field, twice, "it is listed more than once", "List each name once")

@@ -1,6 +1,6 @@
-"""Five cron fields, read strictly: what is accepted here, Airflow's croniter accepts too, and it fires some day.
+"""Strict parser of five cron fields. Airflow's croniter accepts every expression that passes here, and it fires some day.
 
-Lists, ranges, steps and English names are known. Croniter's further dialects (L, #, W, H, R, seconds) are refused.
+It takes lists, ranges, steps and English names. It refuses croniter's extensions (L, #, W, H, R, seconds).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)
 _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def fault(text: str) -> str | None:
-    """What is wrong with a cron expression; None where nothing is."""
+def invalid_because(text: str) -> str | None:
+    """Why a cron expression is invalid; None for a valid one."""
     fields = text.split(" ")
     if len(fields) != len(_BOUNDS):
-        return f"cron has {len(_BOUNDS)} fields with one space between them, this has {len(fields)}"
+        return f"cron has {len(_BOUNDS)} fields with one space between them; this one has {len(fields)}"
     for name, field in zip(_BOUNDS, fields, strict=True):
         if any(_numbers(name, part) is None for part in field.split(",")):
             low, high = _BOUNDS[name]
-            return f"its {name} {field!r} is no list of numbers, ranges and steps within {low} and {high}"
+            return f"its {name} {field!r} is not a list of numbers, ranges and steps from {low} to {high}"
     day, month, weekday = fields[2:]
     longest = max(_LONGEST[number - 1] for number in _all("month", month))
     if weekday == "*" and min(_all("day of month", day)) > longest:
-        return "it names a day that no such month has, so it never comes"
+        return "none of its months has that day, so it never fires"
     return None
 
 
@@ -39,11 +39,11 @@ def _all(name: str, field: str) -> list[int]:
 
 
 def _numbers(name: str, part: str) -> range | None:
-    """The numbers that one part of a list stands for; None where it is not one."""
-    found = _PART.fullmatch(part.lower())
-    if found is None:
+    """The numbers that one part of a list means; None for an invalid part."""
+    match = _PART.fullmatch(part.lower())
+    if match is None:
         return None
-    first, last, step = found.groups()
+    first, last, step = match.groups()
     low, high = _BOUNDS[name]
     if step is not None and not 1 <= int(step) <= high:
         return None

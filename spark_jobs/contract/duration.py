@@ -1,4 +1,4 @@
-"""Durations as specs write them: a timedelta, or the interval text that Spark reads ("1 hour 30 minutes")."""
+"""Durations in specs: a timedelta, or Spark's interval text ("1 hour 30 minutes")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {
     "millisecond": timedelta(milliseconds=1),
 }
 LONGEST = timedelta(days=36_525)
-"""A century. Far longer ones overflow the microseconds since 1970 that Spark and Arrow count time in, within a worker."""
+"""A century. Spark and Arrow count time in microseconds since 1970; far longer durations overflow that inside a worker."""
 _PART = re.compile(r"(\d{1,18})\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
@@ -48,7 +48,7 @@ def _bounded(duration: timedelta, given: object) -> timedelta:
     if duration > LONGEST:
         refuse("duration", str(given), f"it is longer than a century ({LONGEST.days} days)", "Write a shorter one")
     if duration % UNITS["millisecond"]:
-        refuse("duration", str(given), "Spark's event time goes by whole milliseconds", "Round it")
+        refuse("duration", str(given), "Spark's event time has millisecond precision", "Round it to whole milliseconds")
     return duration
 
 
@@ -58,7 +58,8 @@ def interval(duration: timedelta) -> str:
     >>> interval(timedelta(minutes=90))
     '1 hour 30 minutes'
     """
-    left, words = duration, []
+    left = duration
+    words = []
     for unit, size in UNITS.items():
         count, left = divmod(left, size)
         if count:
@@ -66,10 +67,10 @@ def interval(duration: timedelta) -> str:
     return " ".join(words) or "0 seconds"
 
 
-def rough(duration: timedelta) -> str:
-    """A duration for a reader: a whole number of the largest unit, from days down, of which there are two or more.
+def approximate(duration: timedelta) -> str:
+    """A duration for a reader: rounded, in the largest unit up to days that fits at least twice.
 
-    >>> rough(timedelta(minutes=100)), rough(timedelta(hours=50))
+    >>> approximate(timedelta(minutes=100)), approximate(timedelta(hours=50))
     ('100 minutes', '2 days')
     """
     unit = next((unit for unit in ("day", "hour", "minute") if duration >= 2 * UNITS[unit]), "second")
@@ -77,5 +78,5 @@ def rough(duration: timedelta) -> str:
     return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
-# A field of this type says strict=False: mypy then takes text for it, and the check is parse_duration's anyway.
+# A field of this type sets strict=False, so that mypy accepts text for it. parse_duration checks the value in any case.
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)]

@@ -1,6 +1,6 @@
-"""The types that a field of a record can have: one table. spark_jobs/type_conversions.py converts them.
+"""The types of a record's fields, in one table. spark_jobs/type_conversions.py converts their values.
 
-A new type is a row of FIELD_TYPES and a line in each function of type_conversions.py; tests/unit/test_field_types.py names what
+A new type is a row of FIELD_TYPES and a line in each function of type_conversions.py. tests/unit/test_field_types.py names what
 is missing.
 """
 
@@ -13,20 +13,20 @@ from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 Value = str | int | float | bool | datetime | date
-"""What a field holds in Python. A datetime has a time zone."""
+"""A field's value in Python. A datetime has a time zone."""
 
 
 class FieldType(NamedTuple):
     """One type."""
 
     parse: Callable[[str], Value]
-    """A text that a person typed, as a value. Raises ValueError where it is none."""
+    """Parses text that a person typed. Raises ValueError."""
     example: str
-    """How a person writes a value."""
+    """How a person writes a value; it ends a sentence: "Write it as ..."."""
 
 
-def _whole(bits: int) -> Callable[[str], int]:
-    """A signed number of so many bits."""
+def _integer(bits: int) -> Callable[[str], int]:
+    """A parser of signed whole numbers with `bits` bits."""
     def number(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d{1,19}", text, re.ASCII) or not -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
             raise ValueError(text)
@@ -35,31 +35,31 @@ def _whole(bits: int) -> Callable[[str], int]:
     return number
 
 
-def _real(text: str) -> float:
+def _finite(text: str) -> float:
     if not math.isfinite(number := float(text)):
         raise ValueError(text)
     return number
 
 
-def _truth(text: str) -> bool:
+def _boolean(text: str) -> bool:
     if text not in {"true", "false"}:
         raise ValueError(text)
     return text == "true"
 
 
-def _moment(text: str) -> datetime:
-    """Without a zone it is UTC."""
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def _timestamp(text: str) -> datetime:
+    """In UTC. A text without a time zone is UTC."""
+    given = datetime.fromisoformat(text)
+    return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
 
 
 FIELD_TYPES: dict[str, FieldType] = {
     "string": FieldType(str, "it is"),
-    "int": FieldType(_whole(32), "a whole number"),
-    "bigint": FieldType(_whole(64), "a whole number"),
-    "double": FieldType(_real, "a number"),
-    "boolean": FieldType(_truth, "true or false"),
-    "timestamp": FieldType(_moment, "2013-01-31T22:00:00Z"),
+    "int": FieldType(_integer(32), "a whole number"),
+    "bigint": FieldType(_integer(64), "a whole number"),
+    "double": FieldType(_finite, "a number"),
+    "boolean": FieldType(_boolean, "true or false"),
+    "timestamp": FieldType(_timestamp, "2013-01-31T22:00:00Z"),
     "date": FieldType(date.fromisoformat, "2013-01-31"),
 }
-"""Spark SQL's name of a type -> the type."""
+"""Spark SQL's name of the type -> the type."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, on a disk and on an object store."""
+"""Atomic writes of files, on a disk and on an object store: a reader finds a whole file or none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AnyPath = TypeVar("AnyPath", Path, "UPath")
 
 
 def write_whole(path: UPath | Path, text: str) -> None:
-    """In the place of what is there. One put does it on an object store; a disk needs another name first."""
+    """Create or replace the file. On an object store one put does it; on a disk the text goes to another name first."""
     if is_remote(str(path)):
         path.write_text(text)
         return
@@ -27,10 +27,10 @@ def write_whole(path: UPath | Path, text: str) -> None:
 
 @contextmanager
 def replacing(path: AnyPath, *, several: bool = False) -> Iterator[AnyPath]:
-    """A name beside `path`, on a disk, to write a file to; at the end of the block the file takes the place of `path`.
+    """Yields a path beside `path`, on a disk, to write the file to. At the end of the block the file replaces `path`.
 
-    Where the block fails, what it wrote is removed, and `path` stays as it was. With `several`, processes may write the same
-    `path` at once, and each has a name of its own; else what a kill left behind is written over by the next.
+    Where the block fails, its file is removed and `path` stays as it was. With `several`, processes may write the same `path`
+    at the same time: each writes to its own name. Without it, the next write overwrites what a killed one has left.
     """
     own = f".{uuid.uuid4().hex[:8]}" if several else ""
     partial = path.with_name(f".{path.name}{own}.partial")
@@ -42,9 +42,10 @@ def replacing(path: AnyPath, *, several: bool = False) -> Iterator[AnyPath]:
 
 
 def create_whole(path: UPath, text: str) -> None:
-    """Where nothing is. On S3 the store itself refuses the second of two: FileExistsError.
+    """Create the file. On S3 the store refuses the second of two writers: FileExistsError. Elsewhere it replaces a file.
 
-    A put whose answer was lost is sent again, and refused by its own object: what says the same is taken for this one's.
+    When the answer to a put is lost, the client sends the put again, and the store refuses it because of its own object. So an
+    object with the same text counts as this writer's.
     """
     if not is_s3(str(path)):
         write_whole(path, text)
@@ -53,13 +54,13 @@ def create_whole(path: UPath, text: str) -> None:
         with path.open("xb") as file:
             file.write(text.encode())
     except OSError as error:
-        if not _finds_one(error):
+        if not _is_refused(error):
             raise
         if path.read_bytes() != text.encode():
-            raise FileExistsError(f"{path} was put by another writer meanwhile") from error
+            raise FileExistsError(f"{path} was created by another writer") from error
 
 
-def _finds_one(error: OSError) -> bool:
-    """Whether it refused since there is one. s3fs says so only where the answer names the condition, as Amazon's does."""
+def _is_refused(error: OSError) -> bool:
+    """Whether the store refused a conditional put. s3fs raises FileExistsError only for answers that Amazon's S3 gives."""
     response: dict[str, dict[str, str]] = getattr(error.__cause__, "response", {})
     return isinstance(error, FileExistsError) or response.get("Error", {}).get("Code") in {"PreconditionFailed", "412"}

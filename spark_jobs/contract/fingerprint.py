@@ -1,7 +1,8 @@
-"""What stored state depends on, kept beside the checkpoint: a change that Spark breaks it is refused before Spark starts.
+"""The fields that stored state depends on, saved beside the checkpoint. Sluice checks changes to them before Spark starts.
 
-Three classes of field. Free ones are not here at all: schedule, checks, bounds, budgets, descriptions. A warned one may change:
-the run says what that means, and which value is in force. Any other is refused: Spark would fail, or resume with wrong numbers.
+A field is free, warned or refused. Free fields are not here: schedule, checks, limits, budgets, descriptions. A warned field
+may change: the run logs what that means. A change to any other field is refused: Spark would fail, or resume with wrong
+numbers.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from spark_jobs.contract.spec import Pipeline, State
 Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {"about"}}
 _NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
-"""Of a step. The initial state counts in the first batch only."""
+"""Fields of a step that are left out. Spark reads the initial state in the first batch only."""
 ABSENT = "(absent)"
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
-"""The first batch writes these into the checkpoint, and Spark goes by them ever after (OffsetSeqMetadata)."""
+"""The first batch writes these into the checkpoint. Spark uses the checkpoint's values from then on (OffsetSeqMetadata)."""
 
 
 class Change(NamedTuple):
-    """A field that differs: what the state was made with, and what the spec says now."""
+    """A field that differs: its value in the checkpoint, and its value in the spec."""
 
     field: str
     was: object
@@ -33,17 +34,17 @@ class Change(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """Of a warned field."""
+        """What the change of a warned field means for the run."""
         if self.field in FROZEN:
-            return (f"{self.field}: the spec says {self.now!r}, in force is {self.was!r}: the first batch froze it into the "
-                    "checkpoint; `sluice reset` begins anew from Kafka with the new one")
+            return (f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, which its first batch fixed; "
+                    "`sluice reset` starts over from Kafka with the new value")
         if self.field == "logic":
-            return "logic.py has changed, and the spec declares it compatible with the state's"
+            return "logic.py has changed; the spec declares it compatible with the stored state (compatible_logic)"
         return f"{self}, from the next batch on"
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
-    """Dotted field -> value, for a person to read and a machine to compare. Spark resumes state within a minor version."""
+    """Dotted field -> value, as JSON types. Of Spark's version it has the minor version, within which Spark resumes state."""
     fields: Fingerprint = {
         "spark": ".".join(spark_version.split(".")[:2]),
         "topic.name": spec.topic.name,
@@ -58,7 +59,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         fields[f"topic.fields.{field.name}"] = field.type
     for index, step in enumerate(spec.steps):
         for name, value in step.model_dump(mode="json", exclude=_NOT_STATE, exclude_none=True).items():
-            # Spark stores measures by their place and not by their name, and a dict would not tell their order.
+            # Spark stores measures by position, not by name. Two dicts are equal in any order; two lists are not.
             fields[f"steps[{index}].{name}"] = [list(pair) for pair in value.items()] if name == "measures" else value
     if any(step.logic for step in spec.steps):
         fields["logic"] = registry.logic_digest(spec.name)
@@ -66,7 +67,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
 
 
 def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
-    """The fields that differ, by name."""
+    """The fields that differ, sorted by name."""
     return [
         Change(name, was, now, _weight(name, was, spec))
         for name in sorted(stored.keys() | wanted.keys())
@@ -75,14 +76,14 @@ def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Ch
 
 
 def _weight(name: str, was: object, spec: Pipeline) -> Literal["warned", "refused"]:
-    whole_rows = any(step.state_key(None) is None for step in spec.steps)  # the key is whatever columns enter
+    whole_rows = any(step.state_key(None) is None for step in spec.steps)  # all columns that enter are the key
     more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
     declared = name == "logic" and was in spec.compatible_logic
     return "warned" if name in (*FROZEN, "watermark_delay") or more_fields or declared else "refused"
 
 
 def in_force(spec: Pipeline, stored: Fingerprint) -> Pipeline:
-    """The spec with what the checkpoint has frozen."""
+    """The spec with the state settings that the checkpoint fixed."""
     frozen = {"provider": stored["state.provider"], "shuffle_partitions": stored["state.shuffle_partitions"]}
     state: State = spec.state.model_copy(update=frozen)
     return spec.model_copy(update={"state": state})

@@ -1,4 +1,4 @@
-"""What a stateful operator reports of one batch, name -> meaning and unit. They are columns of ops.batches' operators."""
+"""The metrics of one stateful operator in one batch, name -> meaning and unit: the fields of ops.batches' operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPORTED = {
     "numShufflePartitions": "partitions of the state",
     "numStateStoreInstances": "state stores that were opened",
 }
-"""Of Spark's StateOperatorProgress, by its own names."""
+"""Fields of Spark's StateOperatorProgress, under Spark's names."""
 CUSTOM = {
     "numDroppedDuplicateRows": "duplicates that a Deduplicate dropped",
     "numRegisteredTimers": "timers that the processor registered",
@@ -42,6 +42,6 @@ CUSTOM = {
     "rocksdbPinnedBlocksMemoryUsage": "RocksDB: bytes of memory of blocks that cannot be evicted from its cache",
     "rocksdbNumInternalColFamiliesKeys": "RocksDB: rows that Spark keeps for itself: of timers, TTLs and lists' lengths",
 }
-"""Of its customMetrics; null where an operator or its store has no such metric."""
+"""Entries of its customMetrics; null where the operator or its state store has no such metric."""
 COUNTS = {**OWN, **REPORTED, **CUSTOM}
-"""Of one operator in one batch."""
+"""All metrics."""

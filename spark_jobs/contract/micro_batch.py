@@ -1,4 +1,4 @@
-"""A planned micro-batch: the offsets that it covers, and the watermarks that are in force in it."""
+"""A planned micro-batch: its offsets, watermarks and clock."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Batch(NamedTuple):
     start: Offsets
     end: Offsets
     watermark_ms: int
-    """Milliseconds since the epoch: what this batch evicts by, and what the batch after it drops late rows by."""
+    """Milliseconds since the epoch: the watermark by which this batch evicts state, and the next batch drops late rows."""
     late_before_ms: int
-    """Milliseconds since the epoch: rows at or before it were late in this batch (the watermark of the batch before)."""
+    """Milliseconds since the epoch: this batch drops rows at or before it as late (the watermark of the batch before)."""
     clock_ms: int = 0
-    """Milliseconds since the epoch: the time when it was planned, by which timers and TTL of the clock go."""
+    """Milliseconds since the epoch: when Spark planned the batch. Processing-time timers and TTL use this time."""
 
     @property
     def covered(self) -> int:
@@ -29,5 +29,5 @@ class Batch(NamedTuple):
 
     @property
     def watermark(self) -> datetime | None:
-        """The watermark in force, or None before there is one."""
+        """The watermark in UTC; None before Spark has one."""
         return datetime.fromtimestamp(self.watermark_ms / 1000, UTC) if self.watermark_ms > 0 else None

@@ -1,4 +1,4 @@
-"""The base of everything declared: frozen, no unknown fields, and a refusal that names field, value, reason and remedy."""
+"""The base of all declarations: frozen, no unknown fields, and errors that name field, value, reason and remedy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from spark_jobs.contract.errors import SpecInvalid
 
 _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
-"""pydantic's type of error -> what its own message leaves open."""
+"""pydantic's type of error -> the remedy, which pydantic's message lacks."""
 
 
 class Model(BaseModel):
-    """A frozen value. Raises SpecInvalid, with every problem in one message, when it is made from bad input."""
+    """A frozen value. Its constructor raises SpecInvalid, with all problems in one message."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True, arbitrary_types_allowed=False)
 
@@ -27,9 +27,9 @@ class Model(BaseModel):
 
 
 def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
-    """Refuse a value from within a validator. `field` is dotted from the model that is being made.
+    """Refuse a value, inside a validator. `field` is the dotted name, counted from the model that is constructed.
 
-    Where the validator is one of a field's type, the message names the field that has the type instead.
+    If the validator belongs to a field's type, the message names the field of that type instead.
     """
     raise PydanticCustomError(
         "refused", "{why}", {"field": field, "given": repr(given), "why": why, "remedy": remedy}

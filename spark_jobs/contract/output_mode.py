@@ -1,10 +1,10 @@
-"""Output modes: which steps go with which.
+"""Output modes: which steps each one allows.
 
 append    a row is written once, when it is final
-update    a group that changed is written again: merged into the table on the columns that name it
+update    a changed group is written again: merged into the table on the columns that identify it
 complete  the whole result is written by every batch
 
-Source: Spark's UnsupportedOperationChecker; where Sluice asks for more, the reason says so.
+Source: Spark's UnsupportedOperationChecker. Where Sluice allows less than Spark, the reason says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OutputMode = Literal["append", "update", "complete"]
 
 
 def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
-    """Refuse steps that this mode cannot write, from within the pipeline's validator."""
+    """Refuse steps that this mode cannot write. The pipeline's validator calls it."""
     stateful = [step for step in steps if step.stateful]
     match mode:
         case "append":
@@ -36,17 +36,17 @@ def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
 def _refuse_other_than_append(mode: Literal["update", "complete"], steps: Sequence[Step], stateful: Sequence[Stateful]) -> None:
     if len(stateful) != 1 or stateful[0].update_key is None:
         refuse("output_mode", mode, f"Sluice writes {mode} for one Aggregate or GroupState, as the only stateful step",
-               "Use append, or leave the other stateful steps out")
+               "Use append, or remove the other stateful steps")
     if steps[-1] is not stateful[0]:
-        refuse("output_mode", mode, "a row that a later step leaves out would stay in the table as it was",
+        refuse("output_mode", mode, "a later step cannot remove a row that an earlier batch has written",
                f"Put the {stateful[0].kind} last")
     match stateful[0]:
         case GroupState() as step:
             _refuse_group_state(mode, step)
         case Aggregate(window=Session()) if mode == "update":
             refuse("output_mode", mode,
-                   "a session that grows changes its own bounds, and Spark does not write that as an update",
-                   "Use append, which writes a session when it has ended")
+                   "a growing session changes its window, and Spark does not support session windows in update mode",
+                   "Use append: it writes a session when the session has ended")
         case Aggregate():
             pass
         case _:
@@ -55,30 +55,30 @@ def _refuse_other_than_append(mode: Literal["update", "complete"], steps: Sequen
 
 def _refuse_group_state(mode: Literal["update", "complete"], step: GroupState) -> None:
     if mode == "complete":
-        refuse("output_mode", mode, "Spark keeps no result of a GroupState that it could write whole", "Use append or update")
+        refuse("output_mode", mode, "Spark does not keep the whole result of a GroupState", "Use append or update")
     missing = [key for key in step.keys if key not in step.output_columns]
     if missing:
-        refuse("GroupState.output", missing, "a row takes the place of its key's last one, and the key is not written",
+        refuse("GroupState.output", missing, "a row replaces the last row of its key, and output lacks these keys",
                "Add the keys to output, or use append")
 
 
 def _refuse_in_append(aggregate: Aggregate, before: Step | None) -> None:
     if aggregate.window is None:
-        refuse("output_mode", "append", "it writes a group when it is final, and a group without a window never is",
+        refuse("output_mode", "append", "append writes a group when it is final, and a group without a window is never final",
                "Use update or complete, or give the Aggregate a window")
     if isinstance(aggregate.window, Session) and before is None:
         refuse("steps", "session",
-               "Spark lets a row behind the watermark open a session beside one that it belongs to and that is written already",
-               "Put a Deduplicate before the Aggregate: it drops what is behind the watermark, and what came twice")
+               "a late row can create a second session after Spark wrote the first",
+               "Put a Deduplicate before the Aggregate: it drops late rows and duplicates")
 
 
 def unbounded(mode: OutputMode, steps: Sequence[Step]) -> list[str]:
-    """The steps whose state nothing evicts in this mode."""
+    """The kinds of the steps whose state nothing evicts in this mode."""
     return [step.kind for step in steps if step.stateful and (keeps_all_state(mode) or step.evicted_by == "nothing")]
 
 
 def keeps_all_state(mode: OutputMode) -> bool:
-    """Whether Spark evicts nothing in this mode, and drops no late row but from a session."""
+    """Whether Spark evicts no state in this mode. It then drops late rows from sessions only."""
     match mode:
         case "complete":
             return True
@@ -100,7 +100,7 @@ def replaces_table(mode: OutputMode) -> bool:
 
 
 def writes_last_of_key(mode: OutputMode) -> bool:
-    """Whether of a batch's rows with one key the last alone is written."""
+    """Whether a batch writes only the last of several rows with the same key."""
     match mode:
         case "update":
             return True

@@ -1,13 +1,13 @@
-"""Where things lie under the root. The one place that knows; docs/architecture.md explains.
+"""The paths under the root. No other module knows them; docs/architecture.md explains them.
 
-<root>/tables/<pipeline>                          the output
-<root>/checkpoints/<pipeline>/lease               held by the one process that writes checkpoint and table
-<root>/checkpoints/<pipeline>/moving.json          what a reset has begun to move and not ended, on an object store
+<root>/tables/<pipeline>                          the output table
+<root>/checkpoints/<pipeline>/lease               held by the only process that may write checkpoint and table
+<root>/checkpoints/<pipeline>/moving.json          the moves of an unfinished reset, on an object store
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint of that checkpoint
-<root>/checkpoints/<pipeline>/v<N>/cursor.json    how far the account and the checks have come
+<root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and the last checked table version
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
-<root>/reports/<pipeline>/<run>.json              what each run told whoever started it
+<root>/reports/<pipeline>/<run>.json              the report of each run
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPS_TABLES = ("runs", "batches", "quarantine", "late", "checks")
 
 
 class Paths:
-    """The paths of one pipeline under one root. Any root that fsspec and Spark both understand."""
+    """The paths of one pipeline under one root: a folder, or a URL that both fsspec and Spark can read."""
 
     def __init__(self, root: str, pipeline: Pipeline) -> None:
         self.root: UPath = opened(root)
@@ -47,7 +47,7 @@ class Paths:
         return self.root / "ops" / table
 
     def ensure_writable(self) -> None:
-        """Make the version's folder, on a disk, and write into it. Raises RootNotWritable with the system's reason."""
+        """Create the state version's folder and write a probe into it. Raises RootNotWritable with the system's reason."""
         probe = self.version / ".writable"
         try:
             self.version.mkdir(parents=True, exist_ok=True)
@@ -56,12 +56,12 @@ class Paths:
         except OSError as error:
             raise RootNotWritable(
                 f"{self.version} cannot be written: {error.strerror or error}.",
-                "Check SLUICE_ROOT, the permissions and the space left.",
+                "Check SLUICE_ROOT, the permissions and the free space.",
             ) from error
 
 
 def ops_path(root: str, table: str) -> UPath:
-    """The path of one ops table, for readers that have no pipeline in hand.
+    """The path of one ops table, for readers without a pipeline.
 
     >>> str(ops_path("/data/sluice", "runs"))
     '/data/sluice/ops/runs'
@@ -70,15 +70,15 @@ def ops_path(root: str, table: str) -> UPath:
 
 
 def report_path(root: str, pipeline: str, run_id: str) -> UPath:
-    """Where the report of a run goes, under the root, wherever that is."""
+    """The path of a run's report under the root."""
     return opened(root).joinpath(*_report(pipeline, run_id))
 
 
 def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
-    """The same on this machine, for who reads it where the run was started: under the root where that is a local folder, else
-    under this machine's temporary one.
+    """The path of the report on the machine that starts the run: under a local root, else in the machine's temporary folder.
 
-    There each user and each root has a folder: two installations of one worker may give a run of one pipeline the same name.
+    In the temporary folder each user and each root has its own folder: two installations on one worker may use the same
+    pipeline and run id.
     """
     local = root.removeprefix("file://")
     own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"
@@ -87,7 +87,7 @@ def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
 
 
 def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
-    """Without a character that a shell or a URL minds.
+    """The parts of the path, without characters that a shell or a URL interprets.
 
     >>> _report("flight_events", "manual__2026-01-01T10:00:00+00:00")
     ('reports', 'flight_events', 'manual__2026-01-01T10_00_00_00_00.json')

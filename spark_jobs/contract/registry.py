@@ -21,7 +21,7 @@ def package() -> str:
 
 
 def module(pipeline: str, part: str) -> str:
-    """The name of a module of a pipeline: its spec or its logic."""
+    """The full name of a pipeline's module `part`: spec or logic."""
     return f"{package()}.{pipeline}.{part}"
 
 
@@ -31,14 +31,18 @@ def names() -> list[str]:
 
 
 def logic_digest(name: str) -> str | None:
-    """What a pipeline's logic.py says, in twelve letters: comments, docstrings and layout apart. None where there is none."""
+    """Digest of a pipeline's logic.py: 12 hexadecimal digits. Comments, docstrings and layout do not change it.
+
+    None where the pipeline has no logic.py. Raises SpecInvalid where it does not parse.
+    """
     path = _folder() / name / "logic.py"
     if not path.exists():
         return None
     try:
         tree = ast.parse(path.read_text())
     except SyntaxError as error:
-        raise SpecInvalid(f"pipelines/{name}/logic.py line {error.lineno} is no Python: {error.msg}.", "Correct it.") from None
+        raise SpecInvalid(f"pipelines/{name}/logic.py line {error.lineno} is not valid Python: {error.msg}.",
+                          "Correct the line.") from None
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
@@ -51,22 +55,23 @@ def _folder() -> Path:
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError) as error:
         raise SettingInvalid(f"SLUICE_PIPELINES is {package()!r}: {error}.",
-                             "Name a Python package on the PYTHONPATH, or unset it.") from None
+                             "Set it to a Python package on the PYTHONPATH, or unset it.") from None
 
 
 def load(name: str) -> Pipeline:
-    """The spec of one pipeline. Raises PipelineUnknown, or SpecInvalid from the spec itself."""
+    """The spec of one pipeline. Raises PipelineUnknown, or SpecInvalid where its spec.py does not load."""
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(names()) or 'none'}."
+        hint = f"Did you mean {close[0]}?" if close else f"The pipelines are: {', '.join(names()) or 'none'}."
         raise PipelineUnknown(f"there is no pipeline {name!r}: {package().replace('.', '/')} has no such folder.", hint)
     spec = getattr(_module(name), "SPEC", None)
     if not isinstance(spec, Pipeline):
-        raise SpecInvalid(f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).", "Copy another pipeline's.")
+        raise SpecInvalid(f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).",
+                          "Define SPEC, as the spec.py of another pipeline does.")
     if spec.name != name:
         raise SpecInvalid(
-            f"pipelines/{name}/spec.py: name is {spec.name!r}, but the folder, the table and the DAG must agree.",
-            f"Name it {name!r} or rename the folder.",
+            f"pipelines/{name}/spec.py: name is {spec.name!r}; the folder, the table and the DAG must have the same name.",
+            f"Set name={name!r}, or rename the folder.",
         )
     return spec
 
@@ -78,9 +83,9 @@ def _module(name: str) -> ModuleType:
         raise
     except Exception as error:
         raise SpecInvalid(f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
-                          "Correct the file; `sluice validate` says when it is right.") from error
+                          "Correct the file, then check it with `sluice validate`.") from error
 
 
 def load_all() -> list[Pipeline]:
-    """Every pipeline's spec, by name. One bad spec raises: a DAG that vanishes silently is worse than a red import."""
+    """Every pipeline's spec, sorted by name. Raises the error of the first bad spec."""
     return [load(name) for name in names()]

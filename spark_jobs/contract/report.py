@@ -1,4 +1,4 @@
-"""The report: the JSON file by which a run tells Airflow what it did. A run without one failed."""
+"""The report: the JSON file in which a run tells Airflow what it did. A run without a report has failed."""
 
 from __future__ import annotations
 
@@ -18,30 +18,36 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 Kind = Literal["drain"]
-"""What ran: by it the application is told what to run, and reports, tables and logs say what it was."""
+"""What kind of run: an argument of the application, and a field of reports, ops tables and log lines."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Part(BaseModel):
-    """Strict and closed: a report from another version of Sluice is an error, not a guess."""
+    """A part of the report. Unknown fields are errors: another version of Sluice wrote them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Account(Part):
-    """Where each offset went. Counts of records, except as said."""
+    """What happened to each offset. The unit is records, unless the field names another."""
 
     covered: int = Described(default=0, description="offsets between start and end of the committed batches")
-    gaps: int = Described(default=0, description="offsets without a record: compacted, removed by retention, of transactions")
+    gaps: int = Described(
+        default=0, description="offsets without a record: removed by compaction or retention, or used by transactions"
+    )
     read: int = Described(default=0, description="records that Spark read: covered - gaps")
-    malformed: int = Described(default=0, description="could not be decoded; in ops.quarantine")
-    premature: int = Described(default=0, description="event time too far past the Kafka timestamp; in ops.quarantine")
-    filtered: int = Described(default=0, description="left out by a Transform before the first stateful step")
-    late: int = Described(default=0, description="behind the watermark; in ops.late")
-    accepted: int = Described(default=0, description="entered the first stateful step and were not late")
-    duplicates: int = Described(default=0, description="accepted, and dropped as delivered before")
+    malformed: int = Described(default=0, description="records that could not be decoded; in ops.quarantine")
+    premature: int = Described(
+        default=0, description="records with an event time more than max_ahead after the Kafka timestamp; in ops.quarantine"
+    )
+    filtered: int = Described(default=0, description="records that a Transform before the first stateful step removed")
+    late: int = Described(default=0, description="records behind the watermark; in ops.late")
+    accepted: int = Described(default=0, description="records that entered the first stateful step and were not late")
+    duplicates: int = Described(default=0, description="accepted records that a Deduplicate dropped")
     rows_out: int = Described(default=0, description="rows written to the table")
-    unaccounted: int = Described(default=0, description="what the sums above leave unexplained; must be 0")
+    unaccounted: int = Described(
+        default=0, description="mismatches between the counts above and those of Spark and Delta; must be 0"
+    )
 
     def __add__(self, other: Account) -> Account:
         """Field by field: the account of both.
@@ -57,27 +63,27 @@ class StateUse(Part):
     """The state stores when the run ended, summed over the steps."""
 
     rows: int = Described(default=0, description="rows in all state stores")
-    open: int = Described(default=0, description="rows of the last stateful step: where it is an Aggregate, open groups")
-    bytes: int = Described(default=0, description="memory, and RocksDB's files, in bytes")
+    open: int = Described(default=0, description="rows of the last stateful step; for an Aggregate, open groups")
+    bytes: int = Described(default=0, description="bytes of memory and of RocksDB's files")
     rows_before: int = Described(default=0, description="rows when the run began")
 
 
 class CheckResult(Part):
-    """One judged expectation."""
+    """The result of one expectation."""
 
     suite: Literal["output", "state"] = Described(description="output: over the rows written; state: over the state metrics")
     type: str = Described(description="Great Expectations' name of the expectation")
-    column: str | None = Described(default=None, description="the column, or the state metric; null where it names none")
+    column: str | None = Described(default=None, description="the column or the state metric; null where the check names none")
     severity: Severity = Described(description="critical, warning or info")
     outcome: Literal["passed", "failed", "broken"] = Described(description="broken: it could not be evaluated")
-    about: str = Described(default="", description="why it matters, as the check says")
-    observed: str = Described(default="", description="what GX saw, as JSON")
+    about: str = Described(default="", description="why the check matters, from the spec")
+    observed: str = Described(default="", description="what Great Expectations observed, as JSON")
     unexpected: int = Described(default=0, description="failing rows")
     sample: str = Described(default="", description="at most 20 failing values, as JSON")
 
     @property
     def name(self) -> str:
-        """The check as people call it: the expectation, and the column if it is of one."""
+        """The expectation, with the column in parentheses if the check names one."""
         return f"{self.type}({self.column})" if self.column else self.type
 
 
@@ -86,14 +92,14 @@ class Problem(Part):
 
     code: str = Described(description="the error's code")
     what: str = Described(description="what went wrong, and where")
-    remedy: str = Described(default="", description="what would be right")
+    remedy: str = Described(default="", description="what to do about it")
 
     @classmethod
     def of(cls, error: SluiceError) -> Problem:
         return cls(code=error.code, what=error.what, remedy=error.remedy)
 
     def error(self) -> SluiceError:
-        """The error again, as its class, so that Airflow decides about a retry by it."""
+        """The error as an instance of its class, by which Airflow decides about a retry."""
         return by_code(self.code)(self.what, self.remedy)
 
 
@@ -104,39 +110,46 @@ class Report(Part):
     pipeline: str = Described(description="the pipeline")
     run_id: str = Described(description="the run; in Airflow the DAG run's id and the number of the try")
     kind: Kind = Described(default="drain", description="what kind of run")
-    status: Literal["succeeded", "failed"] = Described(description="succeeded, or failed: then there is a problem")
+    status: Literal["succeeded", "failed"] = Described(description="succeeded or failed; a failed run has a problem")
     problem: Problem | None = Described(default=None, description="the error that ended the run; null where none did")
     started_at: datetime = Described(description="when the run began")
     ended_at: datetime = Described(description="when the run ended")
     query_seconds: float = Described(default=0, description="seconds from the query's start to its end")
-    generation: str = Described(default="", description="the checkpoint's generation; empty where the run ended before")
+    generation: str = Described(
+        default="", description="the checkpoint's generation; empty where the run ended before it was known"
+    )
     batches: tuple[int, ...] = Described(default=(), description="batch ids that this run accounted for")
-    recovered: tuple[int, ...] = Described(default=(), description="those of them that an earlier run had left unaccounted")
+    recovered: tuple[int, ...] = Described(
+        default=(), description="batch ids of these that an earlier run had committed but not accounted for"
+    )
     offsets_start: dict[str, int] = Described(
         default_factory=dict, description="partition -> the first offset of the batches accounted for"
     )
     offsets_end: dict[str, int] = Described(default_factory=dict, description="partition -> the next offset to read")
     lost: dict[str, tuple[int, int]] = Described(
-        default_factory=dict, description="partition -> first and last offset that retention took unread, and the spec lets go"
+        default_factory=dict,
+        description="partition -> first and last offset of unread records that retention removed and the run skipped",
     )
-    bounded_by: str = Described(default="", description="max_batches or max_minutes, where it ended the run")
-    waiting: int = Described(default=0, description="offsets that such a run left for the next one")
+    bounded_by: str = Described(
+        default="", description="the limit that ended the run: max_batches or max_minutes; empty where none did"
+    )
+    waiting: int = Described(default=0, description="offsets that a run with such a limit left for the next run")
     watermark: datetime | None = Described(default=None, description="Spark's watermark in the last committed batch")
     open_until: datetime | None = Described(default=None, description="the watermark at which the last open window closes")
-    account: Account = Described(default=Account(), description="where each offset went, summed over the batches")
+    account: Account = Described(default=Account(), description="what happened to each offset, summed over the batches")
     state: StateUse = Described(default=StateUse(), description="the state stores when the run ended")
     table_version_before: int | None = Described(
-        default=None, description="the table's version that passed the checks last; this run checked the rows since then"
+        default=None, description="the last table version that passed the checks; this run checked the rows written since then"
     )
     table_version: int | None = Described(default=None, description="the table's version at the end of the run")
     checks: tuple[CheckResult, ...] = Described(default=(), description="every check that was evaluated")
     seconds: dict[str, float] = Described(
-        default_factory=dict, description="phase -> seconds; audit is a part of recover and query"
+        default_factory=dict, description="phase -> seconds; recover and query include audit"
     )
 
     @property
     def left_open(self) -> str:
-        """What the run left open, in words; empty where no window is."""
+        """One sentence about the windows that are open after the run; empty where none is."""
         if self.open_until is None:
             return ""
         return f"{self.state.open:,} groups are open; the last closes when the watermark reaches {self.open_until:%F %H:%M}"
@@ -146,19 +159,19 @@ class Report(Part):
         return tuple(check for check in self.checks if check.outcome == "failed" and check.severity == severity)
 
     def write(self, path: Path | UPath) -> None:
-        """Write whole or not at all: a half-written report is none."""
-        if not is_remote(str(path)):  # there is no folder on an object store, and a bucket is not Sluice's to make
+        """Write the report atomically."""
+        if not is_remote(str(path)):  # an object store has no folders, and Sluice creates no bucket
             path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, self.model_dump_json(indent=2))
 
 
 def read_report(path: Path | UPath) -> Report:
-    """Raises ReportMissing where there is none, or it is not one of this version."""
+    """The report at `path`. Raises ReportMissing where there is none, or where its version is another."""
     try:
         return Report.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise ReportMissing(f"the run left no report at {path}: it was killed, or never began.",
-                            "Look at the lines above in the task's log; running again resumes where it stopped.") from None
+        raise ReportMissing(f"the run left no report at {path}: it was killed, or it never started.",
+                            "Look at the lines above in the task's log. The next run resumes where this run stopped.") from None
     except ValidationError as error:
         raise ReportMissing(f"{path} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
                             "Run Airflow and Spark with the same version of Sluice.") from None

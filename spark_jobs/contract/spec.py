@@ -1,4 +1,4 @@
-"""A pipeline, declared. Everything that differs between two pipelines is here; everything else is Sluice."""
+"""The spec of a pipeline. It declares everything in which two pipelines differ."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from spark_jobs.contract.topic import Name, Topic
 
 
 class State(Model):
-    """Where and how state is kept. Frozen into the checkpoint by the first batch."""
+    """How Spark stores state. The first batch fixes provider, format and partitions in the checkpoint."""
 
     version: int = Described(
-        default=1, ge=1, description="the v1 in the checkpoint's path; a raised one needs a new table too: sluice reset"
+        default=1, ge=1, description="the v1 in the checkpoint's path; a higher version also needs a new table: sluice reset"
     )
     shuffle_partitions: int = Described(
         default=2, ge=1, le=10_000,
-        description="state stores for each stateful step; near the cores you run on: each costs time in every batch",
+        description="state stores for each stateful step: about as many as cores, since each costs time in every batch",
     )
     provider: Literal["rocksdb", "hdfs"] = Described(
-        default="rocksdb", description="rocksdb keeps state off the heap; hdfs is faster while all state fits the heap"
+        default="rocksdb",
+        description="rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits into the heap",
     )
     budget_rows: int | None = Described(
-        default=None, ge=1, description="how many rows of state are tolerable; demanded where nothing evicts state"
+        default=None, ge=1, description="most rows of state before a critical check fails; required if nothing evicts state"
     )
     budget_bytes: int = Described(
-        default=2**30, ge=1, description="how much memory and disk the state may take before a check warns"
+        default=2**30, ge=1, description="bytes of memory and disk that the state may use before a check warns"
     )
 
     @property
     def format(self) -> int:
-        """The version of Spark's state checkpoints: 2 gives each an id of its own, so that a batch which was run twice cannot
-        leave a mixture of two states. Only RocksDB has it."""
+        """The version of Spark's state checkpoint format. Version 2 gives each checkpoint an id, so that a batch that ran twice
+        cannot leave a mixture of two states. Only RocksDB has version 2."""
         return 2 if self.provider == "rocksdb" else 1
 
 
@@ -51,65 +52,69 @@ class Schedule(Model):
     """When Airflow runs the drain. Times are UTC."""
 
     cron: str = Described(default="0 * * * *", description="five cron fields: minute, hour, day of month, month, day of week")
-    start: datetime = Described(default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this")
+    start: datetime = Described(default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this time")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        wrong = cron.fault(self.cron)
+        wrong = cron.invalid_because(self.cron)
         if wrong:
             refuse("cron", self.cron, wrong, "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'")
         if self.start.tzinfo is None:
-            refuse("start", self.start, "it has no time zone, so its instant depends on the machine",
+            refuse("start", self.start, "it has no time zone, so it means another time on another machine",
                    "Use datetime(..., tzinfo=UTC)")
         return self
 
 
 class Pipeline(Model):
-    """One topic-to-table computation."""
+    """One computation from a Kafka topic to a Delta table."""
 
-    name: Name = Described(description="the folder, the table and the DAG")
-    about: str = Described(description="one sentence for whoever reads the DAG list", min_length=1)
-    topic: Topic = Described(description="where records come from")
+    name: Name = Described(description="the name of the folder, the table and the DAG")
+    about: str = Described(description="one sentence for the list of DAGs", min_length=1)
+    topic: Topic = Described(description="the topic that it reads")
     watermark_delay: Duration | None = Described(
-        default=None, strict=False, description="how long to wait for out-of-order events; Spark's withWatermark"
+        default=None, strict=False, description="how long to wait for out-of-order events: the delay of Spark's withWatermark"
     )
-    steps: tuple[Step, ...] = Described(description="what happens to a record, in order", min_length=1)
+    steps: tuple[Step, ...] = Described(description="the steps that a record passes, in order", min_length=1)
     output_mode: OutputMode = Described(
         default="append",
-        description="append: a row is written once, when it is final; update: a group that changed is written again, over its "
-                    "last row; complete: every batch writes the whole result",
+        description="append: a row is written once, when it is final; update: a changed group is written again and "
+                    "replaces its last row; complete: every batch writes the whole result",
     )
     max_offsets_per_batch: int | None = Described(
-        default=None, ge=1, description="cut a drain into batches of at most this many offsets; default: one batch"
+        default=None, ge=1, description="a drain has batches of at most this many offsets; default: one batch"
     )
     on_lost_records: Literal["refuse", "skip"] = Described(
         default="refuse",
-        description="what to do about records that retention removed unread: refuse to run, or go on and record how many",
+        description="if retention removed unread records: refuse to run, or skip them and record how many",
     )
     reader_options: ReaderOptions = Described(
-        default_factory=dict, description="options of Spark's Kafka reader, of those that Sluice takes"
+        default_factory=dict, description="options of Spark's Kafka reader; Sluice refuses the ones that it sets itself"
     )
     spark: SparkOptions = Described(
-        default_factory=dict, description="options of Spark for this pipeline's runs; they go before others: docs/cluster.md"
+        default_factory=dict, description="Spark options for this pipeline's runs; they override all others: docs/cluster.md"
     )
-    max_batches: int | None = Described(default=None, ge=1, description="end a run after so many batches; the rest waits")
+    max_batches: int | None = Described(
+        default=None, ge=1, description="end a run after this many batches; the next run reads the rest"
+    )
     max_minutes: float | None = Described(
-        default=None, gt=0, description="begin no batch later than this after the query's start; the rest waits"
+        default=None, gt=0,
+        description="start no batch later than this many minutes after the query's start; the next run reads the rest",
     )
     close_after: Duration | None = Described(
         default=None, strict=False,
-        description="once the topic is silent so long, event time moves on to the clock's less this much; windows close",
+        description="once the topic is silent for this long, event time advances to now minus this, so windows close",
     )
-    state: State = Described(default_factory=State, description="the state store")
+    state: State = Described(default_factory=State, description="how Spark stores state")
     compatible_logic: tuple[str, ...] = Described(
-        default=(), description="digests of earlier logic.py whose state this one can go on with; a refused run names its own"
+        default=(),
+        description="digests of earlier logic.py files whose state the present one can use; a refused run names the digest",
     )
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
-    output_checks: tuple[Check, ...] = Described(default=(), description="over the rows that a run wrote")
+    output_checks: tuple[Check, ...] = Described(default=(), description="checks over the rows that a run wrote")
     state_checks: tuple[Check, ...] = Described(
-        default=(), description="over a run's state metrics; one takes the place of the default on the same metric"
+        default=(), description="checks over a run's state metrics; each replaces the default check on its metric"
     )
-    state_checks_off: tuple[str, ...] = Described(default=(), description="metrics whose default check is not wanted")
+    state_checks_off: tuple[str, ...] = Described(default=(), description="state metrics without their default check")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -122,7 +127,7 @@ class Pipeline(Model):
                 self._refuse_without_time(index)
             # No other step's keys decide what evicts it.
             if isinstance(step, Deduplicate) and step.scope == "event_time" and time not in step.keys:
-                refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {time}, which is no key",
+                refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {time}, which is not in keys",
                        "Add it to the keys, or use scope 'watermark'")
             columns, time = step.columns_after(columns), step.time_after(time)
         output_mode.refuse_impossible(self.output_mode, self.steps)
@@ -133,26 +138,26 @@ class Pipeline(Model):
             if metric not in STATE_METRICS:
                 refuse("state_checks_off", metric, "it is not a state metric", f"Use one of {', '.join(STATE_METRICS)}")
             if metric in ("unaccounted", "state_rows"):
-                refuse("state_checks_off", metric, "it guards what nothing else would notice", "Leave it on")
+                refuse("state_checks_off", metric, "you cannot disable this check", "Remove it from the list")
         return self
 
     def _refuse_without_time(self, index: int) -> None:
         before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
         if isinstance(before, GroupState) and before.form == "apply":  # the one form that takes no event_time
-            refuse("steps", self.steps[index].kind, "Spark lets nothing stateful follow applyInPandasWithState",
+            refuse("steps", self.steps[index].kind, "Spark allows no stateful step after applyInPandasWithState",
                    "Use form='row' or 'pandas', or put it last")
         refuse("steps", self.steps[index].kind, f"rows that leave {before.kind} have no event time for a later stateful step",
                f"Give the {before.kind} an event_time, or put it last")
 
     def _refuse_provider(self) -> None:
         if self.state.provider != "rocksdb" and any(step.needs_rocksdb for step in self.steps):
-            refuse("state.provider", self.state.provider, "Spark's transformWithState runs on RocksDB alone",
+            refuse("state.provider", self.state.provider, "Spark runs transformWithState only on RocksDB",
                    "Use provider='rocksdb', or GroupState(form='apply')")
 
     def _refuse_close_after(self) -> None:
         if self.close_after is not None and self.watermark_delay is None:
-            refuse("close_after", str(self.close_after), "it moves the watermark, and there is none",
-                   "Give a watermark_delay too")
+            refuse("close_after", str(self.close_after), "it moves the watermark, and the pipeline has none",
+                   "Set watermark_delay too")
 
     def _refuse_unknown_columns(self, field: str, checks: tuple[Check, ...], columns: Columns) -> None:
         for check in checks:
@@ -166,11 +171,11 @@ class Pipeline(Model):
         evicted = [kind for kind in by_time if kind not in unbounded]
         if evicted and self.watermark_delay is None:
             refuse("watermark_delay", None,
-                   f"the state of {evicted[0]} is evicted by the watermark, and would grow for ever without one",
-                   "Say how long to wait for out-of-order events, for example watermark_delay='2 hours'")
+                   f"only a watermark evicts the state of {evicted[0]}; without one it grows for ever",
+                   "Set how long to wait for out-of-order events, for example watermark_delay='2 hours'")
         if unbounded and self.state.budget_rows is None:
-            refuse("state.budget_rows", None, f"nothing ever evicts the state of {unbounded[0]}",
-                   "Say how many rows of state are tolerable, or bound the step by the watermark")
+            refuse("state.budget_rows", None, f"nothing evicts the state of {unbounded[0]}",
+                   "Set the most rows of state that you allow, or use a step that the watermark evicts")
         if self.watermark_delay is not None and self.watermark_delay <= timedelta():
             refuse("watermark_delay", str(self.watermark_delay),
                    "Spark then drops rows whose time equals the newest one seen",
@@ -183,15 +188,15 @@ class Pipeline(Model):
 
     @property
     def before_state(self) -> tuple[Transform, ...]:
-        """The steps before the first stateful one: each of their rows is a record still."""
+        """The steps before the first stateful one. Each of their rows is still one record."""
         return tuple(step for step in self.steps[: self.first_stateful] if not step.stateful)
 
     @property
     def entry(self) -> Stateful | None:
-        """The first step that keeps state: it drops late records. None where no step keeps state."""
+        """The first stateful step, which drops late records. None where no step keeps state."""
         return next((step for step in self.steps if step.stateful), None)
 
     @property
     def endless(self) -> bool:
-        """Whether Spark itself would never end an availableNow run: a step goes by the clock and not by the watermark."""
+        """Whether Spark alone would never end an availableNow run: a step uses processing-time timers or TTL."""
         return any(step.endless for step in self.steps)

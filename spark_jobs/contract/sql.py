@@ -1,4 +1,4 @@
-"""Spark SQL in a spec: what it may not do. It computes on a record's columns; it calls no Java and reads no files."""
+"""What Spark SQL in a spec must not do: it must call no Java and read no files, only compute on a record's columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _FILES = re.compile(r"\b(\w+)\s*\.\s*`[^`]*[/.:\\][^`]*`")
 _SUBQUERY = re.compile(r"\b(select|from|table)\b(?!\s*\))", re.IGNORECASE)
 
 _EXTRACT = re.compile(r"\b(extract|substring|trim|overlay)\s*\([^()]*\bfrom\b", re.IGNORECASE)
-"""Where SQL's own syntax has a FROM that is no query."""
+"""Calls whose SQL syntax has a FROM that is not a query's."""
 
 
 def refuse_unsafe(field: str, sql: str, *, query: bool = False) -> None:
-    """Refuse SQL that calls into the JVM or reads files, from within a validator. An expression has no subquery either."""
+    """Refuse SQL that calls into the JVM or reads files; and a subquery, unless it is a query. For use in validators."""
     text = _LITERAL.sub("''", sql)
     if java := _JAVA.search(text):
-        refuse(field, sql, f"{java[1]} calls into the JVM, with the rights of the whole job", "Say it in SQL, or in logic.py")
+        refuse(field, sql, f"{java[1]} calls into the JVM, with the rights of the whole job", "Write it in SQL, or in logic.py")
     if files := _FILES.search(text):
-        refuse(field, sql, f"{files[0]} reads files that no account knows of", "Use the record's own columns")
+        refuse(field, sql, f"{files[0]} reads files, and no account covers their rows", "Use the record's own columns")
     if ";" in text:
-        refuse(field, sql, "it is more than one statement", "Write one")
+        refuse(field, sql, "it is more than one statement", "Write one statement without ';'")
     if not query and _SUBQUERY.search(_EXTRACT.sub("", text)):
-        refuse(field, sql, "it is an expression over a record's columns, and not a query", "Leave the subquery out")
+        refuse(field, sql, "the field takes an expression over a record's columns, not a query", "Remove the subquery")

@@ -1,4 +1,4 @@
-"""What an object store's four clients say when it does not answer, or turns a request away: in one error, in words."""
+"""Translates the errors of an object store's four clients into RootRefused and RootUnreachable."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from typing import Final
 from spark_jobs.contract.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.contract.store import Store
 
-_ITS_CLIENTS: Final = re.compile(
+_CLIENTS: Final = re.compile(
     r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ store|software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception")
-"""Without one of these a line is not of the store: a refused connection may be Kafka's, or that to Spark's own JVM."""
+"""A line without one of these is not about the store: a refused connection may be Kafka's, or the one to Spark's JVM."""
 _FRAME: Final = re.compile(r"^\s*(?:at |File ).*$", re.MULTILINE)
 _MORE: Final = "↳"
-"""In what delta-rs says, a line that goes on with the one before it."""
-_CLOCK: Final = "this machine's clock and its own are too far apart"
-_REGION: Final = "the bucket lies in another region than was asked"
-_CONDITION: Final = "it cannot do what was asked: Sluice needs conditional puts (If-None-Match: *)"
+"""In delta-rs' messages, the mark of a line that continues the line before it."""
+_CLOCK: Final = "the clocks of this machine and of the store are too far apart"
+_REGION: Final = "the bucket is in another region"
+_CONDITION: Final = "it does not support conditional puts (If-None-Match: *), which Sluice needs"
 _REFUSED: Final = {
     "RequestTimeTooSkewed|difference between the request time": _CLOCK,
     "PermanentRedirect|TemporaryRedirect|redirect without LOCATION|AuthorizationHeaderMalformed|IllegalLocationConstraint|"
     "status.{0,8}30[17]": _REGION,
     "NotImplemented|Not Implemented|status.{0,8}501": _CONDITION,
     "InvalidAccessKeyId|invalid access key": "it does not know the access key",
-    "SignatureDoesNotMatch|signature (?:we calculated )?does not match": "the secret key does not go with the access key",
+    "SignatureDoesNotMatch|signature (?:we calculated )?does not match": "the secret key does not match the access key",
     "ExpiredToken|TokenRefreshRequired|token has expired": "the session's token has expired",
     "NoCredentials|Unable to (?:locate|load) credentials|NoAuthWithAWSException|CredentialsNotLoaded|no providers in chain":
-        "no credentials were found: not in the environment, in no profile, and this machine has no role",
-    "ProfileNotFound|config profile": "AWS_PROFILE names a profile that is not there",
-    "NoSuchBucket|(?:specified )?bucket does not exist|bucket not found": "there is no such bucket, and Sluice makes none",
+        "no credentials were found in the environment, in a profile or in a role of this machine",
+    "ProfileNotFound|config profile": "AWS_PROFILE names a profile that does not exist",
+    "NoSuchBucket|(?:specified )?bucket does not exist|bucket not found": "the bucket does not exist, and Sluice creates none",
     "AccessDenied|Access Denied|Forbidden|Unauthenticated|PermissionDenied|PermissionError|status.{0,8}40[13]|40[13] ":
-        "it does not allow what was asked",
+        "it does not allow the request",
 }
-"""What a client says -> what it means. In this order: of a wrong key, or a clock, some say that access is denied too."""
+"""Pattern of a client's message -> its meaning. The order counts: some clients also say "denied" about a wrong key or clock."""
 _CORRECT: Final = {
     _CLOCK: "Set this machine's clock, then run again.",
-    _REGION: "Set AWS_REGION to the bucket's; and AWS_ENDPOINT_URL, where that is set, to the endpoint of that region.",
-    _CONDITION: "Use a store, or a version of it, that knows them: docs/object-store.md.",
+    _REGION: "Set AWS_REGION to the bucket's region, and AWS_ENDPOINT_URL, if it is set, to the endpoint of that region.",
+    _CONDITION: "Use a store, or a version of it, that supports them: docs/object-store.md.",
 }
-"""What it means -> the remedy, where it is not the usual one."""
+"""Meaning -> remedy, where it is not the usual remedy."""
 _UNREACHABLE: Final = {
     "SlowDown|Slow Down|ServiceUnavailable|Service Unavailable|reduce your request rate|AWSServiceThrottled|\\b503\\b":
-        "it answered 503 until patience ended: it is overloaded, or not there",
+        "it answered 503 until the time limit: it is overloaded, or not there",
     "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500":
-        "it answered with an error of its own",
+        "it answered with a server error",
     "timed[ -]?out|TimeoutE|ReadTimeout|SocketTimeout": "it did not answer in time",
     "Could not connect|Connection ?refused|ConnectException|error sending request|ConnectorError|dns error|UnknownHost|"
     "Name or service not known|NoHttpResponse|Connection ?reset|ConnectionClosed|connection closed|Broken pipe|"
@@ -55,12 +55,12 @@ _UNREACHABLE: Final = {
 }
 
 
-def told(error: BaseException, root: str = "", *, certain: bool = False) -> SluiceError | None:
-    """The error as RootRefused or RootUnreachable; None where it is not one of the store's. Names no key.
+def translate_store_error(error: BaseException, root: str = "", *, certain: bool = False) -> SluiceError | None:
+    """The error as RootRefused or RootUnreachable; None where the store did not cause it. The message contains no key.
 
-    SLUICE_TRACEBACK=1 shows where it came from.
+    SLUICE_TRACEBACK=1 prints its stack trace.
 
-    `certain` where only the store can have said it: some of its clients say FileNotFoundError, and nothing of themselves.
+    `certain`: the caller knows that the store caused the error. Some clients raise a FileNotFoundError that does not name them.
     """
     text = "\n".join(_chain(error))
     text = text if certain else "\n".join(_of_the_store(text))
@@ -71,21 +71,21 @@ def told(error: BaseException, root: str = "", *, certain: bool = False) -> Slui
     where = f"the object store{f' of {root}' if root else ''}{_endpoint()}"
     for pattern, meaning in _REFUSED.items():
         if re.search(pattern, text, re.IGNORECASE):
-            usual = "Correct the keys, the bucket or its policy; docs/object-store.md has the least that it needs."
+            usual = "Correct the keys, the bucket or its policy; docs/object-store.md lists the rights that Sluice needs."
             return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
     for pattern, meaning in _UNREACHABLE.items():
         if re.search(pattern, text, re.IGNORECASE):
             return RootUnreachable(f"{where}: {meaning}.",
-                                   "Check AWS_ENDPOINT_URL and the store, then run again: it resumes.")
+                                   "Check AWS_ENDPOINT_URL and the store. The next run resumes.")
     return None
 
 
 def _of_the_store(text: str) -> Iterator[str]:
-    """Its own lines, among all that Spark and Python tell with an error."""
-    mine = False
+    """The lines of the store's clients, out of all that Spark and Python print with an error."""
+    of_store = False
     for line in _FRAME.sub("", text).splitlines():
-        mine = bool(_ITS_CLIENTS.search(line)) or (mine and _MORE in line)
-        if mine:
+        of_store = bool(_CLIENTS.search(line)) or (of_store and _MORE in line)
+        if of_store:
             yield line
 
 

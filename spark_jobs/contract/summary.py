@@ -1,4 +1,4 @@
-"""Summary: what a run did, in lines for a person. The command line and Airflow's task log print the same ones."""
+"""The summary of a run, as lines for a person. The command line and Airflow's task log print the same lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from spark_jobs.contract.report import CheckResult, Report
 
 
 def summary(report: Report) -> tuple[str, ...]:
-    """Where its records went, what state is left, which table version it wrote, how long it took, what it left open."""
+    """The run's counts, time, batches, table version, state and watermark; open windows; the limit that ended it."""
     account, state = report.account, report.state
     counts = (
         f"read {account.read:,}, accepted {account.accepted:,}, out {account.rows_out:,}, duplicates {account.duplicates:,}, "
@@ -28,7 +28,7 @@ def summary(report: Report) -> tuple[str, ...]:
 
 
 def check_line(check: CheckResult) -> str:
-    """A judged check, on one line."""
+    """The result of a check, on one line."""
     line = f"{check.outcome} ({check.severity}): {check.name}"
     if check.observed:
         line += f", observed {check.observed}"

@@ -1,4 +1,4 @@
-"""A Kafka topic as a pipeline sees it: its name, its record's fields, and what its clocks may do."""
+"""A Kafka topic as a spec declares it: its name, the fields of its records, and its event time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.model import Model, refuse
 
 RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
-"""Columns that decode/decoder.py, classify.py and capture.py put beside a record's own."""
+"""Columns that decode/ and classify/ add to a record's own."""
 
 
 def _name(given: str) -> str:
@@ -25,13 +25,13 @@ def _name(given: str) -> str:
 
 def _topic_name(given: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", given) or given in {".", ".."}:
-        refuse("name", given, "Kafka has no topic of such a name", "Use letters, digits, '.', '_' and '-', at most 249")
+        refuse("name", given, "Kafka does not allow this topic name", "Use letters, digits, '.', '_' and '-', at most 249")
     return given
 
 
 def _type(given: str) -> str:
     if given not in FIELD_TYPES:
-        refuse("type", given, "it is not a type that records are decoded to", f"Use one of {', '.join(FIELD_TYPES)}")
+        refuse("type", given, "Sluice decodes no such type", f"Use one of {', '.join(FIELD_TYPES)}")
     return given
 
 
@@ -41,22 +41,22 @@ Name = Annotated[str, AfterValidator(_name)]
 class Field(Model):
     """One field of a record, or one column of an output."""
 
-    name: Name = Described(description="the JSON key and the column, letter for letter")
+    name: Name = Described(description="the JSON key and the column, in exactly these letters")
     type: Annotated[str, AfterValidator(_type)] = Described(description="a Spark SQL type")
-    required: bool = Described(default=True, description="missing or null makes the record malformed")
-    about: str = Described(default="", description="what it means and in which unit")
+    required: bool = Described(default=True, description="whether a missing or null value makes the record malformed")
+    about: str = Described(default="", description="its meaning and unit")
 
 
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
 
     name: Annotated[str, AfterValidator(_topic_name)] = Described(description="the topic's name in Kafka")
-    fields: tuple[Field, ...] = Described(description="the record's fields; other keys in a record are ignored")
-    event_time: str = Described(description="the timestamp field that says when the event happened")
+    fields: tuple[Field, ...] = Described(description="the fields of a record; Sluice ignores other keys")
+    event_time: str = Described(description="the timestamp field with the time of the event")
     max_ahead: Duration = Described(
         default=timedelta(minutes=10),
         strict=False,
-        description="how far an event time may lie past the record's Kafka timestamp before the record is premature",
+        description="how much later than the Kafka timestamp an event time may be; records beyond it are premature",
     )
     format: Literal["json"] = Described(default="json", description="how values are encoded")
 
@@ -65,18 +65,18 @@ class Topic(Model):
         names = [field.name for field in self.fields]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice or not names:
-            refuse("fields", twice or names, "each field needs a name of its own, and a record at least one field",
-                   "Rename or remove")
+            refuse("fields", twice or names, "a record needs at least one field, and each field another name",
+                   "Rename, remove or add fields")
         taken = sorted(set(names) & set(RESERVED))
         if taken:
-            refuse("fields", taken, "Sluice puts a column of that name beside the record's own", "Rename the field")
+            refuse("fields", taken, "Sluice adds columns with these names", "Rename the field")
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
             refuse("event_time", self.event_time, "it is not a required field of type timestamp",
                    f"Name one of {[f.name for f in self.fields if f.type == 'timestamp' and f.required]}, "
                    "or declare it so in fields")
         if self.max_ahead <= timedelta():
-            refuse("max_ahead", self.max_ahead, "clocks are never exactly equal", "Allow some minutes")
+            refuse("max_ahead", self.max_ahead, "it must be more than 0, because clocks differ", "Allow some minutes")
         return self
 
     @property

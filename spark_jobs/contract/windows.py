@@ -1,4 +1,4 @@
-"""The windows of an aggregation: over the event time, aligned to the epoch in UTC. In Spark: steps/aggregate.py."""
+"""The windows of an Aggregate, over the event time, aligned to the epoch in UTC. Their Spark code: steps/aggregate.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_jobs.contract.sql import refuse_unsafe
 
 def _positive(field: str, given: timedelta) -> None:
     if given <= timedelta():
-        refuse(field, str(given), "a window needs a length", "Use for example '1 hour'")
+        refuse(field, str(given), "it must be more than 0", "Use for example '1 hour'")
 
 
 def _floor(at: datetime, step: timedelta) -> datetime:
@@ -22,10 +22,10 @@ def _floor(at: datetime, step: timedelta) -> datetime:
 
 
 class Tumbling(Model):
-    """Windows of one size, side by side: every event is in one."""
+    """Windows of one size without overlap: every event is in one window. Spark's window(time, size)."""
 
     kind: Literal["tumbling"] = "tumbling"
-    size: Duration = Described(strict=False, description="how long a window is")
+    size: Duration = Described(strict=False, description="the length of a window")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -33,7 +33,7 @@ class Tumbling(Model):
         return self
 
     def last_end(self, at: datetime) -> datetime:
-        """The end of the last window that holds an event of that time.
+        """The end of the last window that contains an event of this time.
 
         >>> str(Tumbling(size="1 hour").last_end(datetime(2026, 1, 1, 10, 40, tzinfo=UTC)))
         '2026-01-01 11:00:00+00:00'
@@ -45,11 +45,14 @@ class Tumbling(Model):
 
 
 class Sliding(Model):
-    """Windows of one size that begin every `slide`: an event is in several, and can be late for some of them only."""
+    """Windows of one size that begin every `slide`. An event is in several windows, and can be late for some of them.
+
+    Spark's window(time, size, slide).
+    """
 
     kind: Literal["sliding"] = "sliding"
-    size: Duration = Described(strict=False, description="how long a window is")
-    slide: Duration = Described(strict=False, description="how far apart two windows begin")
+    size: Duration = Described(strict=False, description="the length of a window")
+    slide: Duration = Described(strict=False, description="the time between the starts of two windows")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -57,11 +60,11 @@ class Sliding(Model):
         _positive("slide", self.slide)
         if self.slide >= self.size:
             refuse("slide", str(self.slide), f"windows of {interval(self.size)} would not overlap",
-                   "Slide by less than the size, or use Tumbling")
+                   "Make slide less than size, or use Tumbling")
         return self
 
     def last_end(self, at: datetime) -> datetime:
-        """The end of the last window that holds an event of that time.
+        """The end of the last window that contains an event of this time.
 
         >>> str(Sliding(size="1 hour", slide="20 minutes").last_end(datetime(2026, 1, 1, 10, 50, tzinfo=UTC)))
         '2026-01-01 11:40:00+00:00'
@@ -73,20 +76,20 @@ class Sliding(Model):
 
 
 class Session(Model):
-    """A window that lasts as long as events come, and ends when none came for the gap."""
+    """A window that ends when no event of its key came for the gap. Spark's session_window(time, gap)."""
 
     kind: Literal["session"] = "session"
     gap: Duration | None = Described(
-        default=None, strict=False, description="how long no event must come until the session ends"
+        default=None, strict=False, description="the time without an event that ends the session"
     )
     gap_sql: str | None = Described(
-        default=None, description="instead of gap: Spark SQL for each row's own, an interval or its text"
+        default=None, description="instead of gap: a Spark SQL expression for the gap after each row, an interval or its text"
     )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if (self.gap is None) == (self.gap_sql is None):
-            refuse("gap", self.gap or self.gap_sql, "a session has one gap: fixed, or a row's own",
+            refuse("gap", self.gap or self.gap_sql, "a session needs exactly one of gap and gap_sql",
                    "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... END\"")
         if self.gap is not None:
             _positive("gap", self.gap)
@@ -94,11 +97,11 @@ class Session(Model):
         return self
 
     def last_end(self, at: datetime) -> datetime | None:
-        """The end of a session whose last event has that time; None where each row has its own gap."""
+        """The end of a session whose last event has this time; None with gap_sql."""
         return at + self.gap if self.gap else None
 
     def __str__(self) -> str:
-        return f"session, until nothing came for {interval(self.gap) if self.gap else self.gap_sql}"
+        return f"session with a gap of {interval(self.gap) if self.gap else self.gap_sql}"
 
 
 Window = Annotated[Tumbling | Sliding | Session, Described(discriminator="kind")]

@@ -84,7 +84,7 @@ def configuration(settings: Settings, records: int = 0, *, archived: bool = True
     if is_s3(settings.root) and not (s3 and files_jar(settings).exists()):
         raise JarsMissing(f"{s3_jars(settings)} and {files_jar(settings)} do not hold what a root on S3 needs.",
                           "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.")
-    given = {**spark_options.read(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
+    given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
         **({} if settings.local else SCHEDULED),
         **given,
@@ -126,7 +126,7 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
 
 def object_store() -> dict[str, str]:
     """What Spark must be told of the S3 that the root lies on. No key is among it: see docs/object-store.md."""
-    return {**LOG_STORE, **{f"spark.hadoop.{name}": value for name, value in Store.from_environment().spark().items()}}
+    return {**LOG_STORE, **{f"spark.hadoop.{name}": value for name, value in Store.from_environment().s3a_options().items()}}
 
 
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:

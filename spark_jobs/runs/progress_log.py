@@ -8,7 +8,7 @@ from datetime import timedelta
 from spark_jobs import log
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.contract.duration import rough
+from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.run import Run
 from spark_jobs.steps.timers import Timers
@@ -60,7 +60,9 @@ def format_remaining(done: int, whole: int, seconds: float) -> str:
     """Text with the offsets read in `seconds`, the offsets left, and the time left at the rate so far."""
     if done >= whole:
         return f"all {done:,} offsets read" if done else "no new offsets"
-    time = f", about {rough(timedelta(seconds=(whole - done) * seconds / done))} at this rate" if done > 0 and seconds else ""
+    time = ""
+    if done > 0 and seconds:
+        time = f", about {approximate(timedelta(seconds=(whole - done) * seconds / done))} at this rate"
     return f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
 
 

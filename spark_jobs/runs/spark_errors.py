@@ -20,7 +20,7 @@ from spark_jobs.contract.errors import (
     unexpected,
 )
 from spark_jobs.contract.store import sluice_url
-from spark_jobs.contract.store_errors import told
+from spark_jobs.contract.store_errors import translate_store_error
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
@@ -101,7 +101,7 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
     if isinstance(error, SluiceError):
         return error
     text = str(error)
-    if (store := told(error)) is not None:
+    if (store := translate_store_error(error)) is not None:
         return store
     known = _checkpoint_error(text, pipeline) or _logic_error(text, pipeline) or _machine_error(text) or _sink_error(text)
     return known or unexpected(error)

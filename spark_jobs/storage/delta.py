@@ -24,4 +24,4 @@ def is_table(path: UPath | str) -> bool:
 
 def options(path: UPath | str) -> dict[str, str] | None:
     """What delta-rs must be told of the object store that the table is on; None for a disk."""
-    return Store.from_environment().delta(str(path)) if is_s3(str(path)) else None
+    return Store.from_environment().delta_options(str(path)) if is_s3(str(path)) else None

@@ -15,7 +15,7 @@ from obstore.store import ObjectStore, from_url
 from spark_jobs.contract.errors import RootRefused, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
-from spark_jobs.contract.store_errors import told
+from spark_jobs.contract.store_errors import translate_store_error
 
 RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 FRESH = timedelta(minutes=5)
@@ -29,7 +29,7 @@ def client(url: str) -> ObjectStore:
     store = Store.from_environment()
     options = {"connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
                "allow_http": store.endpoint.startswith("http://")}
-    asked: dict[str, Any] = {"config": store.lease(url), "client_options": options, "retry_config": RETRIES}
+    asked: dict[str, Any] = {"config": store.obstore_options(url), "client_options": options, "retry_config": RETRIES}
     made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
     return made
 
@@ -84,7 +84,7 @@ def _in_words(url: str) -> Iterator[None]:
     except SluiceError:
         raise
     except Exception as error:  # noqa: BLE001 - obstore's and botocore's have no root in common
-        raise told(error, url, certain=True) or error from None
+        raise translate_store_error(error, url, certain=True) or error from None
 
 
 def _credentials() -> Callable[[], Any]:

@@ -112,9 +112,9 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
 
 
 def test_a_refused_pipeline_fails_with_the_reason_when_it_runs(in_task: None) -> None:
-    from sluice_airflow.refused import stand_in  # noqa: PLC0415 - fixtures come first
+    from sluice_airflow.refused import refused_dag  # noqa: PLC0415 - fixtures come first
 
-    task = stand_in("refused", SpecInvalid("topic.fields is []: a record needs a field.")).get_task("spec")
+    task = refused_dag("refused", SpecInvalid("topic.fields is []: a record needs a field.")).get_task("spec")
 
     with pytest.raises(SpecInvalid, match="a record needs a field") as raised:
         task.execute({})

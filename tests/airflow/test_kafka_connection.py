@@ -47,7 +47,7 @@ def test_without_it_the_installations_declaration_is_in_force(connected: pytest.
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=c:3\n")
     connected.setenv("SLUICE_KAFKA_CONFIG", str(tmp_path / "kafka.properties"))
     assert kafka.task_settings().kafka == "c:3"
-    with kafka.handed_over(kafka.task_settings()) as settings:
+    with kafka.config_in_file(kafka.task_settings()) as settings:
         assert settings.environment()["SLUICE_KAFKA_CONFIG"] == str(tmp_path / "kafka.properties")
 
 
@@ -55,10 +55,10 @@ def test_without_it_the_installations_declaration_is_in_force(connected: pytest.
     ({"conn_type": "http"}, "has type 'http'"), ({"conn_type": "kafka", "host": "a"}, "has a host"),
     ({"conn_type": "kafka", "password": "canary"}, "has a password"),
     ({"conn_type": "kafka", "extra": {"sasl.pasword": "canary"}}, "Did you mean sasl.password?"),
-    ({"conn_type": "kafka", "extra": "sasl.password=canary"}, "extra is no JSON (Expecting value, line 1). Write it as"),
-    ({"conn_type": "kafka", "extra": ["canary"]}, "extra is a list and not an object"),
-    ({"conn_type": "kafka", "extra": "null"}, "extra is null and not an object"),
-    ({"conn_type": "kafka", "extra": {"sasl.password": None}}, "sasl.password is null: a property is text"),
+    ({"conn_type": "kafka", "extra": "sasl.password=canary"}, "extra is not JSON (Expecting value, line 1). Write it as"),
+    ({"conn_type": "kafka", "extra": ["canary"]}, "extra is a list, not an object"),
+    ({"conn_type": "kafka", "extra": "null"}, "extra is null, not an object"),
+    ({"conn_type": "kafka", "extra": {"sasl.password": None}}, "sasl.password is null: a property must be text"),
     ({"conn_type": "kafka", "extra": {"sasl.password": ["canary"]}}, "sasl.password is a list"),
     ({"conn_type": "kafka", "extra": {"sasl": {"password": "canary"}}}, "sasl is an object"),
 ])
@@ -95,7 +95,7 @@ def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(connected: pytest.
 def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_task(
     connected: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with kafka.handed_over(kafka.task_settings()) as settings:
+    with kafka.config_in_file(kafka.task_settings()) as settings:
         file = Path(settings.environment()["SLUICE_KAFKA_CONFIG"])
         assert KafkaConfig.read(str(file)) == settings.kafka_config
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -113,10 +113,10 @@ def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is
     os.utime(left, (an_hour_ago, an_hour_ago))
     found = kafka.task_settings()
     assert not left.exists(), "plan asks for no more than this"
-    with kafka.handed_over(found) as first:
+    with kafka.config_in_file(found) as first:
         used = Path(first.kafka_config.path)
         os.utime(used.parent, (an_hour_ago, an_hour_ago))
-        with kafka.handed_over(kafka.task_settings()):
+        with kafka.config_in_file(kafka.task_settings()):
             assert used.exists()
 
 
@@ -125,7 +125,8 @@ def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_withou
 ) -> None:
     connected.setenv("SLUICE_ROOT", str(tmp_path / "root"))
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
-    connected.setattr(kafka, "declared", lambda: KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x"))
+    config = KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x")
+    connected.setattr(kafka, "kafka_connection", lambda: config)
     submitted(f'echo "$@" >{tmp_path}/words', f"env >{tmp_path}/env", f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read')
 
     assert "sasl.password=canary" in (tmp_path / "read").read_text()

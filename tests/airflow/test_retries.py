@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk import ExceptionRetryPolicy, RetryAction
 
-from sluice_airflow.retries import POLICY, told_in_one_line
+from sluice_airflow.retries import POLICY, one_line_errors
 from spark_jobs.contract.errors import KafkaUnreachable, SluiceError, StateIncompatible, catalogue
 
 
@@ -64,7 +64,7 @@ def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_
         def error(self, text: str, *arguments: object) -> None:
             lines.append(text % arguments)
 
-    with pytest.raises(KafkaUnreachable) as raised, told_in_one_line(Log()):
+    with pytest.raises(KafkaUnreachable) as raised, one_line_errors(Log()):
         _fail()
 
     assert lines == ["KAFKA_UNREACHABLE: no broker answered. Start it."]

@@ -31,7 +31,7 @@ def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_t
     connected: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = dict(os.environ)
-    with root.declared_root() as file:
+    with root.root_credentials() as file:
         assert file is not None
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         assert file.read_text().splitlines() == ["[sluice_root]", "aws_access_key_id = KEY", "aws_secret_access_key = canary"]
@@ -49,7 +49,7 @@ def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected: pytest.Mo
                "AWS_ROLE_ARN": "arn:aws:iam::1:role/worker"}
     for name, value in workers.items():
         connected.setenv(name, value)
-    with root.declared_root():
+    with root.root_credentials():
         assert Store.from_environment().endpoint == "http://127.0.0.1:1"
         found = Session().get_credentials()
         assert (found.method, found.access_key) == ("shared-credentials-file", "KEY")
@@ -58,11 +58,11 @@ def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected: pytest.Mo
 
 def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connected: pytest.MonkeyPatch) -> None:
     connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", '{"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}')
-    with root.declared_root() as file:
+    with root.root_credentials() as file:
         assert file is None
         assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_REGION"]) == ("the worker's", "eu-west-1")
     connected.delenv("AIRFLOW_CONN_SLUICE_ROOT")
-    with root.declared_root() as file:
+    with root.root_credentials() as file:
         assert file is None
         assert os.environ["AWS_ACCESS_KEY_ID"] == "the worker's"
 
@@ -70,12 +70,12 @@ def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connecte
 @pytest.mark.parametrize(("change", "says"), [
     ({"conn_type": "http"}, "has type 'http'"),
     ({"password": None}, "has no secret key"), ({"login": None}, "has no access key"),
-    ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would be without effect"),
+    ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would have no effect"),
 ])
 def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, change: dict[str, object], says: str) -> None:
     changed = {key: value for key, value in {**CONNECTION, **change}.items() if value}
     connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(changed))
-    with pytest.raises(SettingInvalid) as raised, root.declared_root():
+    with pytest.raises(SettingInvalid) as raised, root.root_credentials():
         pass
     assert says in str(raised.value)
     assert "connection 'sluice_root'" in str(raised.value)
@@ -85,7 +85,7 @@ def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch
 def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) -> None:
     masked: list[str] = []
     connected.setattr(root, "mask_secret", masked.append)
-    with root.declared_root():
+    with root.root_credentials():
         assert masked == ["canary"]
 
 

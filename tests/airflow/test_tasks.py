@@ -177,7 +177,7 @@ class TestDrain:
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
             {"conn_type": "spark", "host": "local[2]", "extra": {"conf": "spark.my.password=canary"}}))
         installation.spark_reports(report(), 0)
-        with pytest.raises(SettingInvalid, match="conf in its extra is str, and no object") as refused:
+        with pytest.raises(SettingInvalid, match="conf in its extra is str, not an object") as refused:
             installation.run("drain")
         assert "canary" not in str(refused.value)
 

@@ -144,7 +144,7 @@ def test_who_is_turned_away_is_told_why_in_time_and_not_to_try_again(
 def written(file: Path, properties: dict[str, str]) -> Path:
     """A declaration as an installation has it."""
     file.touch(mode=0o600)
-    KafkaConfig.of(properties, "a test").kept_at(file)
+    KafkaConfig.of(properties, "a test").write_to(file)
     return file
 
 

@@ -54,11 +54,11 @@ def read(spark: SparkSession, file: Path) -> int | str:
 def through_java(jvm: Any, text: str) -> list[str]:
     """The text as Kafka's login module and java.util.Properties give it back."""
     configs = jvm.java.util.HashMap()
-    rendered = jaas.rendered("PLAIN", {"username": "u", "password": text})
+    rendered = jaas.render("PLAIN", {"username": "u", "password": text})
     configs.put("sasl.jaas.config", jvm.org.apache.kafka.common.config.types.Password(rendered))
     context = jvm.org.apache.kafka.common.security.JaasContext.loadClientContext(configs)
     properties = jvm.java.util.Properties()
-    properties.load(jvm.java.io.StringReader(properties_file.written({"password": text})))
+    properties.load(jvm.java.io.StringReader(properties_file.render({"password": text})))
     return [context.configurationEntries().get(0).getOptions().get("password"), properties.getProperty("password")]
 
 

@@ -36,7 +36,7 @@ MUTANTS = (
            "spark_jobs/steps/aggregate.py", "THEN {gap} ELSE {invalid} END", "THEN {gap} ELSE {gap} END",
            "tests/spark/test_operators.py::test_no_gap_is_null_zero_or_negative"),
     Mutant("nothing holds the state against its budget of rows",
-           "spark_jobs/contract/state_checks.py", "(UNACCOUNTED, *_budget(spec), *usual,", "(UNACCOUNTED, *usual,",
+           "spark_jobs/contract/state_checks.py", "(UNACCOUNTED, *_budget(spec), *defaults,", "(UNACCOUNTED, *defaults,",
            "tests/spark/test_state_metrics.py::test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warns"),
     Mutant("a silent topic's watermark goes to the clock's time less close_after, without the delay",
            "spark_jobs/checkpoint/no_data_batch.py", "(clock.now - spec.close_after - spec.watermark_delay - datetime",

@@ -30,7 +30,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/store/test_words.py::test_a_store_that_cannot_be_used_is_told_in_one_line"),
     Mutant(
         "an error of the store is any error",
-        "spark_jobs/runs/spark_errors.py", "    if (store := told(error)) is not None:", "    if (store := None) is not None:",
+        "spark_jobs/runs/spark_errors.py", "    if (store := translate_store_error(error)) is not None:",
+        "    if (store := None) is not None:",
         "tests/store/test_faults.py::test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact"),
     Mutant(
         "a store that leaves conditions out is taken", "spark_jobs/storage/object_store.py",

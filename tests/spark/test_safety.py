@@ -101,8 +101,8 @@ def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
     said: list[str] = []
     report = drained.drain("changed", said.append)
     assert report.status == "succeeded", report.problem
-    assert any("state.shuffle_partitions: the spec says 3, in force is 2" in line for line in said)
-    assert any("state.provider: the spec says 'hdfs', in force is 'rocksdb'" in line for line in said)
+    assert any("state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in said)
+    assert any("state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'" in line for line in said)
     operators = [operator for row in drained.ops("batches") if row["run_id"] == "changed" for operator in row["operators"]]
     assert {(operator["numShufflePartitions"], operator["rocksdbGetCount"] is None) for operator in operators} == {(2, False)}
     drained.assert_exact()

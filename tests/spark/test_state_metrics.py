@@ -58,7 +58,7 @@ def test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warn
     report = made.drain()
     assert report.status == "failed"
     assert (report.problem.code, "state_rows" in report.problem.what) == ("CHECK_FAILED", True), report.problem
-    assert "Nothing is published" in report.problem.what
+    assert "but not published" in report.problem.what
     assert {check.column: check.observed for check in report.failing("critical")} == {"state_rows": str(keys)}
     assert [check.column for check in report.failing("warning")] == ["state_bytes"]
     assert report.account.unaccounted == 0

@@ -67,7 +67,7 @@ def as_submitted(kafka: str, spark: Any, store: ObjectStore) -> Iterator[None]:
             patch.setenv(name, value)
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - it has no Python form
         keys = {"fs.s3a.access.key": store.access_key, "fs.s3a.secret.key": store.secret_key}
-        for name, value in {**Store.from_environment().spark(), **keys}.items():
+        for name, value in {**Store.from_environment().s3a_options(), **keys}.items():
             hadoop.set(name, value)
         yield
 

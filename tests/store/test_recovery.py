@@ -23,7 +23,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.contract.report import Report
-from spark_jobs.contract.store_errors import told
+from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.query import StateQuery
@@ -235,7 +235,7 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
             assert intent.execute is not None
             with pytest.raises(Exception, match=r".") as raised:
                 intent.execute()
-            assert isinstance(told(raised.value), RootUnreachable), raised.value
+            assert isinstance(translate_store_error(raised.value), RootUnreachable), raised.value
         S3FileSystem.clear_instance_cache()
     again = of(drained, store).under(drained)
     with pytest.raises(CheckpointBroken, match="was cut off"):

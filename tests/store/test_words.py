@@ -45,9 +45,9 @@ def no_server(store: ObjectStore, bucket: str) -> tuple[dict[str, str], str]:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
 @pytest.mark.parametrize(("declare", "error", "said"), [
-    (wrong_secret, RootRefused, "the secret key does not go with the access key"),
+    (wrong_secret, RootRefused, "the secret key does not match the access key"),
     (unknown_key, RootRefused, "it does not know the access key"),
-    (no_bucket, RootRefused, "there is no such bucket, and Sluice makes none"),
+    (no_bucket, RootRefused, "the bucket does not exist, and Sluice creates none"),
     (no_server, RootUnreachable, "there was no connection to it"),
 ])
 def test_a_store_that_cannot_be_used_is_told_in_one_line(server, bucket, monkeypatch, command, declare, error, said):

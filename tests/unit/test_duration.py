@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.duration import UNITS, rough
+from spark_jobs.contract.duration import UNITS, approximate
 
 
 @pytest.mark.parametrize(("duration", "text"), [
@@ -19,11 +19,11 @@ from spark_jobs.contract.duration import UNITS, rough
     (timedelta(days=4000), "4,000 days"),
 ])
 def test_a_duration_is_told_in_its_largest_unit_of_which_there_are_two(duration: timedelta, text: str) -> None:
-    assert rough(duration) == text
+    assert approximate(duration) == text
 
 
 @given(st.timedeltas(timedelta(seconds=2), timedelta(days=36_525)))
 def test_what_is_told_is_within_a_quarter_of_what_is(duration: timedelta) -> None:
-    count, unit = rough(duration).split()
+    count, unit = approximate(duration).split()
     told = int(count.replace(",", "")) * UNITS[unit.rstrip("s")]
     assert abs(told - duration) <= duration / 4

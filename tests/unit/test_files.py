@@ -40,7 +40,7 @@ def test_what_a_store_refuses_is_ones_own_where_it_says_the_same_and_another_wri
     mine: Any = Taken(b"mine", **said)
     create_whole(mine, "mine")
     others: Any = Taken(b"another's", **said)
-    with pytest.raises(FileExistsError, match="offsets/7 was put by another writer meanwhile"):
+    with pytest.raises(FileExistsError, match="offsets/7 was created by another writer"):
         create_whole(others, "mine")
 
 

@@ -152,5 +152,5 @@ def test_whose_classes_is_said_by_a_variable_and_a_wrong_value_is_refused(monkey
         assert Settings.from_environment().local_files == value
         assert Settings.from_environment().environment()["SLUICE_LOCAL_FILES"] == value
     monkeypatch.setenv("SLUICE_LOCAL_FILES", "windows")
-    with pytest.raises(SettingInvalid, match=r"SLUICE_LOCAL_FILES is 'windows': it can be sluice or hadoop"):
+    with pytest.raises(SettingInvalid, match=r"SLUICE_LOCAL_FILES is 'windows': it must be sluice or hadoop"):
         Settings.from_environment()

@@ -83,10 +83,11 @@ WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
         ["watermark_delay: was '2:00:00', is '3:00:00', from the next batch on"]),
     "another store": (
         pipeline(), pipeline(state=State(provider="hdfs")),
-        ["state.format: the spec says 1, in force is 2", "state.provider: the spec says 'hdfs', in force is 'rocksdb'"]),
+        ["state.format: the spec sets 1; the checkpoint uses 2",
+         "state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'"]),
     "other shuffle partitions": (
         pipeline(), pipeline(state=State(shuffle_partitions=4)),
-        ["state.shuffle_partitions: the spec says 4, in force is 2: the first batch froze it"]),
+        ["state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, which its first batch fixed"]),
 }
 
 

@@ -75,7 +75,7 @@ def test_tokens_are_asked_for_by_both() -> None:
 
     assert config.librdkafka()["sasl.oauthbearer.method"] == "oidc"
     java = config.java()
-    entry = jaas.parsed(java["sasl.jaas.config"])
+    entry = jaas.parse(java["sasl.jaas.config"])
     assert entry is not None
     assert entry.options == {
         "clientId": "reader", "clientSecret": "canary", "scope": "read", "extension_cluster": "a", "extension_pool": "b",
@@ -123,7 +123,7 @@ def test_every_row_reaches_both_clients(row: Property) -> None:
     assert said == values.get(name, "oidc")
     if row.java and name != "bootstrap.servers":
         assert config.java()[row.java] == values[name]
-    entry = jaas.parsed(config.java()["sasl.jaas.config"])
+    entry = jaas.parse(config.java()["sasl.jaas.config"])
     assert entry is not None
     assert not row.jaas or row.jaas == "extension_" or entry.options[row.jaas] == values[name]
 
@@ -162,39 +162,39 @@ class TestRefusals:
         assert f"{name} is {given!r}: {FIXED[name][1]}. Give {FIXED[name][0]}" in refused({name: given})
 
     @pytest.mark.parametrize(("changes", "says"), [
-        ({"security.protocol": "TLS"}, "security.protocol is 'TLS': Sluice knows no such one. Use PLAINTEXT or SSL"),
-        ({"sasl.mechanism": "GSSAPI"}, "Kerberos is not there yet"),
+        ({"security.protocol": "TLS"}, "security.protocol is 'TLS': Sluice does not know this value. Use PLAINTEXT or SSL"),
+        ({"sasl.mechanism": "GSSAPI"}, "Sluice does not support Kerberos yet"),
         ({"sasl.mechanism": "SCRAM"}, "Use PLAIN or SCRAM-SHA-256"),
         ({"security.protocol": ""}, "security.protocol is '': it is empty"),
-        ({"security.protocol": "SSL"}, "sasl.mechanism would be without effect"),
-        ({"security.protocol": None}, "security.protocol is not given: sasl.mechanism would be without effect. Give SASL_SSL"),
-        ({"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": AUTHORITY.certificate}, "ssl.ca.pem would be without effect"),
-        ({"sasl.mechanism": None}, "sasl.mechanism is not given: SASL_SSL cannot do without it"),
-        ({"sasl.oauthbearer.scope": "read"}, "sasl.oauthbearer.scope is (not shown): it is without effect with SCRAM-SHA-512"),
-        ({"https.ca.pem": AUTHORITY.certificate}, "https.ca.pem is (not shown): it is without effect"),
-        ({**TOKENS}, "sasl.username is (not shown): it is without effect with OAUTHBEARER"),
-        ({"sasl.password": None}, "sasl.password is not given: SCRAM-SHA-512 cannot do without it"),
+        ({"security.protocol": "SSL"}, "sasl.mechanism would have no effect"),
+        ({"security.protocol": None}, "security.protocol is not given: sasl.mechanism would have no effect. Give SASL_SSL"),
+        ({"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": AUTHORITY.certificate}, "ssl.ca.pem would have no effect"),
+        ({"sasl.mechanism": None}, "sasl.mechanism is not given: SASL_SSL needs it"),
+        ({"sasl.oauthbearer.scope": "read"}, "sasl.oauthbearer.scope is (not shown): it has no effect with SCRAM-SHA-512"),
+        ({"https.ca.pem": AUTHORITY.certificate}, "https.ca.pem is (not shown): it has no effect"),
+        ({**TOKENS}, "sasl.username is (not shown): it has no effect with OAUTHBEARER"),
+        ({"sasl.password": None}, "sasl.password is not given: SCRAM-SHA-512 needs it"),
         ({"sasl.password": "canary\nline"}, "sasl.password is (not shown): it has a line break"),
-        ({"sasl.mechanisms": "PLAIN"}, "sasl.mechanisms is 'PLAIN': sasl.mechanism says another"),
+        ({"sasl.mechanisms": "PLAIN"}, "sasl.mechanisms is 'PLAIN': sasl.mechanism has another value"),
         ({"sasl.jaas.config": "canary"}, "sasl.jaas.config is (not shown): it does not parse"),
         ({"sasl.jaas.config": 'a.Module required password="canary";'}, "its login module is a.Module"),
-        ({"sasl.jaas.config": jaas.rendered("PLAIN", {"user_canary": "canary"}).replace("user_canary", "user_a")}, "(user_a)"),
-        ({"sasl.jaas.config": jaas.rendered("PLAIN", {"password": "canary2"})}, "sasl.password says another"),
+        ({"sasl.jaas.config": jaas.render("PLAIN", {"user_canary": "canary"}).replace("user_canary", "user_a")}, "(user_a)"),
+        ({"sasl.jaas.config": jaas.render("PLAIN", {"password": "canary2"})}, "sasl.password has another value"),
         ({"ssl.ca.location": "/nowhere.crt"}, "ssl.ca.location is '/nowhere.crt': it cannot be read (No such file"),
         ({"ssl.key.location": PAIR.key},
-         "ssl.key.location is (not shown): it is no path. Give the path of a PEM file; PEM text itself goes into ssl.key.pem."),
-        ({"ssl.key.location": PAIR.key.replace("\n", " ")}, "itself goes into ssl.key.pem."),
-        ({"ssl.keystore.location": PAIR.key + PAIR.certificate}, "goes into ssl.key.pem and ssl.certificate.pem."),
-        ({"ssl.truststore.location": AUTHORITY.certificate}, "goes into ssl.ca.pem."),
-        ({"ssl.certificate.location": "/canary\0.crt"}, "ssl.certificate.location is (not shown): it is no path"),
+         "ssl.key.location is (not shown): it is not a path. Give the path of a PEM file; PEM text belongs in ssl.key.pem."),
+        ({"ssl.key.location": PAIR.key.replace("\n", " ")}, "belongs in ssl.key.pem."),
+        ({"ssl.keystore.location": PAIR.key + PAIR.certificate}, "belongs in ssl.key.pem and ssl.certificate.pem."),
+        ({"ssl.truststore.location": AUTHORITY.certificate}, "belongs in ssl.ca.pem."),
+        ({"ssl.certificate.location": "/canary\0.crt"}, "ssl.certificate.location is (not shown): it is not a path"),
         ({"ssl.key.location": "canary" * 1000}, "ssl.key.location is (not shown): it cannot be read (File name too long)"),
-        ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it holds no certificate in PEM"),
-        ({"ssl.key.password": "canary"}, "ssl.key.password is (not shown): there is no ssl.key.location"),
+        ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it has no certificate in PEM"),
+        ({"ssl.key.password": "canary"}, "ssl.key.password is (not shown): it belongs to ssl.key.location"),
         ({"ssl.key.pem": PAIR.key}, "ssl.certificate.pem is not given: a key and its certificate go together"),
         ({"ssl.certificate.pem": PAIR.certificate}, "ssl.key.pem is not given"),
-        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"}, "it holds no private key"),
+        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"}, "it has no readable private key"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key, "ssl.key.password": "canary"},
-         "ssl.key.password does not open it"),
+         "ssl.key.password does not decrypt it"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key}, "ssl.key.password is not given"),
         ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": PAIR.key, "ssl.key.password": "canary"}, "not encrypted"),
     ])
@@ -254,9 +254,9 @@ class TestFile:
             self.read(tmp_path, text)
 
     @pytest.mark.parametrize(("text", "says"), [
-        ("sasl.username=reader\ncanary\n", "line 2 is no name=value"),
+        ("sasl.username=reader\ncanary\n", "line 2 is not name=value"),
         ("sasl.password=can\\ary", "line 1 has a backslash"), ("a=b\\u12", "line 1 has a backslash"),
-        ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password says another"),
+        ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
     ])
     def test_what_java_would_take_otherwise_than_it_stands_is_refused(self, tmp_path: Path, text: str, says: str) -> None:
         with pytest.raises(KafkaConfigInvalid) as raised:
@@ -270,7 +270,7 @@ class TestFile:
 
     def test_one_for_another_process_is_its_owners_alone_and_says_the_same(self, tmp_path: Path) -> None:
         config = of({**SCRAM, "bootstrap.servers": "a:1", "ssl.ca.pem": AUTHORITY.certificate})
-        kept = config.kept_at(tmp_path / "handed-over")
+        kept = config.write_to(tmp_path / "handed-over")
         assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600
         assert KafkaConfig.read(kept.path) == kept
         assert kept.librdkafka() == config.librdkafka()
@@ -286,21 +286,21 @@ def test_its_text_shows_no_value() -> None:
 
 @given(PASSWORDS)
 def test_whatever_a_password_is_jaas_says_it(password: str) -> None:
-    entry = jaas.parsed(jaas.rendered("PLAIN", {"username": "u", "password": password}))
+    entry = jaas.parse(jaas.render("PLAIN", {"username": "u", "password": password}))
     assert entry == jaas.Entry(jaas.MODULES["PLAIN"], {"username": "u", "password": password})
     assert of({**SCRAM, "sasl.password": password}).librdkafka()["sasl.password"] == password
 
 
 @given(TEXTS)
 def test_whatever_an_option_is_jaas_says_it_in_one_line(value: str) -> None:
-    text = jaas.rendered("OAUTHBEARER", {"a": value, "b": "c"})
+    text = jaas.render("OAUTHBEARER", {"a": value, "b": "c"})
     assert "\n" not in text
-    assert jaas.parsed(text) == jaas.Entry(jaas.MODULES["OAUTHBEARER"], {"a": value, "b": "c"})
+    assert jaas.parse(text) == jaas.Entry(jaas.MODULES["OAUTHBEARER"], {"a": value, "b": "c"})
 
 
 @given(st.dictionaries(TEXTS.filter(bool), TEXTS))
 def test_whatever_a_value_is_a_properties_file_says_it(properties: dict[str, str]) -> None:
-    assert {line.name: line.value for line in properties_file.parsed(properties_file.written(properties))} == properties
+    assert {line.name: line.value for line in properties_file.parse(properties_file.render(properties))} == properties
 
 
 @pytest.mark.parametrize("name", [*BY_NAME, *FIXED, *REFUSED])

@@ -124,7 +124,7 @@ def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Instal
     installation.holds({0: 20, 1: 0})
     installation.has_drained({0: 20, 1: 0}, judged=0)
     lines = installation.plan(pipeline(state=State(shuffle_partitions=3))).lines
-    assert any("state.shuffle_partitions: the spec says 3, in force is 2" in line for line in lines)
+    assert any("state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in lines)
     assert any(", 2 shuffle partitions" in line for line in lines)
 
 

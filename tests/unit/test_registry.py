@@ -57,7 +57,7 @@ def test_an_unknown_name_is_refused_with_the_one_that_was_probably_meant() -> No
 
 
 def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are() -> None:
-    with pytest.raises(PipelineUnknown, match=f"There are: {', '.join(registry.names())}"):
+    with pytest.raises(PipelineUnknown, match=f"The pipelines are: {', '.join(registry.names())}"):
         registry.load("xyz")
 
 
@@ -68,7 +68,7 @@ def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    (SPEC.format(name="other"), "name is 'other', but the folder, the table and the DAG must agree"),
+    (SPEC.format(name="other"), "name is 'other'; the folder, the table and the DAG must have the same name"),
     ("SPEC = 1", "defines no SPEC"),
     ("", "defines no SPEC"),
     ("import nowhere_to_be_found", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),

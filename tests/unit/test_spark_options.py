@@ -36,7 +36,7 @@ def test_an_owned_one_is_refused_by_name_with_the_reason(name: str) -> None:
         with_options({name: "x"})
     assert f"spark is [{name!r}]: {OWNED[name]}. Leave it out." in str(refused.value)
     with pytest.raises(SettingInvalid) as refused_too:
-        spark_options.read(f"{name}=x", "SLUICE_SPARK_CONF")
+        spark_options.parse(f"{name}=x", "SLUICE_SPARK_CONF")
     assert f"SLUICE_SPARK_CONF has [{name!r}]: {OWNED[name]}." in refused_too.value.what
 
 
@@ -61,14 +61,14 @@ def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(settings: Settings
 ])
 def test_a_secret_is_refused_and_not_shown(name: str) -> None:
     with pytest.raises(SettingInvalid) as refused:
-        spark_options.read(f"{name}=canary", "SLUICE_SPARK_CONF")
+        spark_options.parse(f"{name}=canary", "SLUICE_SPARK_CONF")
     assert name in refused.value.what
     assert "canary" not in str(refused.value)
 
 
 def test_the_rest_of_a_secret_with_a_space_in_it_is_not_shown() -> None:
     with pytest.raises(SettingInvalid) as refused:
-        spark_options.read("spark.ssl.keyPassword=hunter2 canary", "SLUICE_SPARK_CONF")
+        spark_options.parse("spark.ssl.keyPassword=hunter2 canary", "SLUICE_SPARK_CONF")
     assert "canary" not in str(refused.value)
 
 
@@ -78,12 +78,12 @@ def test_what_only_looks_like_a_secret_is_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    ("executor.memory=2g", "their names begin with spark."), ("spark.executor.memory", "which is not name=value"),
+    ("executor.memory=2g", "those begin with spark."), ("spark.executor.memory", "which is not name=value"),
     ("spark.executor.memory=", "the value is empty"), ("spark.a='b", "cannot be read"),
 ])
 def test_what_is_no_option_is_refused(text: str, says: str) -> None:
     with pytest.raises(SettingInvalid, match=says):
-        spark_options.read(text, "SLUICE_SPARK_CONF")
+        spark_options.parse(text, "SLUICE_SPARK_CONF")
 
 
 def test_the_spec_goes_before_the_connection_and_that_before_the_installation(settings: Settings) -> None:
@@ -96,7 +96,7 @@ def test_the_spec_goes_before_the_connection_and_that_before_the_installation(se
 
 def test_a_value_with_spaces_survives_the_way_to_another_process() -> None:
     given = {"spark.a": "x y", "spark.b": "it's=1"}
-    assert spark_options.read(spark_options.written(given), "a test") == given
+    assert spark_options.parse(spark_options.render(given), "a test") == given
 
 
 def test_options_leave_the_state_as_it_is() -> None:

@@ -39,7 +39,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "an unknown field that resembles none": (
         lambda: State(zzz=1), "'zzz'", "1", "unknown field", "the fields are version, shuffle_partitions, provider"),
     "a missing field": (
-        Tumbling, "'size'", "missing", "it has no default", "how long a window is"),
+        Tumbling, "'size'", "missing", "it has no default", "the length of a window"),
     "text where a number belongs": (
         lambda: State(shuffle_partitions="2"), "shuffle_partitions", "'2'", "should be", "a valid integer"),
     "a truth where a number belongs": (
@@ -75,31 +75,32 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "a delay finer than a millisecond": (
         lambda: pipeline(watermark_delay=timedelta(microseconds=1)), "watermark_delay", "0:00:00.0", "milliseconds", "Round"),
     "a window without a length": (
-        lambda: Tumbling(size="0 seconds"), "size", "'0:00:00'", "needs a length", "'1 hour'"),
+        lambda: Tumbling(size="0 seconds"), "size", "'0:00:00'", "it must be more than 0", "'1 hour'"),
     "clocks that must agree exactly": (
-        lambda: topic(max_ahead="0 seconds"), "max_ahead", "timedelta(0)", "never exactly equal", "Allow some minutes"),
+        lambda: topic(max_ahead="0 seconds"), "max_ahead", "timedelta(0)", "clocks differ", "Allow some minutes"),
     "append mode without a watermark": (
-        lambda: pipeline(watermark_delay=None), "watermark_delay", "None", "would grow for ever", "watermark_delay='2 hours'"),
+        lambda: pipeline(watermark_delay=None), "watermark_delay", "None", "grows for ever", "watermark_delay='2 hours'"),
     "an aggregation without a watermark": (
-        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None", "evicted by", "Say how long"),
+        lambda: pipeline(watermark_delay=None, steps=(aggregate(),)), "watermark_delay", "None",
+        "only a watermark evicts", "Set how long"),
     "state without bound and without a budget": (
         lambda: pipeline(steps=(deduplicate(scope="for_ever"),)),
-        "state.budget_rows", "None", "nothing ever evicts the state of deduplicate", "Say how many rows"),
+        "state.budget_rows", "None", "nothing evicts the state of deduplicate", "Set the most rows"),
     "windows that slide over nothing": (
         lambda: Sliding(size="1 hour", slide="2 hours"), "slide", "'2:00:00'", "would not overlap", "use Tumbling"),
     "a session without a gap": (
-        Session, "gap", "None", "a session has one gap", "gap='30 minutes'"),
+        Session, "gap", "None", "a session needs exactly one", "gap='30 minutes'"),
     "a session with two gaps": (
-        lambda: Session(gap="1 hour", gap_sql="x"), "gap", "timedelta(seconds=3600)", "one gap", "gap='30 minutes'"),
+        lambda: Session(gap="1 hour", gap_sql="x"), "gap", "timedelta(seconds=3600)", "exactly one", "gap='30 minutes'"),
     "a group that never closes, in append mode": (
         lambda: pipeline(steps=(aggregate(window=None),), state=BUDGET),
-        "output_mode", "'append'", "without a window never is", "Use update or complete"),
+        "output_mode", "'append'", "without a window is never final", "Use update or complete"),
     "sessions of rows behind the watermark": (
         lambda: pipeline(steps=(aggregate(window=Session(gap="1 hour")),)),
-        "steps", "'session'", "is written already", "Put a Deduplicate before"),
+        "steps", "'session'", "after Spark wrote the first", "Put a Deduplicate before"),
     "sessions that are updated": (
         lambda: pipeline(steps=(aggregate(window=Session(gap="1 hour")),), output_mode="update"),
-        "output_mode", "'update'", "changes its own bounds", "Use append"),
+        "output_mode", "'update'", "changes its window", "Use append"),
     "two stateful steps in update mode": (
         lambda: pipeline(output_mode="update"), "output_mode", "'update'", "one Aggregate or GroupState", "Use append"),
     "the whole result of no aggregation": (
@@ -107,13 +108,13 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         "output_mode", "'complete'", "one Aggregate or GroupState", "Use append"),
     "a filter after groups that are updated": (
         lambda: pipeline(steps=(aggregate(), Transform(where="sales > 1")), output_mode="update"),
-        "output_mode", "'update'", "would stay in the table", "Put the aggregate last"),
+        "output_mode", "'update'", "cannot remove a row", "Put the aggregate last"),
     "the whole result without a budget": (
         lambda: pipeline(steps=(aggregate(),), output_mode="complete"),
-        "state.budget_rows", "None", "nothing ever evicts the state of aggregate", "Say how many rows"),
+        "state.budget_rows", "None", "nothing evicts the state of aggregate", "Set the most rows"),
     "an event time that is to evict and is no key": (
         lambda: pipeline(steps=(deduplicate(scope="event_time"),)),
-        "Deduplicate.keys", "('id',)", "evicts by at, which is no key", "Add it to the keys"),
+        "Deduplicate.keys", "('id',)", "evicts by at, which is not in keys", "Add it to the keys"),
     "a run of no batches": (
         lambda: pipeline(max_batches=0), "max_batches", "0", "greater than or equal to 1"),
     "a run of no time": (
@@ -125,11 +126,11 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "a state key that is not in the schema": (
         lambda: pipeline(steps=(group_state(keys=("town",)),)), "GroupState.keys", "'town'", "no such column", "id, at, shop"),
     "a key twice": (
-        lambda: deduplicate(keys=("id", "id")), "keys", "['id']", "more than once", "Name each once"),
+        lambda: deduplicate(keys=("id", "id")), "keys", "['id']", "more than once", "List each name once"),
     "a grouping key that the window makes": (
-        lambda: aggregate(keys=("window_start",)), "keys", "['window_start']", "makes columns of that name", "rename"),
+        lambda: aggregate(keys=("window_start",)), "keys", "['window_start']", "adds columns with these names", "rename"),
     "an output column twice": (
-        lambda: group_state(output=(FIELDS[0], FIELDS[0])), "output", "['id']", "more than once", "Name each once"),
+        lambda: group_state(output=(FIELDS[0], FIELDS[0])), "output", "['id']", "more than once", "List each name once"),
     "state after an aggregation": (
         lambda: pipeline(steps=(aggregate(), deduplicate(keys=("shop",)))),
         "steps", "'deduplicate'", "rows that leave aggregate have no event time", "Give the aggregate an event_time"),
@@ -138,56 +139,56 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         "steps", "'deduplicate'", "rows that leave group_state have no event time", "or put it last"),
     "state after applyInPandasWithState": (
         lambda: pipeline(steps=(apply(), deduplicate(keys=("shop",)))),
-        "steps", "'deduplicate'", "nothing stateful follow applyInPandasWithState", "Use form='row' or 'pandas'"),
+        "steps", "'deduplicate'", "no stateful step after applyInPandasWithState", "Use form='row' or 'pandas'"),
     "applyInPandasWithState without the columns of its state": (
         lambda: apply(state=()), "state", "()", "must know the columns", "Declare them"),
     "applyInPandasWithState with an initial state": (
-        lambda: apply(initial_state="before"), "initial_state", "'before'", "takes none in Python", "Use form='row'"),
+        lambda: apply(initial_state="before"), "initial_state", "'before'", "takes no initial state", "Use form='row'"),
     "applyInPandasWithState with an event time": (
-        lambda: apply(event_time="at"), "event_time", "'at'", "nothing stateful can follow", "Leave it out"),
+        lambda: apply(event_time="at"), "event_time", "'at'", "no stateful step can follow", "Leave it out"),
     "columns of state for a processor": (
-        lambda: group_state(state=SHOP), "state", "['shop']", "declares its states in its init", "use form='apply'"),
+        lambda: group_state(state=SHOP), "state", "['shop']", "declares its states in its method init", "use form='apply'"),
     "a form of state that there is not": (
         lambda: group_state(form="flat"), "form", "'flat'", "should be", "'row', 'pandas' or 'apply'"),
     "an event time that the processor does not yield": (
-        lambda: group_state(event_time="at"), "event_time", "'at'", "not a required timestamp column", "Name one that is"),
+        lambda: group_state(event_time="at"), "event_time", "'at'", "not a required timestamp column", "Name such a column"),
     "an event time by the clock": (
         lambda: group_state(event_time="at", output=(*SHOP, AT), time_mode="processing"),
         "event_time", "'at'", "in time mode processing", "Use time_mode='event'"),
     "state without a clock and without a budget": (
         lambda: pipeline(steps=(group_state(time_mode="none"),)),
-        "state.budget_rows", "None", "nothing ever evicts the state of group_state", "Say how many rows"),
+        "state.budget_rows", "None", "nothing evicts the state of group_state", "Set the most rows"),
     "the whole result of a state of one's own": (
         lambda: pipeline(steps=(group_state(),), output_mode="complete", state=BUDGET),
-        "output_mode", "'complete'", "keeps no result of a GroupState", "Use append or update"),
+        "output_mode", "'complete'", "does not keep the whole result", "Use append or update"),
     "updates of a key that is not written": (
         lambda: pipeline(steps=(group_state(output=(AT,)),), output_mode="update"),
-        "GroupState.output", "['shop']", "the key is not written", "Add the keys to output"),
+        "GroupState.output", "['shop']", "output lacks these keys", "Add the keys to output"),
     "several states a key on the HDFS-backed store": (
         lambda: pipeline(steps=(group_state(),), state=State(provider="hdfs")),
-        "state.provider", "'hdfs'", "runs on RocksDB alone", "Use provider='rocksdb'"),
+        "state.provider", "'hdfs'", "only on RocksDB", "Use provider='rocksdb'"),
     "an event time of groups without a window": (
         lambda: aggregate(window=None, event_time="hour"),
         "event_time", "'hour'", "window's last instant", "Give the Aggregate"),
     "a Transform in two ways": (
         lambda: Transform(where="amount > 0", sql="SELECT * FROM rows"),
-        "where", "['where', 'sql']", "works in one way", "Give one of"),
+        "where", "['where', 'sql']", "exactly one of where", "Give one of"),
     "a Transform in no way": (
-        Transform, "where", "[]", "works in one way", "Give one of"),
+        Transform, "where", "[]", "exactly one of where", "Give one of"),
     "a query that reads something else": (
-        lambda: Transform(sql="SELECT 1"), "sql", "'SELECT 1'", "does not read the rows", "FROM rows"),
+        lambda: Transform(sql="SELECT 1"), "sql", "'SELECT 1'", "does not read the table", "FROM rows"),
     "silence without a watermark": (
         lambda: pipeline(steps=(WHERE,), watermark_delay=None, close_after="1 hour"),
-        "close_after", "'1:00:00'", "there is none", "Give a watermark_delay"),
+        "close_after", "'1:00:00'", "has none", "Set watermark_delay"),
     "the account switched off": (
         lambda: pipeline(state_checks_off=("unaccounted",)),
-        "state_checks_off", "'unaccounted'", "nothing else would notice", "Leave it on"),
+        "state_checks_off", "'unaccounted'", "you cannot disable", "Remove it from the list"),
     "a check switched off that there is not": (
         lambda: pipeline(state_checks_off=("latenes",)), "state_checks_off", "'latenes'", "not a state metric", "Use one of"),
     "a measure that counts something else": (
-        lambda: aggregate(counts="turnover"), "counts", "'turnover'", "not a measure that is count(*)", "Name the measure"),
+        lambda: aggregate(counts="turnover"), "counts", "'turnover'", "no measure of that name", "Name the measure"),
     "a count that is not measured": (
-        lambda: aggregate(counts="visits"), "counts", "'visits'", "not a measure that is count(*)", "Name the measure"),
+        lambda: aggregate(counts="visits"), "counts", "'visits'", "no measure of that name", "Name the measure"),
     "a measure named as a key": (
         lambda: aggregate(measures={"shop": "count(*)"}, counts=None), "measures", "['shop']", "already has", "Rename"),
     "a measure that is no column name": (
@@ -201,11 +202,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
     "a name with a template": (
         lambda: Field(name="{{ x }}", type="int"), "name", "'{{ x }}'", "a column", "Use lower-case letters"),
     "a topic of two dots": (
-        lambda: topic(name=".."), "name", "'..'", "Kafka has no topic of such a name", "at most 249"),
+        lambda: topic(name=".."), "name", "'..'", "Kafka does not allow this topic name", "at most 249"),
     "a topic with a newline": (
-        lambda: topic(name="a\n"), "name", r"'a\n'", "Kafka has no topic of such a name", "at most 249"),
+        lambda: topic(name="a\n"), "name", r"'a\n'", "Kafka does not allow this topic name", "at most 249"),
     "a type that there is not": (
-        lambda: Field(name="x", type="decimal(10,2)"), "type", "'decimal(10,2)'", "not a type", "Use one of string, int"),
+        lambda: Field(name="x", type="decimal(10,2)"), "type", "'decimal(10,2)'", "decodes no such type",
+        "Use one of string, int"),
     "an event time that is text": (
         lambda: topic(event_time="id"), "event_time", "'id'", "not a required field of type timestamp", "Name one of ['at']"),
     "an event time that there is not": (
@@ -214,26 +216,27 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         lambda: topic(fields=(Field(name="at", type="timestamp", required=False),)),
         "event_time", "'at'", "not a required field", "or declare it so in fields"),
     "a field twice": (
-        lambda: topic(fields=(*FIELDS, FIELDS[0])), "fields", "['id']", "a name of its own", "Rename or remove"),
+        lambda: topic(fields=(*FIELDS, FIELDS[0])), "fields", "['id']", "each field another name", "Rename, remove or add"),
     "a record without fields": (
-        lambda: topic(fields=()), "fields", "[]", "at least one field", "Rename or remove"),
+        lambda: topic(fields=()), "fields", "[]", "at least one field", "Rename, remove or add"),
     "a field with a name that Sluice takes": (
-        lambda: topic(fields=(*FIELDS, Field(name="fate", type="int"))), "fields", "['fate']", "beside the record's", "Rename"),
+        lambda: topic(fields=(*FIELDS, Field(name="fate", type="int"))), "fields", "['fate']", "adds columns", "Rename"),
     "a schedule that starts in no time zone": (
         lambda: Schedule(start=datetime(2026, 1, 1)),  # noqa: DTZ001 - the fault
         "start", "datetime.datetime(2026", "no time zone", "tzinfo=UTC"),
     "a cron expression of six fields": (
-        lambda: Schedule(cron="0 0 * * * *"), "cron", "'0 0 * * * *'", "this has 6", "'0 * * * *'"),
+        lambda: Schedule(cron="0 0 * * * *"), "cron", "'0 0 * * * *'", "this one has 6", "'0 * * * *'"),
     "a cron preset": (
-        lambda: Schedule(cron="@daily"), "cron", "'@daily'", "this has 1", "'0 * * * *'"),
+        lambda: Schedule(cron="@daily"), "cron", "'@daily'", "this one has 1", "'0 * * * *'"),
     "an hour that there is not": (
         lambda: Schedule(cron="0 24 * * *"), "cron", "'0 24 * * *'", "its hour '24'", "'0 * * * *'"),
     "a day that never comes": (
-        lambda: Schedule(cron="0 0 30 2 *"), "cron", "'0 0 30 2 *'", "never comes", "'0 * * * *'"),
+        lambda: Schedule(cron="0 0 30 2 *"), "cron", "'0 0 30 2 *'", "never fires", "'0 * * * *'"),
     "a check that is no expectation": (
         lambda: Check(type="SELECT 1"), "type", "'SELECT 1'", "should match", "^expect_"),
     "a check with its severity in the arguments": (
-        lambda: Check(type="expect_x", kwargs={"severity": "info"}), "kwargs", "['severity']", "Sluice's to set", "own field"),
+        lambda: Check(type="expect_x", kwargs={"severity": "info"}), "kwargs", "['severity']", "Sluice sets severity",
+        "check's field severity"),
     "a severity that there is not": (
         lambda: Check(type="expect_x", severity="fatal"), "severity", "'fatal'", "should be", "'critical'"),
     "an output check of a column that is not written": (
@@ -323,7 +326,7 @@ fields = st.lists(parts, min_size=1, max_size=2).map(",".join)
 @example("*/5 0-6/2 1,15 jan-mar mon-fri")
 @example("0 0 31 4,6 5")
 def test_a_cron_expression_that_is_accepted_fires_in_airflow_too(text: str) -> None:
-    if cron.fault(text) is None:
+    if cron.invalid_because(text) is None:
         assert croniter(text, datetime(2026, 1, 1, tzinfo=UTC)).get_next(datetime)
 
 

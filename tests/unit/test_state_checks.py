@@ -11,14 +11,14 @@ from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 def bounds(spec: Pipeline) -> dict[str, Check]:
     """By metric; a metric has one check."""
-    found = state_checks.judged(spec)
+    found = state_checks.state_checks_of(spec)
     by_metric = {check.kwargs["column"]: check for check in found}
     assert len(by_metric) == len(found)
     return by_metric
 
 
 def test_every_check_says_why_it_matters() -> None:
-    assert all(check.about for check in state_checks.judged(pipeline()))
+    assert all(check.about for check in state_checks.state_checks_of(pipeline()))
     assert set(bounds(pipeline())) == {
         "unaccounted", "state_growth", "behind_watermark_seconds", "still_batches", "late_share", "timers_per_row",
         "state_bytes"}

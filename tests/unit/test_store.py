@@ -14,7 +14,7 @@ import pytest
 from spark_jobs.contract.errors import JarsMissing, RootRefused, RootUnreachable, SettingInvalid, SluiceError
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url, spark_url
-from spark_jobs.contract.store_errors import told
+from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import submit
 from spark_jobs.storage.object_store import client, refuse_unusable
 
@@ -42,20 +42,21 @@ def test_spark_calls_it_by_another_scheme_and_a_disk_as_it_is() -> None:
 def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint() -> None:
     store = Store.from_environment()
     assert store == Store("", "", path_style=False)
-    assert store.files()["client_kwargs"] == {}
-    assert "endpoint" not in store.delta("s3://b/p")
-    assert "fs.s3a.endpoint" not in store.spark()
-    assert store.spark()["fs.s3a.path.style.access"] == "false"
+    assert store.s3fs_options()["client_kwargs"] == {}
+    assert "endpoint" not in store.delta_options("s3://b/p")
+    assert "fs.s3a.endpoint" not in store.s3a_options()
+    assert store.s3a_options()["fs.s3a.path.style.access"] == "false"
 
 
 def test_an_endpoint_is_told_to_every_client_with_the_bucket_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{ENDPOINT}/")
     store = Store.from_environment()
     assert store == Store(ENDPOINT, "us-east-1", path_style=True)
-    assert store.files()["client_kwargs"] == {"endpoint_url": ENDPOINT, "region_name": "us-east-1"}
-    assert store.delta("s3://b/p").items() >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
-    assert store.lease("s3://b/p").items() >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
-    assert store.spark().items() >= {"fs.s3a.endpoint": ENDPOINT, "fs.s3a.path.style.access": "true"}.items()
+    assert store.s3fs_options()["client_kwargs"] == {"endpoint_url": ENDPOINT, "region_name": "us-east-1"}
+    delta = store.delta_options("s3://b/p")
+    assert delta.items() >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
+    assert store.obstore_options("s3://b/p").items() >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
+    assert store.s3a_options().items() >= {"fs.s3a.endpoint": ENDPOINT, "fs.s3a.path.style.access": "true"}.items()
 
 
 @contextmanager
@@ -92,7 +93,7 @@ def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://store.test:9000")
     monkeypatch.setenv("SLUICE_S3_PATH_STYLE", path_style)
-    assert Store.from_environment().delta("s3a://bucket/prefix/t")["endpoint"] == endpoint
+    assert Store.from_environment().delta_options("s3a://bucket/prefix/t")["endpoint"] == endpoint
     with asked_of_a_store(monkeypatch) as asked, pytest.raises(FileNotFoundError):
         obstore.head(client("s3://bucket/prefix"), "x")
     assert asked == [asked_for]
@@ -113,7 +114,7 @@ def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch
         Store.from_environment()
     monkeypatch.setenv("SLUICE_S3_PATH_STYLE", "true")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
-    with pytest.raises(SettingInvalid, match=r"AWS_ENDPOINT_URL is '127\.0\.0\.1:7070': it is no URL"):
+    with pytest.raises(SettingInvalid, match=r"AWS_ENDPOINT_URL is '127\.0\.0\.1:7070': it is not a URL"):
         Store.from_environment()
 
 
@@ -123,7 +124,7 @@ def test_what_is_wrong_with_an_endpoint_is_said_of_the_variable_that_counts_and_
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
     monkeypatch.setenv(named, "store:7070")
-    with pytest.raises(SettingInvalid, match=f"^[A-Z_]+: {named} is 'store:7070': it is no URL"):
+    with pytest.raises(SettingInvalid, match=f"^[A-Z_]+: {named} is 'store:7070': it is not a URL"):
         Store.from_environment()
     monkeypatch.setenv(named, "https://key:canary@store:7070")
     with pytest.raises(SettingInvalid, match=f"{named} has keys in it") as raised:
@@ -193,6 +194,6 @@ SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
 def test_what_a_client_says_is_told_in_words_and_what_others_say_is_not_the_stores(
     text: str, error: type[SluiceError] | None, said: str
 ) -> None:
-    found = told(RuntimeError(text))
+    found = translate_store_error(RuntimeError(text))
     assert type(found) is (error or type(None))
     assert said in str(found or "")

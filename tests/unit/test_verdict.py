@@ -19,7 +19,7 @@ def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_ve
     error = verdict("p", 7, [check("failed", unexpected=3), check("failed", column=None), check("failed", "warning", "w")])
     assert isinstance(error, CheckFailed)
     assert error.what == ("p: 2 critical check(s) failed: expect_x(n) (3 rows), expect_x (0 rows). "
-                          "Nothing is published: the rows are in table version 7.")
+                          "The rows are written in table version 7, but not published.")
     assert error.remedy == "See the failing values: sluice show checks --pipeline p."
 
 

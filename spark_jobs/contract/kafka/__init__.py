@@ -1,1 +1,1 @@
-"""Kafka declared: the properties file in librdkafka's names, checked and translated for Java."""
+"""The Kafka declaration: properties under librdkafka's names, checked, and translated for Java."""

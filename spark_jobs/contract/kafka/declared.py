@@ -1,4 +1,4 @@
-"""A declaration of Kafka as it was given, made into librdkafka's names and PEM, or refused by the name of the property."""
+"""Translates a Kafka declaration, as a user wrote it, to librdkafka's names and PEM text; or refuses a property by its name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NoReturn
 
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka import jaas, pem
+from spark_jobs.contract.kafka.consistency import HIDDEN, NEEDED, OAUTH, Consistency
 from spark_jobs.contract.kafka.names import BY_NAME, FIXED, HANDLER, JAAS, KEYSTORE, REFUSED, TABLE
-from spark_jobs.contract.kafka.together import HIDDEN, NEEDED, OAUTH, Together
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class Declared:
-    """What was given by one source."""
+    """The properties of one source: a file or a connection."""
 
     def __init__(self, given: Iterable[tuple[str, str]], source: str) -> None:
         self._source = source
@@ -27,8 +27,8 @@ class Declared:
             self._take(name, value)
 
     def values(self) -> dict[str, str]:
-        """By librdkafka's names. Raises KafkaConfigInvalid where they do not fit together."""
-        return Together(self._values, self._from, self._refuse).settled()
+        """The properties under librdkafka's names. Raises KafkaConfigInvalid where two of them conflict or one is missing."""
+        return Consistency(self._values, self._from, self._refuse).checked()
 
     def _take(self, name: str, value: str) -> None:
         if name in FIXED:
@@ -50,28 +50,28 @@ class Declared:
             self._put(row.name, name, self._content(name, value, secret=row.secret) if name in row.file else value)
 
     def _put(self, name: str, given: str, value: str) -> None:
-        """One row's value, as it was given under some name."""
+        """Store the value of the property `name`, which the user gave under the name `given`."""
         if name == "security.protocol":
             value = value.upper()
         shown = HIDDEN if name.endswith(".pem") or BY_NAME[name].secret else repr(value)
         allowed = {"security.protocol": PROTOCOLS, "sasl.mechanism": tuple(NEEDED), f"{OAUTH}method": ("oidc",)}.get(name)
         if allowed and value not in allowed:
-            why = "Kerberos is not there yet" if value == "GSSAPI" else "Sluice knows no such one"
+            why = "Sluice does not support Kerberos yet" if value == "GSSAPI" else "Sluice does not know this value"
             self._refuse(given, shown, why, f"Use {' or '.join(allowed)}")
         if name.endswith("ca.pem") or name == "ssl.certificate.pem":
             value = pem.certificates(value)
             if not value:
-                self._refuse(given, HIDDEN, "it holds no certificate in PEM",
-                             "Give -----BEGIN CERTIFICATE----- and what follows")
+                self._refuse(given, HIDDEN, "it has no certificate in PEM",
+                             "Give text that starts with -----BEGIN CERTIFICATE-----")
         if not name.endswith(".pem") and _has_controls(value):
             self._refuse(given, shown, "it has a line break or another control character",
-                         "In a properties file, write two backslashes for one")
+                         "In a properties file, write a backslash as two backslashes")
         if self._values.get(name, value) != value:
-            self._refuse(given, shown, f"{self._from[name]} says another", "Give one of the two")
+            self._refuse(given, shown, f"{self._from[name]} has another value", "Give one of the two")
         self._values[name], self._from[name] = value, given
 
     def _take_jaas(self, text: str) -> None:
-        entry = jaas.parsed(text)
+        entry = jaas.parse(text)
         if entry is None or entry.module not in jaas.MODULES.values():
             module = f"its login module is {entry.module}" if entry else "it does not parse"
             self._refuse(JAAS, HIDDEN, module, f"Write <login module> required name=\"value\" ...; with one of "
@@ -84,18 +84,18 @@ class Declared:
             if name in rows:
                 self._put(rows[name].name, f"{JAAS} ({name})", value)
             elif name != "ssl.truststore.type" and not name.startswith("extension_"):
-                self._refuse(f"{JAAS} ({name})", HIDDEN, "it is not an option that is taken", f"Use {', '.join(rows)}")
+                self._refuse(f"{JAAS} ({name})", HIDDEN, "Sluice does not know this option", f"Use {', '.join(rows)}")
 
     def _content(self, name: str, path: str, *, secret: bool) -> str:
         """The text of a PEM file."""
         if "-----BEGIN" in path or _has_controls(path):
             home = BY_NAME[name].name if name in BY_NAME else "ssl.key.pem and ssl.certificate.pem"
-            self._refuse(name, HIDDEN, "it is no path", f"Give the path of a PEM file; PEM text itself goes into {home}")
+            self._refuse(name, HIDDEN, "it is not a path", f"Give the path of a PEM file; PEM text belongs in {home}")
         try:
             exposed = pem.exposure(Path(path)) if secret else ""
             text = Path(path).read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            # A name that is too long is rather a key without its first line.
+            # A name that is too long is more likely a key without its first line.
             shown = HIDDEN if error.errno == errno.ENAMETOOLONG else repr(path)
             self._refuse(name, shown, f"it cannot be read ({error.strerror})", "Name a PEM file that this user may read")
         if exposed:
@@ -105,10 +105,10 @@ class Declared:
     def _refuse_unknown(self, name: str) -> NoReturn:
         known = sorted({*BY_NAME, *FIXED, JAAS, KEYSTORE} - {HANDLER})
         close = difflib.get_close_matches(name, known, n=1)
-        why = REFUSED.get(name) or "it is none that Sluice passes on"
+        why = REFUSED.get(name) or "Sluice does not know this property"
         remedy = "Leave it out" if name in REFUSED or not close else f"Did you mean {close[0]}?"
         raise KafkaConfigInvalid(f"{self._source}: property {name!r}: {why}.",
-                                 remedy.rstrip("?.") + ("?" if remedy.endswith("?") else f"; those are {', '.join(known)}."))
+                                 remedy.rstrip("?.") + ("?" if remedy.endswith("?") else f"; use one of {', '.join(known)}."))
 
     def _refuse(self, name: str, shown: str, why: str, remedy: str) -> NoReturn:
         raise KafkaConfigInvalid(f"{self._source}: {name} is {shown}: {why}.", f"{remedy}.")

@@ -1,6 +1,6 @@
-"""JAAS: the one property, sasl.jaas.config, in which Java's Kafka client has user names, passwords and client secrets.
+"""Reads and writes JAAS: the property sasl.jaas.config, in which Java's Kafka client has users, passwords and client secrets.
 
-Both ways by the rules of kafka-clients' org.apache.kafka.common.security.JaasConfig, whose reader is java.io.StreamTokenizer.
+The rules are those of kafka-clients' org.apache.kafka.common.security.JaasConfig, which uses java.io.StreamTokenizer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MODULES = {
     "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
     "OAUTHBEARER": f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule",
 }
-"""Mechanism -> Kafka's login module for it."""
+"""SASL mechanism -> Kafka's login module for it."""
 
 _VALUE = r""""(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*'|[^\s;="']+"""
 _OPTION = re.compile(rf"\s+([\w.$-]+)\s*=\s*({_VALUE})", re.DOTALL)
@@ -26,36 +26,36 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class Entry(NamedTuple):
-    """One login module, and its options by name."""
+    """One login module with its options, name -> value."""
 
     module: str
     options: dict[str, str]
 
 
-def rendered(mechanism: str, options: Mapping[str, str]) -> str:
-    """The property's value for one mechanism, whatever stands in the options' values."""
+def render(mechanism: str, options: Mapping[str, str]) -> str:
+    """The property's value for one mechanism. It escapes the options' values."""
     words = [f'{name}="{_escaped(value)}"' for name, value in options.items()]
     return f"{' '.join([MODULES[mechanism], 'required', *words])};"
 
 
-def parsed(text: str) -> Entry | None:
-    """The entry; None where there is not exactly one that is required. Nothing is said of the text, which is secret."""
+def parse(text: str) -> Entry | None:
+    """The entry; None unless there is exactly one, and it is `required`. It does not say why: the text is secret."""
     entry = _ENTRY.fullmatch(text)
     if entry is None:
         return None
-    return Entry(entry[1], {option[1]: _read(option[2]) for option in _OPTION.finditer(entry[2])})
+    return Entry(entry[1], {option[1]: _unquoted(option[2]) for option in _OPTION.finditer(entry[2])})
 
 
 def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _read(value: str) -> str:
+def _unquoted(value: str) -> str:
     if value[0] not in "\"'":
         return value
 
-    def meant(escape: re.Match[str]) -> str:
+    def unescaped(escape: re.Match[str]) -> str:
         code = escape[1]
         return chr(int(code, 8)) if code[0] in "01234567" else _LETTERS.get(code, code)
 
-    return _ESCAPE.sub(meant, value[1:-1])
+    return _ESCAPE.sub(unescaped, value[1:-1])

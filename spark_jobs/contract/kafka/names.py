@@ -1,7 +1,8 @@
-"""What a Kafka client may be told, in one table: librdkafka's name for it, Java's, and what it means.
+"""The properties of a Kafka client that Sluice takes, in one table: librdkafka's name, Java's name, and the meaning.
 
-librdkafka: its CONFIGURATION.md. Java: kafka-clients' CommonClientConfigs, SaslConfigs, SslConfigs. Where Java has a value in
-sasl.jaas.config, `jaas` is the name of the option there (PlainLoginModule, ScramLoginModule, OAuthBearerLoginCallbackHandler).
+librdkafka: its CONFIGURATION.md. Java: kafka-clients' CommonClientConfigs, SaslConfigs, SslConfigs. Where Java expects a value
+in sasl.jaas.config, `jaas` is the name of the option there (PlainLoginModule, ScramLoginModule,
+OAuthBearerLoginCallbackHandler).
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from typing import NamedTuple
 
 
 class Property(NamedTuple):
-    """One thing to say. Sluice keeps it under `name`, which is librdkafka's."""
+    """One property. Sluice keeps it under `name`, which is librdkafka's."""
 
     name: str
     about: str
     java: str = ""
     jaas: str = ""
     also: tuple[str, ...] = ()
-    """Other names that either client has for the same."""
+    """Other names of the same property in either client."""
     file: tuple[str, ...] = ()
-    """Names for the path of a PEM file with the value: it is read where the declaration is, so executors need no files."""
+    """Names of the path of a PEM file with the value. Sluice reads the file where the declaration is: executors need none."""
     secret: bool = False
 
 
@@ -37,51 +38,51 @@ TABLE = (
     Property("sasl.oauthbearer.client.secret", "its secret", jaas="clientSecret", secret=True,
              also=("sasl.oauthbearer.client.credentials.client.secret",)),
     Property("sasl.oauthbearer.scope", "the scope to ask for", jaas="scope"),
-    Property("sasl.oauthbearer.extensions", "what the broker is told beside the token: name=value separated by commas",
+    Property("sasl.oauthbearer.extensions", "data for the broker besides the token: name=value separated by commas",
              jaas="extension_"),
-    Property("sasl.oauthbearer.token.endpoint.url", "where tokens are asked for", "sasl.oauthbearer.token.endpoint.url"),
-    Property("https.ca.pem", "the authorities that vouch for the token endpoint", jaas="ssl.truststore.certificates",
+    Property("sasl.oauthbearer.token.endpoint.url", "the URL that gives tokens", "sasl.oauthbearer.token.endpoint.url"),
+    Property("https.ca.pem", "certificates of the authorities for the token endpoint", jaas="ssl.truststore.certificates",
              file=("https.ca.location",)),
-    Property("ssl.ca.pem", "the authorities that vouch for the brokers", "ssl.truststore.certificates",
+    Property("ssl.ca.pem", "certificates of the authorities for the brokers", "ssl.truststore.certificates",
              file=("ssl.ca.location", "ssl.truststore.location")),
-    Property("ssl.certificate.pem", "the client's certificate, and the chain up to its authority",
+    Property("ssl.certificate.pem", "the client's certificate with the chain up to its authority",
              "ssl.keystore.certificate.chain", file=("ssl.certificate.location",)),
     Property("ssl.key.pem", "the certificate's private key", "ssl.keystore.key", secret=True,
              file=("ssl.key.location",)),
-    Property("ssl.key.password", "what decrypts that key; it is decrypted where the declaration is", "ssl.key.password",
-             secret=True),
+    Property("ssl.key.password", "the password of that key; Sluice decrypts the key where the declaration is",
+             "ssl.key.password", secret=True),
     Property("client.id", "the name in the broker's log and quotas", "client.id"),
-    Property("client.rack", "where the client is: a replica nearby is read from", "client.rack"),
+    Property("client.rack", "the rack of the client, so that it reads from a replica nearby", "client.rack"),
     Property("client.dns.lookup", "use_all_dns_ips or resolve_canonical_bootstrap_servers_only", "client.dns.lookup"),
 )
 
 BY_NAME = {name: row for row in TABLE for name in (row.name, row.java, *row.also, *row.file) if name}
-"""Every name that is taken, but for those below."""
+"""Every accepted name -> its row, without the names below."""
 
 KEYSTORE, JAAS, HANDLER = "ssl.keystore.location", "sasl.jaas.config", "sasl.login.callback.handler.class"
-"""Java's for several rows at once: a file with key and certificate; user and password; that tokens are asked for."""
+"""Java's names that stand for several rows: a file with key and certificate; user and password; the use of tokens."""
 
 FIXED = {
-    "ssl.truststore.type": ("PEM", "a JKS or PKCS12 store is for the JVM alone, and Sluice's look-ups are not in one"),
-    "ssl.keystore.type": ("PEM", "a JKS or PKCS12 store is for the JVM alone, and Sluice's look-ups are not in one"),
+    "ssl.truststore.type": ("PEM", "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM"),
+    "ssl.keystore.type": ("PEM", "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM"),
     "ssl.endpoint.identification.algorithm": (
-        "https", "without it, whoever has any certificate of the same authority can pass for the broker"),
-    "enable.ssl.certificate.verification": ("true", "without it anybody can pass for the broker"),
+        "https", "without it, any server with a certificate of the same authority can act as the broker"),
+    "enable.ssl.certificate.verification": ("true", "without it, any server can act as the broker"),
     HANDLER: ("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-              "a class of your own is for the JVM alone, and Sluice's look-ups are not in one"),
+              "only a JVM can run another class, and Sluice's look-ups are not in a JVM"),
 }
-"""Names that may be given with one value alone, and why with no other."""
+"""Name -> its only allowed value, and why no other is allowed."""
 
-_STORES = "it is of a JKS or PKCS12 store, which is for the JVM alone: give PEM files"
-_KERBEROS = "Kerberos is not there yet: it needs a ticket cache beside every executor"
-_OWNED = "Sluice and Spark decide it"
+_STORES = "it belongs to a JKS or PKCS12 store, which only a JVM can read: give PEM files"
+_KERBEROS = "Sluice does not support Kerberos yet: it needs a ticket cache on every executor"
+_OWNED = "Sluice and Spark set it"
 REFUSED = {
     "ssl.truststore.password": _STORES, "ssl.keystore.password": _STORES,
     "sasl.kerberos.service.name": _KERBEROS, "sasl.kerberos.keytab": _KERBEROS, "sasl.kerberos.principal": _KERBEROS,
-    "group.id": "no consumer group is used: a run's offsets are in its checkpoint",
-    "enable.auto.commit": "nothing is committed to Kafka: a run's offsets are in its checkpoint",
-    "auto.offset.reset": "a run begins where its checkpoint ends",
-    "isolation.level": "records of aborted transactions are no records: it is read_committed",
+    "group.id": "Sluice uses no consumer group: a run's offsets are in its checkpoint",
+    "enable.auto.commit": "Sluice commits nothing to Kafka: a run's offsets are in its checkpoint",
+    "auto.offset.reset": "a run starts at the offsets in its checkpoint",
+    "isolation.level": "it is always read_committed: Sluice skips records of aborted transactions",
     "key.deserializer": _OWNED, "value.deserializer": _OWNED,
 }
-"""Names that are known and not taken, and why."""
+"""Known name -> why Sluice refuses it."""

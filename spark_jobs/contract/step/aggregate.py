@@ -1,4 +1,4 @@
-"""Aggregate as a spec declares it. In Spark: steps/aggregate.py."""
+"""Aggregate, as a spec declares it. Its Spark code: steps/aggregate.py."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from spark_jobs.contract.windows import Sliding, Window
 
 
 class Aggregate(StepBase):
-    """Group by keys and a window of the event time; measures are Spark SQL aggregates.
+    """Groups rows by keys and a window of the event time. The measures are Spark SQL aggregates: Spark's groupBy(...).agg(...).
 
-    Without a window the groups never close, and every row changes its group for good: for the output modes update and complete.
+    Without a window a group is never final, so the output mode must be update or complete.
     """
 
     kind: Literal["aggregate"] = "aggregate"
     window: Window | None = Described(default=None, description="the window of the event time, if any")
-    keys: tuple[str, ...] = Described(default=(), description="grouping columns beside the window")
+    keys: tuple[str, ...] = Described(default=(), description="the grouping columns besides the window")
     measures: dict[str, str] = Described(description="output column -> Spark SQL aggregate", min_length=1)
     counts: str | None = Described(
-        default=None, description="the measure that is count(*): the account then also balances accepted rows against groups"
+        default=None, description="the measure that is count(*); with it the account also compares accepted rows with groups"
     )
     event_time: str | None = Described(
-        default=None, description="a column to make of the window's last instant: the event time of a later stateful step"
+        default=None,
+        description="the name of an output column with the window's last instant: a later stateful step's event time",
     )
     stateful: Literal[True] = True
 
@@ -37,25 +38,26 @@ class Aggregate(StepBase):
         refuse_repeated("keys", self.keys)
         made = sorted({"window", "window_start", "window_end"} & set(self.keys))
         if made:
-            refuse("keys", made, "the aggregation makes columns of that name itself", "Leave it out, or rename the field")
+            refuse("keys", made, "the Aggregate adds columns with these names itself", "Leave them out, or rename the field")
         for name in self.measures:
             refuse_unsafe("measures", self.measures[name])
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                refuse("measures", name, "a measure becomes a column", "Use lower-case letters, digits and underscores")
+                refuse("measures", name, "a measure must be a column name",
+                       "Use lower-case letters, digits and underscores, a letter first")
         clash = sorted({*self.measures, *filter(None, [self.event_time])} & {*self.keys, "window_start", "window_end"})
         if clash:
-            refuse("measures", clash, "the output already has a column of that name", "Rename the measure")
+            refuse("measures", clash, "the output already has columns with these names", "Rename the measure")
         if self.event_time is not None and (self.window is None or self.event_time in self.measures):
-            refuse("event_time", self.event_time, "it is made of the window's last instant, beside the measures",
-                   "Give the Aggregate a window, and the column a name of its own")
+            refuse("event_time", self.event_time, "it is a column with the window's last instant, and no measure",
+                   "Give the Aggregate a window, and this column another name than the measures")
         if self.counts is not None and self.measures.get(self.counts, "").replace(" ", "").lower() != "count(*)":
-            refuse("counts", self.counts, "it is not a measure that is count(*)",
+            refuse("counts", self.counts, "no measure of that name is count(*)",
                    "Name the measure whose expression is count(*)")
         return self
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The output's columns that name a group."""
+        """The output columns that identify a group."""
         return (*(("window_start", "window_end") if self.window else ()), *self.keys)
 
     @property

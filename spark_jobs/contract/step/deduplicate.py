@@ -1,4 +1,4 @@
-"""Deduplicate as a spec declares it. In Spark: steps/deduplicate.py."""
+"""Deduplicate, as a spec declares it. Its Spark code: steps/deduplicate.py."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 
 
 class Deduplicate(StepBase):
-    """Drop records that were delivered before.
+    """Drops rows with a key that came before. `scope` says how long a key stays in the state:
 
-    watermark (Spark's dropDuplicatesWithinWatermark): a key is kept until the watermark passes its event time plus the delay.
-    event_time (Spark's dropDuplicates with the event time among the keys): until the watermark passes its event time.
-    for_ever (Spark's dropDuplicates): always, and the spec must say how much state that may be.
+    watermark   until the watermark passes its event time plus the delay: Spark's dropDuplicatesWithinWatermark.
+    event_time  until the watermark passes its event time, which is one of the keys: Spark's dropDuplicates.
+    for_ever    always: Spark's dropDuplicates. The spec must set state.budget_rows.
     """
 
     kind: Literal["deduplicate"] = "deduplicate"
     keys: tuple[str, ...] = Described(
-        description="two records with equal keys are one event; ('*',) for all columns", min_length=1
+        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all columns", min_length=1
     )
     scope: Literal["watermark", "event_time", "for_ever"] = Described(
         default="watermark",
-        description="how long a key is remembered: watermark, until the watermark passes its event time plus the delay; "
-                    "event_time, until the watermark passes its event time, which is among the keys; for_ever, always",
+        description="how long a key stays in the state. watermark: until the watermark passes its event time plus the delay; "
+                    "event_time: until the watermark passes its event time, which must be one of the keys; for_ever: always",
     )
     stateful: Literal[True] = True
 
@@ -36,7 +36,7 @@ class Deduplicate(StepBase):
 
     @property
     def whole_row(self) -> bool:
-        """Whether all columns together are the key."""
+        """Whether the key is all columns."""
         return self.keys == ("*",)
 
     @property

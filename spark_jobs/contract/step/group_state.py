@@ -1,4 +1,4 @@
-"""GroupState as a spec declares it: which form of Spark's arbitrary state, with which clock, from which state to begin with."""
+"""GroupState, as a spec declares it: the form of Spark's arbitrary state, its clock and its initial state."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spark_jobs.contract.topic import Field
 
 
 class GroupState(StepBase):
-    """State of your own by key, kept by code in the pipeline's logic.py.
+    """Arbitrary state for each key, which code in the pipeline's logic.py reads and writes.
 
-    row     a StatefulProcessor, row by row: Spark's transformWithState. The form for most.
-    pandas  a StatefulProcessor that takes and yields pandas frames: transformWithStateInPandas. For few keys with many rows.
-    apply   a function (key, frames, state): applyInPandasWithState, which is Spark's flatMapGroupsWithState in Python. One
-            state and one time-out a key; nothing stateful can follow it.
+    row     a StatefulProcessor that gets rows: Spark's transformWithState. Choose it in most cases.
+    pandas  a StatefulProcessor that gets and yields pandas frames: transformWithStateInPandas. For few keys with many rows.
+    apply   a function (key, frames, state): applyInPandasWithState, Spark's flatMapGroupsWithState in Python. A key has one
+            state and one time-out. No stateful step can follow.
 
     A processor declares its own value, list and map states, their TTL (in time mode processing) and its timers.
     """
@@ -27,21 +27,23 @@ class GroupState(StepBase):
     form: Literal["row", "pandas", "apply"] = Described(
         default="row",
         description="row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame; "
-                    "apply: applyInPandasWithState, one state and one time-out a key, and nothing stateful after it",
+                    "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step after it",
     )
-    processor: Annotated[str, Described(description="the class, or for apply the function, in logic.py",
+    processor: Annotated[str, Described(description="the name of the class in logic.py; for apply, of the function",
                                         pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-    keys: tuple[str, ...] = Described(description="one state for each combination of these columns", min_length=1)
+    keys: tuple[str, ...] = Described(
+        description="the columns of the key; each combination of values has its own state", min_length=1
+    )
     output: tuple[Field, ...] = Described(description="the columns that the processor yields", min_length=1)
-    state: tuple[Field, ...] = Described(default=(), description="for apply: the columns of a key's state")
+    state: tuple[Field, ...] = Described(default=(), description="the columns of a key's state, for apply only")
     time_mode: Literal["none", "event", "processing"] = Described(
-        default="event", description="what timers and time-outs go by: nothing, event time or the clock; TTL needs processing"
+        default="event", description="the clock of timers and time-outs: none, event or processing time; TTL needs processing"
     )
     initial_state: str | None = Described(
-        default=None, description="a Delta table with the keys' first states: a name under <root>/tables, or a path"
+        default=None, description="a Delta table with the initial state of keys: a name under <root>/tables, or a path"
     )
     event_time: str | None = Described(
-        default=None, description="the output column that is the rows' event time, for a stateful step after this one"
+        default=None, description="the output column with the event time, for a later stateful step"
     )
     stateful: Literal[True] = True
 
@@ -53,7 +55,7 @@ class GroupState(StepBase):
         if self.form == "apply":
             self._refuse_in_apply()
         elif self.state:
-            refuse("state", [field.name for field in self.state], "a StatefulProcessor declares its states in its init",
+            refuse("state", [field.name for field in self.state], "a StatefulProcessor declares its states in its method init",
                    "Leave it out, or use form='apply'")
         if self.event_time is not None:
             self._refuse_no_time(self.event_time)
@@ -64,16 +66,17 @@ class GroupState(StepBase):
             refuse("state", (), "applyInPandasWithState must know the columns of a key's state before it runs",
                    "Declare them: state=(Field(name='seen', type='bigint'),)")
         if self.initial_state is not None:
-            refuse("initial_state", self.initial_state, "Spark's applyInPandasWithState takes none in Python",
+            refuse("initial_state", self.initial_state, "Spark's applyInPandasWithState takes no initial state in Python",
                    "Use form='row' or 'pandas', whose processor has handleInitialState")
         if self.event_time is not None:
-            refuse("event_time", self.event_time, "nothing stateful can follow applyInPandasWithState", "Leave it out")
+            refuse("event_time", self.event_time, "no stateful step can follow applyInPandasWithState", "Leave it out")
 
     def _refuse_no_time(self, name: str) -> None:
         if not any(field.name == name and field.type == "timestamp" and field.required for field in self.output):
-            refuse("event_time", name, "it is not a required timestamp column of output", "Name one that is, or declare it so")
+            refuse("event_time", name, "it is not a required timestamp column of output",
+                   "Name such a column, or declare this one so")
         if self.time_mode != "event":
-            refuse("event_time", name, f"in time mode {self.time_mode} Spark holds no yielded row against the watermark",
+            refuse("event_time", name, f"in time mode {self.time_mode} Spark does not compare the output with the watermark",
                    "Use time_mode='event'")
 
     @property
@@ -93,7 +96,7 @@ class GroupState(StepBase):
 
     @property
     def rows_per_record(self) -> int:
-        return 4  # a guess: a processor keeps what it likes
+        return 4  # a guess: Sluice cannot know how much state a processor keeps
 
     @property
     def update_key(self) -> tuple[str, ...]:
@@ -113,11 +116,12 @@ class GroupState(StepBase):
 
     @property
     def endless(self) -> bool:
-        return self.time_mode == "processing"  # for any clock but the watermark: SPARK-50180
+        # SPARK-50180: with processing-time timers or TTL, Spark plans no-data batches for ever.
+        return self.time_mode == "processing"
 
     @property
     def needs_rocksdb(self) -> bool:
-        return self.form != "apply"  # transformWithState's rule
+        return self.form != "apply"  # Spark runs transformWithState only on RocksDB
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.keys

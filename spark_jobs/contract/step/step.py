@@ -1,4 +1,4 @@
-"""What every step knows of itself, without Spark. What it is in Spark: spark_jobs/steps."""
+"""The facts that every step declares, without Spark. Its Spark code is in spark_jobs/steps."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ EvictedBy = Literal["watermark", "processor", "nothing"]
 
 
 class Balance(NamedTuple):
-    """How the account holds the rows that entered a step against those that left it."""
+    """How the account compares the rows that entered a step with the rows that left it."""
 
     counted_in: Literal["rows", "groups"]
-    """What Spark's metrics count of the step: in state, and as dropped behind the watermark."""
+    """The unit of Spark's metrics of the step: of its state, and of what the watermark drops."""
     drops_duplicates: bool
-    """Whether rows in, less the duplicates that Spark counts, are rows out."""
+    """Whether rows out = rows in - the duplicates that Spark counts."""
     only_fewer: bool
-    """Whether a batch's rows leave at once and not from state, at most one for each that enters."""
+    """Whether each row that enters makes at most one row, which leaves in the same batch."""
     several_per_key: bool
-    """Whether several rows may leave for one key in a batch, of which update mode writes the last."""
+    """Whether several rows of one key may leave in a batch. Update mode then writes the last one."""
 
 
 class StepBase(Model):
-    """The base of all steps. All of it is abstract: a step that leaves a fact out cannot be made."""
+    """The base of all steps. All members are abstract, so a step class without one of them cannot be constructed."""
 
     @property
     @abstractmethod
     def evicted_by(self) -> EvictedBy:
-        """What removes rows from its state."""
+        """What removes rows from the state."""
 
     @property
     @abstractmethod
     def rows_per_record(self) -> int:
-        """How many rows of state one record can make, at most; 0 without state."""
+        """The most rows of state that one record can create; 0 without state."""
 
     @property
     @abstractmethod
     def update_key(self) -> tuple[str, ...] | None:
-        """The output's columns by which update mode merges into the table; () for one row in all; None where it cannot."""
+        """The output columns by which update mode merges into the table; () for a single row; None: no update mode."""
 
     @property
     @abstractmethod
     def balance(self) -> Balance:
-        """How the account balances it."""
+        """How the account balances the step."""
 
     @property
     @abstractmethod
     def logic(self) -> str | None:
-        """The name in the pipeline's logic.py that it runs, if any."""
+        """The name in the pipeline's logic.py that the step runs, if any."""
 
     @property
     @abstractmethod
@@ -61,25 +61,25 @@ class StepBase(Model):
     @property
     @abstractmethod
     def endless(self) -> bool:
-        """Whether Spark would run batches without data for ever."""
+        """Whether Spark plans no-data batches for ever, so that an availableNow run would not end."""
 
     @property
     @abstractmethod
     def needs_rocksdb(self) -> bool:
-        """Whether Spark runs it on RocksDB alone."""
+        """Whether Spark runs the step only with the RocksDB state store."""
 
     @abstractmethod
     def state_key(self, columns: Columns) -> Columns:
-        """The columns of its state's key, given those that enter; () without state, None where only Spark can know them."""
+        """The columns of the state's key, given the input's; () without state, None where only Spark can resolve them."""
 
     @abstractmethod
     def columns_after(self, columns: Columns) -> Columns:
-        """The columns that leave it, given those that enter. Refuses names that do not enter."""
+        """The columns of the output, given the input's. Refuses columns that the input does not have."""
 
     @abstractmethod
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
-        """The types of the columns that leave it, by name, given those that enter; of those that are known without Spark."""
+        """Output column -> Spark SQL type, given the same of the input. Only the types that are known without Spark."""
 
     @abstractmethod
     def time_after(self, event_time: str | None) -> str | None:
-        """The column that is the event time of the rows that leave it, if any."""
+        """The output's event-time column, given the input's; None where the output has none."""

@@ -1,4 +1,4 @@
-"""Transform as a spec declares it. In Spark: steps/transform.py."""
+"""Transform, as a spec declares it. Its Spark code: steps/transform.py."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 
 
 class Transform(StepBase):
-    """Anything without state, in one of three ways; the rows that enter are called `rows` in SQL.
+    """A step without state: a filter, a SQL query or a function. In SQL the input is the table `rows`.
 
-    Before the first stateful step it gives at most one row for each row, and keeps the column `kafka`, by which late records
-    are found again; a SELECT * does. After it, the rows have no such column.
+    Before the first stateful step it must return at most one row for each row and keep the column `kafka`, as SELECT * does:
+    Sluice finds late records by that column. After the first stateful step the rows have no such column.
     """
 
     kind: Literal["transform"] = "transform"
-    where: str | None = Described(default=None, description="Spark SQL: keep the rows for which it holds", min_length=1)
+    where: str | None = Described(
+        default=None, description="a Spark SQL condition: keep the rows for which it is true", min_length=1
+    )
     sql: str | None = Described(default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1)
     function: str | None = Described(
-        default=None, description="a function DataFrame -> DataFrame in logic.py", pattern=r"^[a-z][a-z0-9_]*$"
+        default=None, description="the name of a function DataFrame -> DataFrame in logic.py", pattern=r"^[a-z][a-z0-9_]*$"
     )
     stateful: Literal[False] = False
 
@@ -32,11 +34,11 @@ class Transform(StepBase):
     def _one_way(self) -> Self:
         given = [name for name in ("where", "sql", "function") if getattr(self, name) is not None]
         if len(given) != 1:
-            refuse("where", given, "a Transform works in one way", "Give one of where=, sql= and function=")
+            refuse("where", given, "a Transform needs exactly one of where, sql and function", "Give one of them")
         refuse_unsafe("where", self.where or "")
         refuse_unsafe("sql", self.sql or "", query=True)
         if self.sql is not None and not re.search(r"\brows\b", self.sql):
-            refuse("sql", self.sql, "it does not read the rows that enter", "Write SELECT ... FROM rows")
+            refuse("sql", self.sql, "it does not read the table rows", "Write SELECT ... FROM rows")
         return self
 
     @property
@@ -53,7 +55,7 @@ class Transform(StepBase):
 
     @property
     def balance(self) -> Balance:
-        only_fewer = self.where is not None  # what SQL or a function gives is not known
+        only_fewer = self.where is not None  # Sluice cannot know how many rows SQL or a function returns
         return Balance(counted_in="rows", drops_duplicates=False, only_fewer=only_fewer, several_per_key=False)
 
     @property

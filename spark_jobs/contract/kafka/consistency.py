@@ -1,4 +1,4 @@
-"""What a declaration of Kafka says, held together: each property is right by itself, and has to go with the others."""
+"""Checks the properties of a Kafka declaration against each other. Each property alone is valid already."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ NEEDED = {
     **dict.fromkeys(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), (USER, PASSWORD)),
     "OAUTHBEARER": (f"{OAUTH}client.id", f"{OAUTH}client.secret", f"{OAUTH}token.endpoint.url"),
 }
-"""Mechanism -> what it cannot do without."""
+"""SASL mechanism -> the properties that it needs."""
 ABSENT, HIDDEN = "not given", "(not shown)"
 URL = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&()*+;=._~%-]+")
-"""RFC 3986, but for what would end a word or an option of the JVM's command line."""
+"""The characters of RFC 3986, without those that would end a word or an option of the JVM's command line."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Refuse(Protocol):
-    """Raises KafkaConfigInvalid. `shown` is the value, or a word in its place."""
+    """Raises KafkaConfigInvalid. `shown` is the value, or a placeholder for a secret."""
 
     def __call__(self, name: str, shown: str, why: str, remedy: str) -> NoReturn: ...
 
 
-class Together:
-    """All properties of one declaration, by librdkafka's names. `given_as` has the name under which each was given."""
+class Consistency:
+    """All properties of one declaration, under librdkafka's names. `given_as`: librdkafka's name -> the name in the source."""
 
     def __init__(self, values: dict[str, str], given_as: dict[str, str], refuse: Refuse) -> None:
         self._values, self._from, self._refuse = values, given_as, refuse
 
-    def settled(self) -> dict[str, str]:
-        """The values as both clients take them."""
+    def checked(self) -> dict[str, str]:
+        """The properties in the form that both clients accept. Refuses conflicts and missing properties."""
         values = self._values
-        self._settle_protocol()
+        self._check_protocol()
         mechanism = values.get("sasl.mechanism")
         for name in NEEDED.get(mechanism or "", ()):
             if name not in values:
-                self._refuse(name, ABSENT, f"{mechanism} cannot do without it", f"Give it: {BY_NAME[name].about}")
+                self._refuse(name, ABSENT, f"{mechanism} needs it", f"Give it: {BY_NAME[name].about}")
         idle = (USER, PASSWORD) if mechanism == "OAUTHBEARER" else (OAUTH, "https.")
         for name in [name for name in values if name.startswith(idle)]:
-            self._refuse(self._from[name], HIDDEN, f"it is without effect with {mechanism or 'no sasl.mechanism'}",
+            self._refuse(self._from[name], HIDDEN, f"it has no effect with {mechanism or 'no sasl.mechanism'}",
                          "Leave it out")
         if mechanism == "OAUTHBEARER":
             values[f"{OAUTH}method"] = "oidc"
@@ -53,24 +53,24 @@ class Together:
             missing = "ssl.certificate.pem" if "ssl.key.pem" in values else "ssl.key.pem"
             self._refuse(missing, ABSENT, "a key and its certificate go together", f"Give it: {BY_NAME[missing].about}")
         if "ssl.key.password" in values and "ssl.key.pem" not in values:
-            self._refuse("ssl.key.password", HIDDEN, "there is no ssl.key.location for it to open", "Leave it out")
+            self._refuse("ssl.key.password", HIDDEN, "it belongs to ssl.key.location, which is not given", "Leave it out")
         if "ssl.key.pem" in values:
             try:
-                values["ssl.key.pem"] = pem.opened(values["ssl.key.pem"], values.pop("ssl.key.password", None))
+                values["ssl.key.pem"] = pem.decrypted_key(values["ssl.key.pem"], values.pop("ssl.key.password", None))
             except pem.KeyFault as fault:
                 self._refuse(self._from["ssl.key.pem"], HIDDEN, *fault.args)
         return values
 
-    def _settle_protocol(self) -> None:
+    def _check_protocol(self) -> None:
         values = self._values
         protocol = values.get("security.protocol", "PLAINTEXT")
         for prefix, word in (("sasl.", "SASL"), ("ssl.", "SSL")):
             given = next((self._from[name] for name in values if name.startswith(prefix)), None)
             if given and word not in protocol.split("_"):
-                self._refuse("security.protocol", values.get("security.protocol", ABSENT), f"{given} would be without effect",
+                self._refuse("security.protocol", values.get("security.protocol", ABSENT), f"{given} would have no effect",
                              f"Give {'SASL_SSL' if word == 'SASL' else 'SSL or SASL_SSL'}, or leave {given} out")
         if "SASL" in protocol and "sasl.mechanism" not in values:
-            self._refuse("sasl.mechanism", ABSENT, f"{protocol} cannot do without it", f"Use {' or '.join(NEEDED)}")
+            self._refuse("sasl.mechanism", ABSENT, f"{protocol} needs it", f"Use {' or '.join(NEEDED)}")
 
     def _refuse_url(self) -> None:
         name = f"{OAUTH}token.endpoint.url"
@@ -80,6 +80,6 @@ class Together:
         except ValueError:
             url = urlsplit("")
         if "@" in url.netloc or not url.hostname or not URL.fullmatch(given):
-            self._refuse(name, HIDDEN, "it is no URL, or one with a user", "Write https://host/path")
+            self._refuse(name, HIDDEN, "it is not a URL, or it contains a user", "Write https://host/path")
         if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
             self._refuse(name, repr(given), "the client's secret would be sent unencrypted", "Use an https:// URL")
