@@ -49,14 +49,14 @@ def state(
     limit: Annotated[int, typer.Option(help="How many rows to show, in the order of the key.", min=1, max=10_000)] = 20,
 ) -> None:
     """Show what the stateful steps remember: keys, groups, variables, timers. Disturbs no run and writes nothing."""
-    from spark_jobs.launch.submit import environment, inspection  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import environment, state_command  # noqa: PLC0415 - as above
     from spark_jobs.state.query import Inquiry, resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()
         inquiry = Inquiry(tuple(key or ()), step, at_batch, changes, batches, limit)
         resolve(spec, settings, inquiry)
-        words, variables = inspection(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
+        words, variables = state_command(settings, pipeline, inquiry.words()), {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 

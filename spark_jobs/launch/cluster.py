@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOG = logging.getLogger(__name__)
-LISTENS_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
 """How long a machine may take to accept a connection."""
 POLL_SECONDS = 0.5
-SAY_EVERY_SECONDS = 10.0
-PROTECTED = {
+LOG_EVERY_SECONDS = 10.0
+AUTHENTICATED = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
     "spark.network.crypto.cipher": "AES/GCM/NoPadding",
@@ -47,12 +47,12 @@ class Cluster:
         self._name, self._settings = name, settings
         self._failed = list[Exception]()
         self._joining: threading.Thread | None = None
-        self._watch: Executors | None = None
+        self._watch: ExecutorWatch | None = None
 
     def __enter__(self) -> Self:
         """Raises ClusterUnreachable where nothing listens at the master's address."""
         if not self._settings.local:
-            _refuse_silence(self._settings.master)
+            _require_master(self._settings.master)
             # A thread of its own: it is left alone where the master does not let it in.
             self._joining = threading.Thread(target=self._join, name="join", daemon=True)
             self._joining.start()
@@ -71,14 +71,14 @@ class Cluster:
             self._await(self._joining)
         spark = session(self._name, state, self._settings.root)
         if self._joining is not None:
-            self._watch = Executors(spark, self._name, self._settings)
+            self._watch = ExecutorWatch(spark, self._name, self._settings)
         return spark
 
     def _join(self) -> None:
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - only a run needs Spark
 
         try:
-            told = {**STATIC, **protection(self._settings)}
+            told = {**STATIC, **secret_conf(self._settings)}
             SparkContext.getOrCreate(SparkConf().setAppName(f"sluice {self._name}").setAll([*told.items()]))
         except Exception as error:  # noqa: BLE001 - told by whoever waits for it
             self._failed.append(error)
@@ -86,13 +86,13 @@ class Cluster:
     def _await(self, joining: threading.Thread) -> None:
         began, limit, master = time.monotonic(), int(self._settings.executor_wait), self._settings.master
         while joining.is_alive() and (waited := time.monotonic() - began) < limit:
-            joining.join(min(SAY_EVERY_SECONDS, limit - waited))
+            joining.join(min(LOG_EVERY_SECONDS, limit - waited))
             if joining.is_alive():
                 LOG.info("%s: waits for Spark's master %s, %.0f s", self._name, master, time.monotonic() - began)
         if joining.is_alive():
             raise ClusterUnreachable(f"{master} does not let this run in: no answer within {limit} s.", _remedy(self._settings))
         if self._failed:
-            raise ClusterUnreachable(f"{master} turned this run away: {_first(self._failed[0])}.", _remedy(self._settings))
+            raise ClusterUnreachable(f"{master} turned this run away: {_first_line(self._failed[0])}.", _remedy(self._settings))
 
 
 def _remedy(settings: Settings) -> str:
@@ -101,11 +101,11 @@ def _remedy(settings: Settings) -> str:
     return "It may ask for a secret: name the file with it in SLUICE_SPARK_SECRET_FILE. See the master's log."
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300].rstrip(".")
 
 
-def protection(settings: Settings) -> dict[str, str]:
+def secret_conf(settings: Settings) -> dict[str, str]:
     """What the secret's file leads to, for the session's configuration.
 
     It is set by this process in its own JVM, which it reaches over loopback: so it is on no command line and in no file that
@@ -116,12 +116,12 @@ def protection(settings: Settings) -> dict[str, str]:
     if not settings.spark_secret_file:
         return {}
     if not settings.master.startswith("spark://"):
-        return PROTECTED
+        return AUTHENTICATED
     secret = Path(settings.spark_secret_file).read_text(encoding="utf-8").strip()
-    return {**PROTECTED, "spark.authenticate.secret": secret}
+    return {**AUTHENTICATED, "spark.authenticate.secret": secret}
 
 
-def _refuse_silence(master: str) -> None:
+def _require_master(master: str) -> None:
     """Raise ClusterUnreachable where nothing listens on any of a standalone cluster's masters."""
     if not master.startswith("spark://"):
         return
@@ -129,7 +129,7 @@ def _refuse_silence(master: str) -> None:
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), LISTENS_SECONDS):
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
                 return
         except (OSError, ValueError, OverflowError) as error:
             said.append(f"{address}: {getattr(error, 'strerror', None) or error}")
@@ -137,7 +137,7 @@ def _refuse_silence(master: str) -> None:
                              "Start it, or correct the address: spark://host:port, several masters separated by commas.")
 
 
-class Executors:
+class ExecutorWatch:
     """Looks whether there are any, from a thread of its own; where a job has none for too long, it ends the application.
 
     A run that has no job for them is left alone: with dynamic allocation they go while the driver works by itself.
@@ -147,7 +147,7 @@ class Executors:
     def __init__(self, spark: SparkSession, name: str, settings: Settings) -> None:
         self.problem: SluiceError | None = None
         self._context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - who is there has no Python form
-        self._asked = _asked(spark)
+        self._executor_size = _executor_size(spark)
         self._name, self._master, self._limit = name, settings.master, int(settings.executor_wait)
         self._over = threading.Event()
         threading.Thread(target=copy_context().run, args=(self._watch,), name="executors", daemon=True).start()
@@ -170,7 +170,7 @@ class Executors:
                 elif waited >= self._limit:
                     self._give_up(ever=ever)
                     return
-                elif waited - told >= SAY_EVERY_SECONDS:
+                elif waited - told >= LOG_EVERY_SECONDS:
                     told = waited
                     which = "another" if ever else "a first"
                     LOG.info("%s: waits for %s executor of %s, %.0f s", self._name, which, self._master, waited)
@@ -178,13 +178,13 @@ class Executors:
     def _give_up(self, *, ever: bool) -> None:
         what = "the last executor is gone, and no other came" if ever else "no executor came"
         self.problem = NoExecutors(
-            f"{what} within {self._limit} s on {self._master}; each is to have {self._asked}.",
+            f"{what} within {self._limit} s on {self._master}; each is to have {self._executor_size}.",
             "See whether workers are alive and have so much free; ask for less (spark.executor.memory, spark.executor.cores), "
             "or wait longer (SLUICE_EXECUTOR_WAIT).")
         self._context.stop()
 
 
-def _asked(spark: SparkSession) -> str:
+def _executor_size(spark: SparkSession) -> str:
     conf = spark.sparkContext.getConf()
     cores = conf.get("spark.executor.cores")
     many = f"{cores} cores" if cores else "all cores of its worker"

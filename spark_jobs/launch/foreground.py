@@ -16,12 +16,12 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
-def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
+def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> None:
     """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a wish to stop.
 
     The command gets a session of its own: Ctrl-C would reach the JVM too, which ends on it amid a batch.
     """
-    with _pressed() as pressed:
+    with _interrupts() as pressed:
         submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
         asked = False
         while submitted.returncode is None:
@@ -30,7 +30,7 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
             if not pressed or submitted.returncode is not None:
                 continue
             pressed.pop()
-            if asked or not _ask(submitted.pid, driver):
+            if asked or not _request_stop(submitted.pid, driver):
                 LOG.info("ending at once; the next run resumes, as after a kill")
                 kill_tree(submitted.pid)
             else:
@@ -39,7 +39,7 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
 
 
 @contextmanager
-def _pressed() -> Iterator[list[int]]:
+def _interrupts() -> Iterator[list[int]]:
     """Each Ctrl-C within the block, noted and not raised: one that came while another is answered would leave the drain alone.
 
     Where they are ignored, as in what a shell has put in the background, they stay so.
@@ -53,7 +53,7 @@ def _pressed() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _ask(pid: int, driver: str) -> bool:
+def _request_stop(pid: int, driver: str) -> bool:
     """SIGTERM to the driver's Python; False where it has not begun yet."""
     found = False
     for process in tree(pid):

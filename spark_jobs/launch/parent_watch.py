@@ -14,7 +14,7 @@ import time
 import psutil
 
 POLL_SECONDS = 1.0
-SAYS_SECONDS = 20.0
+REPORT_SECONDS = 20.0
 """Enough for a run whose JVM died to fail and to write its report."""
 
 
@@ -23,20 +23,20 @@ def watch() -> None:
 
     With its JVM it may end the batch at work. Without one it can only say so; if it has not ended after that, it is killed.
     """
-    threading.Thread(target=_watch, args=(_line(),), name="orphan", daemon=True).start()
+    threading.Thread(target=_watch, args=(_ancestors(),), name="orphan", daemon=True).start()
 
 
-def _watch(line: tuple[int, ...]) -> None:
-    while _line() == line:
+def _watch(ancestors: tuple[int, ...]) -> None:
+    while _ancestors() == ancestors:
         time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-    while os.getppid() == line[0]:
+    while os.getppid() == ancestors[0]:
         time.sleep(POLL_SECONDS)
-    time.sleep(SAYS_SECONDS)
+    time.sleep(REPORT_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _line() -> tuple[int, ...]:
+def _ancestors() -> tuple[int, ...]:
     """The ids of the parent and its parent. An orphan is given another parent by the kernel."""
     parent = os.getppid()
     try:

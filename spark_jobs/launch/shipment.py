@@ -22,7 +22,7 @@ from spark_jobs.contract.errors import SettingInvalid, SparkFailed
 from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import Settings
 
-PLACE = "code"
+CODE_FOLDER = "code"
 """Where executors find the code, in the folder that they work in."""
 KEPT_SECONDS = 7 * 86_400
 """An archive that no run has used for so long is removed; executors that come late in a run fetch it from the driver."""
@@ -36,7 +36,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def configuration(settings: Settings) -> dict[str, str]:
     """Spark's options that send it. Raises SettingInvalid, or SparkFailed where the archive cannot be written."""
-    archives = [f"{code()}#{PLACE}"]
+    archives = [f"{code_archive()}#{CODE_FOLDER}"]
     given, python = settings.executor_python, settings.executor_python
     if "#" in given:
         archive, _, inside = given.partition("#")
@@ -44,7 +44,7 @@ def configuration(settings: Settings) -> dict[str, str]:
         if not name or not within:
             raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
                                  "Write for example environment.tar.gz#environment/bin/python.")
-        if name == PLACE or not _FOLDER.fullmatch(name):
+        if name == CODE_FOLDER or not _FOLDER.fullmatch(name):
             raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} is in the place of the executors' own.",
                                  "After #, name a folder of its own first: environment.tar.gz#environment/bin/python.")
         if "://" not in archive and not Path(archive).is_file():
@@ -54,13 +54,13 @@ def configuration(settings: Settings) -> dict[str, str]:
         python = f"./{name}/{within}"
     return {
         "spark.archives": ",".join(archives),
-        "spark.executorEnv.PYTHONPATH": f"./{PLACE}",
+        "spark.executorEnv.PYTHONPATH": f"./{CODE_FOLDER}",
         "spark.executorEnv.TZ": "UTC",
         **({"spark.pyspark.python": python} if python else {}),
     }
 
 
-def code() -> Path:
+def code_archive() -> Path:
     """The archive with Sluice and the package that the pipelines are in; made where it is not there yet.
 
     Its name is its content's digest, so that runs of the same code share one. Raises SparkFailed.
@@ -70,13 +70,13 @@ def code() -> Path:
     for name, content in files:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     try:
-        return _kept(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
+        return _reuse_or_write(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
     except OSError as error:
         raise SparkFailed(f"the archive of the code that executors run cannot be written: {error}.",
                           "Make room in the temporary folder, or set TMPDIR to another.") from None
 
 
-def _kept(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
+def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
     """The archive of that name; what no run has used for long is removed."""
     archive = folder / name
     try:
@@ -96,7 +96,7 @@ def _files() -> list[tuple[str, bytes]]:
     Each is read once: were it read again for the archive, a deployment in between would leave other code under this name.
     """
     found = dict[str, Path]()
-    for top in {__package__, registry.package().partition(".")[0]}:
+    for top in {__name__.partition(".")[0], registry.package().partition(".")[0]}:
         for folder in map(Path, _module(top).__path__):
             for path in folder.rglob("*"):
                 within = path.relative_to(folder)

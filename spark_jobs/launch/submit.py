@@ -18,8 +18,8 @@ from spark_jobs.launch import shipment
 if TYPE_CHECKING:
     from upath import UPath
 
-HERE = Path(__file__).parents[1]
-MANY = 3_000_000
+PACKAGE = Path(__file__).parents[1]
+C2_MIN_RECORDS = 3_000_000
 """Records from which on the JVM's optimizing compiler earns what it costs."""
 ARCHIVE = "classes.jsa"
 FILES_JAR = "sluice-files.jar"
@@ -36,7 +36,7 @@ SCHEDULED = {
     "spark.scheduler.minRegisteredResourcesRatio": "0.0",
 }
 """How a cluster is used, unless an installation or a spec says otherwise."""
-LOOKING = "local[2]"
+INSPECTION_MASTER = "local[2]"
 """The master of commands that look and do not run: they need no cluster."""
 
 
@@ -46,7 +46,7 @@ LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"
 
 def application() -> str:
     """The file that spark-submit is given."""
-    return str(HERE / "main.py")
+    return str(PACKAGE / "main.py")
 
 
 def arguments(kind: Kind, pipeline: str, report: Path | UPath, run_id: str) -> list[str]:
@@ -110,7 +110,7 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
         }
     there = settings.executor_jars
     options = ["-Duser.timezone=UTC", "-XX:+UseParallelGC", "-XX:-UsePerfData", "-Dio.netty.jfr.enabled=false", *kafka]
-    options += ["-XX:TieredStopAtLevel=1"] if records < MANY else []
+    options += ["-XX:TieredStopAtLevel=1"] if records < C2_MIN_RECORDS else []
     options += _archived(Path(there) / ARCHIVE) if there else []
     return {
         **({"spark.executor.extraClassPath": ":".join(f"{there}/{jar.name}" for jar in jars)} if there
@@ -132,7 +132,7 @@ def object_store() -> dict[str, str]:
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
     """Seconds are a drain's processor seconds on two busy cores, one run or two each; docs/architecture.md has them all."""
     options = [
-        f"-Dlog4j2.configurationFile=file:{HERE / 'conf' / 'log4j2.properties'}",
+        f"-Dlog4j2.configurationFile=file:{PACKAGE / 'conf' / 'log4j2.properties'}",
         f"-Dsluice.log={'error' if os.environ.get('SLUICE_TRACEBACK') else 'off'}",
         "-Duser.timezone=UTC",
         "-XX:+UseParallelGC",
@@ -141,7 +141,7 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
         "-Dio.netty.jfr.enabled=false",  # netty starts the JVM's flight recorder otherwise, to log its buffers to nobody
     ]
     options += settings.kafka_config.java_options()
-    if records < MANY:
+    if records < C2_MIN_RECORDS:
         # The first compiler only: 42 seconds instead of 57 to 64 for 144,000 records, 65 instead of 85 for a million.
         options.append("-XX:TieredStopAtLevel=1")
     if archived and archive(settings).exists():
@@ -179,14 +179,14 @@ def command(
     return _submitted(settings, pipeline, arguments(kind, pipeline, report, run_id), records)
 
 
-def explanation(settings: Settings, pipeline: str) -> list[str]:
+def explain_command(settings: Settings, pipeline: str) -> list[str]:
     """The whole command that prints a pipeline's plan."""
-    return _submitted(_here(settings), pipeline, ["explain", pipeline], 0)
+    return _submitted(_for_inspection(settings), pipeline, ["explain", pipeline], 0)
 
 
-def inspection(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
+def state_command(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
     """The whole command that prints what a pipeline's steps remember."""
-    return _submitted(_here(settings), pipeline, ["state", pipeline, *options], 0)
+    return _submitted(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
 
 
 def options(pipeline: str) -> Options:
@@ -194,8 +194,8 @@ def options(pipeline: str) -> Options:
     return registry.load(pipeline).spark
 
 
-def _here(settings: Settings) -> Settings:
-    return settings if settings.local else settings._replace(master=LOOKING)
+def _for_inspection(settings: Settings) -> Settings:
+    return settings if settings.local else settings._replace(master=INSPECTION_MASTER)
 
 
 def _submitted(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_jobs.checkpoint.log import broken
+from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.contract.errors import (
     DiskFull,
     KafkaRefused,
@@ -111,7 +111,7 @@ def _in_the_checkpoint(text: str, pipeline: str) -> SluiceError | None:
     changed = next((f"{one['changed']} is not what was written" for one in found if one["changed"]), None)
     gone = next((f"{sluice_url(one['gone'] or one['lost'])} is missing" for one in found if one["gone"] or one["lost"]), None)
     what = changed or gone or next((one["state"] for one in found if one["state"]), None)
-    return broken(what, pipeline) if what else None
+    return checkpoint_broken(what, pipeline) if what else None
 
 
 def _in_the_logic(text: str, pipeline: str) -> SluiceError | None:

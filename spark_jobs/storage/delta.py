@@ -1,4 +1,4 @@
-"""Delta tables without a JVM: opened by delta-rs, wherever the root lies."""
+"""Delta tables without a JVM: opened by delta-rs, on a disk or in an object store."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-def opened(path: UPath | str) -> deltalake.DeltaTable:
+def open_table(path: UPath | str) -> deltalake.DeltaTable:
     """The table at its newest version."""
     return deltalake.DeltaTable(str(path), storage_options=options(path))
 
 
 def is_table(path: UPath | str) -> bool:
-    """Whether there is one."""
+    """Whether there is a Delta table at this path."""
     return deltalake.DeltaTable.is_deltatable(str(path), options(path))
 
 
 def options(path: UPath | str) -> dict[str, str] | None:
-    """What delta-rs must be told of the object store that the table is on; None for a disk."""
+    """delta-rs's storage options for the object store of the table; None for a disk."""
     return Store.from_environment().delta(str(path)) if is_s3(str(path)) else None

@@ -12,11 +12,11 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{MACHINE}::test_of_several_triggers_at_once_one_drains_and_the_others_say_who_does"),
     Mutant(
         "who finds the lease held is not told by whom",
-        "spark_jobs/checkpoint/lease.py", "is being written by {_holder(path)}.", "is being written.",
+        "spark_jobs/checkpoint/lease.py", "is being written by {_describe_holder(path)}.", "is being written.",
         f"{MACHINE}::test_of_several_triggers_at_once_one_drains_and_the_others_say_who_does"),
     Mutant(
         "a driver does not look whether its submitter lives",
-        "spark_jobs/main.py", "    orphan.watch()\n", "",
+        "spark_jobs/main.py", "    parent_watch.watch()\n", "",
         f"{MACHINE}::test_a_drain_whose_task_was_killed_makes_way_for_the_next_try"),
     Mutant(
         "a JVM without memory goes on without the thread that ran the query",
