@@ -127,13 +127,15 @@ def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
 
 
 def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
-    """The cursor, rebuilt from ops.batches and ops.runs. Batches that may not have passed are checked again."""
+    """The cursor, made from ops.batches and ops.runs. Batches that may not have passed are checked again."""
     where = f"pipeline = '{spec.name}'"
+    # Rows of an ops table, so Any: pyarrow has no type for them.
     batches: list[dict[str, Any]] = ops_tables.query(
         paths.root, "batches",
         f"SELECT * FROM batches WHERE {where} AND generation = '{known.generation}' ORDER BY batch_id").to_pylist()
     runs = ops_tables.query(
-        paths.root, "runs", f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC").to_pylist()
+        paths.root, "runs",
+        f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC").to_pylist()
     reports = (Report.model_validate_json(run["report"]) for run in runs)
     passed = next((report for report in reports if report.generation == known.generation and report.batches), None)
     last = batches[-1] if batches else {}

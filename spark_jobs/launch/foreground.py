@@ -1,4 +1,4 @@
-"""Attended: a submitted drain in the foreground. Ctrl-C asks its driver to stop; a second one ends everything at once."""
+"""Foreground: runs a submitted drain. Ctrl-C asks its driver to stop; a second Ctrl-C kills all its processes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ POLL_SECONDS = 0.1
 
 
 def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> None:
-    """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a wish to stop.
+    """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a request to stop.
 
-    The command gets a session of its own: Ctrl-C would reach the JVM too, which ends on it amid a batch.
+    The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in the middle of a batch.
     """
     with _interrupts() as pressed:
         submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
@@ -40,25 +40,26 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
 
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Each Ctrl-C within the block, noted and not raised: one that came while another is answered would leave the drain alone.
+    """The Ctrl-C of the block, one entry each. None is raised: one that came while another is handled would abandon the drain.
 
-    Where they are ignored, as in what a shell has put in the background, they stay so.
+    If the process ignores them, as a process that a shell started in the background does, it still does.
     """
-    found, before = list[int](), signal.getsignal(signal.SIGINT)
+    received = list[int]()
+    before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, lambda number, _: found.append(number))
+        signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
-        yield found
+        yield received
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def _request_stop(pid: int, driver: str) -> bool:
-    """SIGTERM to the driver's Python; False where it has not begun yet."""
-    found = False
+    """Send SIGTERM to the driver's Python process. False if it has not started yet."""
+    sent = False
     for process in tree(pid):
         with suppress(psutil.NoSuchProcess):
             if is_driver(process, driver):
                 process.terminate()
-                found = True
-    return found
+                sent = True
+    return sent

@@ -1,7 +1,7 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
-What must be set before the JVM starts is in submit.py, and secrets of a cluster are in cluster.py. Settings that depend on one
-query are where it is made: sink/writer.py, sink/commit.py.
+Spark's other settings are in submit.py and shipment.py (set before the JVM starts), contract/store.py (the object store),
+cluster.py (a cluster's secret) and sink/commit.py (the transaction of each commit).
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # By default Delta reads its log with 50 tasks. The logs of these tables are small.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # No plan of this Spark version shows the reader's options, which include passwords and keys. If one did, this hides them.
+        # No plan of this Spark version shows the reader's options, which include passwords and keys. If one did, this would
+        # redact them.
         "spark.sql.redaction.options.regex": r"(?i)url|kafka\.(sasl|ssl)\.",
         # The audit reads each progress while the query runs (AT_ONCE). They hold the rejected records to be written (BUDGET).
         "spark.sql.streaming.numRecentProgressUpdates": "100",

@@ -102,10 +102,10 @@ def _move_objects(old: UPath, new: UPath, confirm: Confirm) -> str:
 def _refuse_left(folder: UPath, removed: list[str]) -> None:
     """Raise RootRefused for objects that are still there: s3fs ignores single failures in an answer of 200."""
     if left := sorted(_objects(folder).keys() & set(removed)):
-        raise RootRefused(f"the object store left {len(left)} objects of {folder} where they are, although it was asked to "
+        raise RootRefused(f"the object store left {len(left)} objects of {folder} where they are, although asked to "
                           f"remove them: {left[0]} is the first.",
-                          "Check that the bucket's policy allows s3:DeleteObject there and that no object is locked. Then run the "
-                          "same command again: it continues.")
+                          "Check that the bucket's policy allows s3:DeleteObject there and that no object is locked. Then run "
+                          "the same command again: it continues.")
 
 
 def _remove_folder_markers(folder: UPath) -> None:

@@ -101,6 +101,7 @@ def _credentials() -> Callable[[], Any]:
     def current() -> dict[str, Any]:
         keys = credentials.get_frozen_credentials()
         expires = datetime.now(UTC) + FRESH if keys.token else None
-        return {"access_key_id": keys.access_key, "secret_access_key": keys.secret_key, "token": keys.token, "expires_at": expires}
+        return {
+            "access_key_id": keys.access_key, "secret_access_key": keys.secret_key, "token": keys.token, "expires_at": expires}
 
     return current
