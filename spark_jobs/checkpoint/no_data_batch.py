@@ -41,7 +41,7 @@ class Clock(NamedTuple):
     newest: datetime | None
     """The Kafka timestamp of the topic's newest record."""
     rows: int
-    """Rows in state: without any, no timer, TTL or window can be due."""
+    """Rows in state. Without any, nothing can be due by the time of day."""
     no_data_batch_ran: bool = False
     """Whether this run has had its no-data batch (RunLimits)."""
     closed: bool = False

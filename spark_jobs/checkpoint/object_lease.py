@@ -70,7 +70,7 @@ class ObjectLease:
             raise self._held(holder)
         self._fence = 0 if newest is None else newest + 1
         self._renewed_at = time.monotonic()
-        # A process that took a higher number in the meantime has removed the lower ones, perhaps this one before it was put.
+        # The put also succeeds if another process had this number and one with a higher number has removed it since.
         if self._claim() and self._newest() == self._fence:
             self._begin()
             return
