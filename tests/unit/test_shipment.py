@@ -78,7 +78,7 @@ def test_executors_have_the_python_that_is_named(tmp_path: Path, given: str, pyt
 
 @pytest.mark.parametrize(("given", "says"), [
     ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"), ("e.tar.gz#env", "names no Python"),
-    ("e.tar.gz#code/bin/python", "'code' would replace"), ("e.tar.gz#./env/bin/python", "'.' is in the place of"),
+    ("e.tar.gz#code/bin/python", "'code' would replace"), ("e.tar.gz#./env/bin/python", "'.' would replace"),
     ("e.tar.gz#../env/bin/python", "'..' would replace"),
 ])
 def test_a_python_that_cannot_be_is_refused(given: str, says: str) -> None:
