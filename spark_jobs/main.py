@@ -25,7 +25,7 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import explain
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
-from spark_jobs.stopping import Wish, heard
+from spark_jobs.stopping import StopRequest, stop_on_signals
 
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
@@ -46,9 +46,9 @@ def main(words: list[str]) -> int:
 
 
 def _run(wanted: argparse.Namespace) -> int:
-    with heard() as wish:  # until the report is written: a run without one counts as failed
+    with stop_on_signals() as stop:  # until the report is written: a run without one counts as failed
         parent_watch.watch()
-        report = _written(_drained(wanted, wish), wanted)
+        report = _written(_drained(wanted, stop), wanted)
     failpoint.at("reported")
     if report.problem is None:
         return 0
@@ -65,10 +65,10 @@ def _written(report: Report, wanted: argparse.Namespace) -> Report:
     return report
 
 
-def _drained(wanted: argparse.Namespace, wish: Wish) -> Report:
+def _drained(wanted: argparse.Namespace, stop: StopRequest) -> Report:
     started = datetime.now(UTC)
     try:
-        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, wish)
+        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         return Report(
             kind=wanted.command, pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed",

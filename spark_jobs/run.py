@@ -1,11 +1,11 @@
-"""One run's fixed facts, as the stages need them."""
+"""The fixed facts of one run, passed to every room that works for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import Held
+from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Kind
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """A run that holds the lease."""
+    """A run that holds the lease. Nothing in it changes while the run works."""
 
     kind: Kind
     spec: Pipeline
@@ -28,8 +28,9 @@ class Run(NamedTuple):
     identity: Identity
     run_id: str
     spark: SparkSession
-    lease: Held
+    lease: HeldLease
 
     @property
     def checkpoint(self) -> Checkpoint:
+        """The target's checkpoint, read as it is now."""
         return Checkpoint(self.target.checkpoint)

@@ -1,4 +1,4 @@
-"""Stopping: SIGTERM and Ctrl-C are a wish that is heard for the whole of a run, and granted where nothing is left half-done."""
+"""Stopping: for the whole of a run, SIGTERM and Ctrl-C only request a stop. The run stops where nothing is left half-done."""
 
 from __future__ import annotations
 
@@ -12,34 +12,37 @@ from spark_jobs.contract.errors import Stopped
 ASKED = "SIGTERM or Ctrl-C"
 
 
-class Wish:
-    """Whether somebody wants the run to end."""
+class StopRequest:
+    """Whether somebody has asked the run to stop."""
 
     def __init__(self) -> None:
         self.asked = ""
-        """Who asked, once somebody has."""
+        """Who asked; empty while nobody has."""
 
     def stop(self, who: str) -> None:
-        """Want it, from now on."""
+        """Ask the run to stop."""
         self.asked = who
 
-    def heed(self) -> None:
-        """Raise Stopped where somebody has asked: for places at which the run has done nothing yet."""
+    def raise_if_asked(self) -> None:
+        """Raise Stopped if somebody has asked. For places at which the run has changed nothing yet."""
         if self.asked:
-            raise Stopped("the run was asked to stop before it read anything.", "The next run does what it would have done.")
+            raise Stopped("the run was asked to stop before it read anything.", "The next run does the same work.")
 
 
 @contextmanager
-def heard() -> Iterator[Wish]:
-    """Within the block, SIGTERM and Ctrl-C are noted, and kill nobody. For the main thread, which alone gets signals."""
-    wish = Wish()
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Within the block, SIGTERM and Ctrl-C set the request and do not end the process.
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        wish.stop(ASKED)
+    For the main thread: Python delivers signals to no other.
+    """
+    request = StopRequest()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        request.stop(ASKED)
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield wish
+        yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Target: where a run keeps its state, writes its rows and notes how far it has come, and as whom it commits."""
+"""Target: the checkpoint, cursor and table of one query, and the application id of its Delta transactions."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """One query's own places. A drain's are the pipeline's live ones; what only computes beside it has a target of its own."""
+    """Where one query reads and writes. A drain has its pipeline's live target; any other kind of run has its own."""
 
     checkpoint: UPath
     """Spark's checkpoint."""
     cursor: UPath
-    """How far the account and the checks have come with that checkpoint."""
+    """The last batches of that checkpoint that were audited and checked (checkpoint/cursor.py)."""
     table: UPath
     """The Delta table that its batches are written to."""
     owner: str
-    """The application id of its Delta transactions (txnAppId): of two owners, each has batches 0, 1, 2 of its own."""
+    """The application id of its Delta transactions (txnAppId). The batch ids of two owners are independent."""
 
     @classmethod
     def live(cls, paths: Paths, owner: str) -> Target:
-        """The pipeline's checkpoint and table, which only the holder of its lease writes."""
+        """The pipeline's own checkpoint and table. Only the holder of its lease writes them."""
         return cls(paths.checkpoint, paths.cursor, paths.table, owner)

@@ -1,1 +1,1 @@
-"""Admin: commands that change what a run has left, shown first and done with --execute."""
+"""Admin: commands that change what runs have written. Each shows its changes first, and makes them with --execute."""

@@ -1,8 +1,9 @@
-"""Doctor: what is damaged in a checkpoint and beside it, and the safe way to go on: shown first, done on request.
+"""Doctor: finds damaged files of a checkpoint and beside it, and repairs what is safe. Shows the repairs before it makes them.
 
-In this order: an entry of a log that is torn and stands for nothing yet is set aside; a batch whose commit is torn is run again
-for its state; otherwise checkpoint, table and account go back to the newest batch that is whole, as `sluice rewind` does. Where
-nothing is whole it says so, and does nothing. What is set aside stays in `damaged-<time>` beside the checkpoint.
+Of the repairs of logs and state, it makes the first that applies. It moves a torn entry of the offset log away if the table has
+no row of that batch. It moves a torn entry of the commit log away, so that Spark runs the batch again for its state. Otherwise
+it rewinds checkpoint, table and ops tables to the newest complete batch, as `sluice rewind` does. If no batch is complete, it
+raises and changes nothing. Files that it moves away are kept in `damaged-<time>` beside the checkpoint.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.admin.reset import Intent, rewind
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.identity import Identity, stored
-from spark_jobs.checkpoint.integrity import Integrity, drop_orphans
+from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
@@ -33,62 +34,66 @@ if TYPE_CHECKING:
 
 
 class Repair(NamedTuple):
-    """One thing to do, in words, and the doing of it."""
+    """One repair."""
 
     line: str
+    """What it does, for the user."""
     execute: Callable[[], object]
+    """Does it."""
 
 
 def doctor(spec: Pipeline, settings: Settings) -> Intent:
-    """Look at every file of the checkpoint. Raises CheckpointBroken where there is damage that no repair is safe for."""
+    """Check every file of the checkpoint, and plan the repairs. Raises CheckpointBroken for damage without a safe repair."""
     paths = Paths(settings.root, spec)
-    known, checkpoint = stored(paths), Checkpoint(paths.checkpoint)
+    known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
     if known is None:
         return Intent((f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None)
     integrity = Integrity(checkpoint)
-    lines = [f"{spec.name}: {paths.version}, generation {known.generation}, {_span(checkpoint.committed())} committed"]
+    lines = [f"{spec.name}: {paths.version}, generation {known.generation}, {_range(checkpoint.committed())} committed"]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    small = [*_beside(spec, paths, known), *_metadata(checkpoint, integrity)]
-    logs = _logs(spec, settings, paths, integrity, known)
-    if not small and not logs:
-        held = f"; one can go back to {_span(integrity.whole)}" if integrity.damage else ""
-        return Intent((*lines, f"nothing to fix: what the next run goes on from is whole{held}"), None)
+    files = [*_cursor_repair(spec, paths, known), *_metadata_repair(checkpoint, integrity)]
+    logs = _log_repairs(spec, settings, paths, integrity, known)
+    if not files and not logs:
+        restorable = f"; you can rewind to {_range(integrity.restorable_batches)}" if integrity.damage else ""
+        return Intent((*lines, f"nothing to fix: the files from which the next run resumes are whole{restorable}"), None)
 
     def execute() -> None:
         with lease(paths.lease, "sluice doctor"):
-            for repair in small:
+            for repair in files:
                 repair.execute()
         for repair in logs:
             repair.execute()
 
-    return Intent((*lines, *(f"fix: {repair.line}" for repair in (*small, *logs))), execute)
+    return Intent((*lines, *(f"fix: {repair.line}" for repair in (*files, *logs))), execute)
 
 
-def _logs(spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity) -> list[Repair]:
-    """What fixes the logs and the state, or nothing where the next run can go on."""
-    checkpoint, whole, damage = Checkpoint(paths.checkpoint), integrity.whole, integrity.damage
+def _log_repairs(spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity) -> list[Repair]:
+    """The repair of the logs and the state; empty if the next run can resume."""
+    checkpoint, damage = Checkpoint(paths.checkpoint), integrity.damage
+    restorable = integrity.restorable_batches
     planned, committed = checkpoint.planned(), checkpoint.committed()
-    done = table.newest_batch(paths.table, known.owner(spec.name))
-    last, newest = max(committed, default=-1), max([*planned, *committed, done], default=-1)
-    begun, commit = (paths.checkpoint / log / str(newest) for log in ("offsets", "commits"))
-    sound = newest in planned and begun not in damage
-    if last in whole or not committed:
+    written = table.newest_batch(paths.table, known.owner(spec.name))
+    last = max(committed, default=-1)
+    newest = max([*planned, *committed, written], default=-1)
+    entry, commit = (paths.checkpoint / log / str(newest) for log in ("offsets", "commits"))
+    sound = newest in planned and entry not in damage
+    if last in restorable or not committed:
         if newest == last or (newest == last + 1 and sound):
             return []
-        if newest == last + 1 and done < newest:
-            return [_set_aside(paths, begun, f"batch {newest} was begun, nothing of it is in the table: it is planned anew")]
-    if newest == last and sound and commit in damage and (last == 0 or last - 1 in whole):
+        if newest == last + 1 and written < newest:
+            return [_set_aside(paths, entry, f"batch {newest} has no rows in the table, and Spark plans it again")]
+    if newest == last and sound and commit in damage and (last == 0 or last - 1 in restorable):
         return [_set_aside(paths, commit, f"batch {last} runs again, for its state; its rows are in the table")]
-    if not whole:
-        found = "; ".join(f"{path} {reason}" for path, reason in list(damage.items())[:5])
-        raise CheckpointBroken(f"{found}: no batch of {spec.name} is whole, and there is nothing to go back to.",
-                               f"Put the files back, or begin anew from Kafka: sluice reset {spec.name}")
-    lines, execute = rewind(spec, settings, whole[-1])
+    if not restorable:
+        first = "; ".join(f"{path} {reason}" for path, reason in list(damage.items())[:5])
+        raise CheckpointBroken(f"{first}: no batch of {spec.name} is whole, so there is none to rewind to.",
+                               f"Restore the files, or start again from Kafka: sluice reset {spec.name}")
+    lines, execute = rewind(spec, settings, restorable[-1])
     assert execute is not None
-    return [Repair(f"go back to the end of batch {whole[-1]}, the newest that is whole: {'; '.join(lines[1:])}", execute)]
+    return [Repair(f"go back to the end of batch {restorable[-1]}, the newest that is whole: {'; '.join(lines[1:])}", execute)]
 
 
-def _metadata(checkpoint: Checkpoint, integrity: Integrity) -> list[Repair]:
+def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Repair]:
     path = checkpoint.folder / "metadata"
     if path not in integrity.damage:
         return []
@@ -97,14 +102,14 @@ def _metadata(checkpoint: Checkpoint, integrity: Integrity) -> list[Repair]:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         path.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
-    return [Repair(f"write {path} anew: it holds the query's own id, by which neither state nor table goes", execute)]
+    return [Repair(f"write {path} again, with a new query id: neither state nor table depends on it", execute)]
 
 
-def _beside(spec: Pipeline, paths: Paths, known: Identity) -> list[Repair]:
+def _cursor_repair(spec: Pipeline, paths: Paths, known: Identity) -> list[Repair]:
     try:
         read_cursor(paths.cursor)
     except CheckpointBroken:
-        return [Repair(f"write {paths.cursor} anew, from ops.batches and ops.runs",
+        return [Repair(f"write {paths.cursor} again, from ops.batches and ops.runs",
                        lambda: _cursor(spec, paths, known).write(paths.cursor))]
     return []
 
@@ -116,19 +121,21 @@ def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
         with lease(paths.lease, "sluice doctor"):
             if path.exists():
                 set_aside(path, aside)
-            drop_orphans(Checkpoint(paths.checkpoint))
+            remove_orphan_checksums(Checkpoint(paths.checkpoint))
 
     return Repair(f"move {path} to {aside}: {why}", execute)
 
 
 def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
-    """The cursor as the account tells it; what no run has passed for sure is judged again."""
-    ours = f"pipeline = '{spec.name}'"
+    """The cursor, made from ops.batches and ops.runs. Batches that may not have passed are checked again."""
+    where = f"pipeline = '{spec.name}'"
+    # Rows of an ops table, so Any: pyarrow has no type for them.
     batches: list[dict[str, Any]] = ops_tables.query(
         paths.root, "batches",
-        f"SELECT * FROM batches WHERE {ours} AND generation = '{known.generation}' ORDER BY batch_id").to_pylist()
+        f"SELECT * FROM batches WHERE {where} AND generation = '{known.generation}' ORDER BY batch_id").to_pylist()
     runs = ops_tables.query(
-        paths.root, "runs", f"SELECT report FROM runs WHERE {ours} AND status = 'succeeded' ORDER BY ended_at DESC").to_pylist()
+        paths.root, "runs",
+        f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC").to_pylist()
     reports = (Report.model_validate_json(run["report"]) for run in runs)
     passed = next((report for report in reports if report.generation == known.generation and report.batches), None)
     last = batches[-1] if batches else {}
@@ -142,5 +149,5 @@ def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
     )
 
 
-def _span(batches: list[int]) -> str:
+def _range(batches: list[int]) -> str:
     return f"batches {batches[0]} to {batches[-1]}" if batches else "no batch"

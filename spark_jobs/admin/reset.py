@@ -1,9 +1,9 @@
-"""Reset and rewind: what a person does to a checkpoint and its table: shown first, done on request, the old ones kept.
+"""Reset and rewind: change a checkpoint and its table. Both show their changes before they make them, and keep the old files.
 
-reset   begin anew: checkpoint and table are moved aside, and the next drain reads Kafka from its earliest offsets.
-rewind  go back to the end of a batch: the table is restored to what it held then, and the next drain reads on from there.
+reset   starts again: moves checkpoint and table aside. The next drain reads Kafka from its earliest offsets.
+rewind  goes back to the end of a batch: restores the table to what it held then. The next drain reads from there.
 
-Both give the next run a generation of its own, so that Delta takes its batches for new ones.
+Both give the next run a new generation, so that Delta does not take its batches for those that it already has.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.identity import stored
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
@@ -24,54 +24,65 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import opened
-from spark_jobs.storage.folders import begun, copy, move
+from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.folders import copy, move, unfinished_moves
 from spark_jobs.storage.object_store import require_writable
 
 
 class Intent(NamedTuple):
-    """What would be done, in words, and the doing of it."""
+    """What a command would do, and the function that does it."""
 
     lines: tuple[str, ...]
+    """What it would do, for the user, a line each."""
     execute: Callable[[], tuple[str, ...] | None] | None
-    """None where there is nothing to do. It may say what it did, a line each."""
+    """Does it, and may return what it did, a line each. None if there is nothing to do."""
 
 
 def reset(spec: Pipeline, settings: Settings) -> Intent:
-    """Move checkpoint and table aside."""
+    """Move checkpoint and table aside.
+
+    When executed, raises LeaseHeld, LeaseLost, RootNotWritable, RootRefused or RootUnreachable.
+    """
     paths = Paths(settings.root, spec)
     committed = Checkpoint(paths.checkpoint).committed()
     aside = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    cut_off = begun(paths.moving)
-    found = [(path, path.with_name(f"{path.name}.{aside}")) for path in (paths.version, paths.table) if path.exists()]
-    moves = cut_off or found
-    state = f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
+    cut_off = unfinished_moves(paths.moving)
+    folders = [path for path in (paths.version, paths.table) if path.exists()]
+    moves = cut_off or [(path, path.with_name(f"{path.name}.{aside}")) for path in folders]
     if cut_off:
-        state = "goes on with a reset that was cut off"
+        state = "continues a reset that was cut off"
+    elif paths.version.exists():
+        state = f"{len(committed)} batches in the checkpoint"
+    else:
+        state = "no checkpoint"
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with lease(paths.lease, "sluice reset") as held:
-            if begun(paths.moving) != cut_off:  # what was to be moved then may be the next run's by now
+            if unfinished_moves(paths.moving) != cut_off:  # the next run may have written at these paths since
                 raise LeaseHeld(f"another reset of {spec.name} has begun or ended since this one looked.",
-                                f"Look again: sluice reset {spec.name}")
+                                f"See what there is to do now: sluice reset {spec.name}")
             return move(moves, paths.moving, held.confirm)
 
     return Intent(
         (f"{spec.name}: {state}", *(f"move {old} to {new}" for old, new in moves),
-         "the next drain reads Kafka from its earliest offsets, into a new table, under a new generation",
-         "records that Kafka no longer holds are not read again: their results are in the old table alone"), execute)
+         "the next drain reads Kafka from its earliest offsets into a new table, with a new generation",
+         "records that Kafka no longer holds are not read again: their results are only in the old table"), execute)
 
 
 def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
-    """Go back to the end of a committed batch. Raises StateUnreadable where the checkpoint no longer holds its state."""
+    """Go back to the end of a committed batch. Raises StateUnreadable if the checkpoint no longer has its state.
+
+    When executed, raises LeaseHeld or LeaseLost.
+    """
     paths = Paths(settings.root, spec)
-    known, checkpoint = stored(paths), Checkpoint(paths.checkpoint)
-    whole = Integrity(checkpoint).whole
-    if known is None or batch not in whole:
-        there = f"batches {whole[0]} to {whole[-1]}" if whole else "none"
-        raise StateUnreadable(f"the state after batch {batch} of {spec.name} is not there whole; there is that of {there}.",
-                              "Rewind to one of those, or begin anew: sluice reset.")
+    known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
+    restorable = Integrity(checkpoint).restorable_batches
+    if known is None or batch not in restorable:
+        available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
+        raise StateUnreadable(
+            f"the checkpoint of {spec.name} does not have the complete state after batch {batch}; it has that of {available}.",
+            f"Rewind to one of those, or start again: sluice reset {spec.name}")
     later = [planned for planned in checkpoint.planned() if planned > batch]
     version = history.version_after(paths.table, known.owner(spec.name), batch)
     kept = paths.version.with_name(f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S}")
@@ -80,15 +91,16 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
         with lease(paths.lease, "sluice rewind") as held:
             copy(paths.version, kept, held.confirm)
             generation = uuid.uuid4().hex[:12]
-            delta = opened(paths.table)
+            delta = open_table(paths.table)
             if version != delta.version():
                 delta.restore(version)
             delta.alter.set_table_properties({table.GENERATION: generation}, raise_if_not_exists=False)
-            _forget(paths, checkpoint, batch, known.generation)
-            cursor, now = read_cursor(paths.cursor), table.version(paths.table)
+            _remove_later_batches(paths, checkpoint, batch, known.generation)
+            cursor = read_cursor(paths.cursor)
+            restored = table.version(paths.table)
             cursor.model_copy(update={
-                "audited": min(cursor.audited, batch), "judged": min(cursor.judged, batch), "table_version": now,
-                "judged_table_version": now if cursor.judged >= batch else cursor.judged_table_version,
+                "audited": min(cursor.audited, batch), "judged": min(cursor.judged, batch), "table_version": restored,
+                "judged_table_version": restored if cursor.judged >= batch else cursor.judged_table_version,
             }).write(paths.cursor)
             known.model_copy(update={"generation": generation}).write(paths.identity)
 
@@ -96,18 +108,19 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     return Intent((
         f"{spec.name}: generation {known.generation}, batches up to {max(checkpoint.planned())}",
         f"copy {paths.version} to {kept}",
-        f"restore {paths.table} to version {version}, what it held after batch {batch}",
-        f"forget batches {later or 'none'} in checkpoint and account",
-        f"the next drain reads on from offsets {end}, under a new generation",
+        f"restore {paths.table} to version {version}, its content after batch {batch}",
+        f"remove batches {later or 'none'} from the checkpoint and the ops tables",
+        f"the next drain reads from offsets {end}, with a new generation",
     ), execute)
 
 
-def _forget(paths: Paths, checkpoint: Checkpoint, batch: int, generation: str) -> None:
-    """Take out of account and checkpoint what came after a batch."""
+def _remove_later_batches(paths: Paths, checkpoint: Checkpoint, batch: int, generation: str) -> None:
+    """Remove the batches after this one from the ops tables and the checkpoint's logs."""
     for name in ("batches", "late", "quarantine"):
         ops_tables.remove_after(paths.root, name, paths.table.name, generation, batch)
-    for folder in ("commits", "offsets"):  # in this order: a commit without its offsets is no checkpoint
+    for folder in ("commits", "offsets"):  # in this order: Spark cannot resume from a commit without its offsets
         for path in [*(checkpoint.folder / folder).iterdir()]:
-            number = path.name.removeprefix(".").removesuffix(".crc")  # a checksum may outlive its file, and Spark minds it
+            # Also a checksum without its file: by it Hadoop would refuse the next entry of that name.
+            number = path.name.removeprefix(".").removesuffix(".crc")
             if number.isdigit() and int(number) > batch:
                 path.unlink()

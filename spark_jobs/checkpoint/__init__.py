@@ -1,1 +1,1 @@
-"""Checkpoint: Spark's logs read without Spark, what Sluice keeps beside them, and the lease of their one writer."""
+"""Checkpoint: reads Spark's logs without Spark, keeps Sluice's files beside them, and holds the lease of their one writer."""

@@ -1,7 +1,7 @@
-"""Integrity: which files of a checkpoint are damaged or missing, and which batches it still holds whole. Without Spark.
+"""Integrity: which files of a checkpoint are damaged or missing, and to which batches it can be rewound. Without Spark.
 
-What must be there is told by the logs, which follow one another without a gap, and by the commits, which name the state files
-of their batch (CommitMetadata.stateUniqueIds, of state checkpoint format 2). What is wrong with a file: damage.py.
+The logs and the commits tell which files must exist: the entries of a log have consecutive numbers, and each commit names the
+state files of its batch (CommitMetadata.stateUniqueIds, state checkpoint format 2). file_check.py finds what is wrong with one.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.file_check import MISSING, damaged, sst_files, wrong_ssts
-from spark_jobs.checkpoint.log import Checkpoint, broken, versions
+from spark_jobs.checkpoint.file_check import MISSING, corrupt_ssts, find_damage, sst_files
+from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken, versions
 
 if TYPE_CHECKING:
     from upath import UPath
 
+
 class Integrity:
-    """What is damaged in a checkpoint. Reads all of it once; writes nothing."""
+    """The damage of one checkpoint. Reads every file once; writes nothing."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
@@ -26,47 +27,47 @@ class Integrity:
 
     @cached_property
     def damage(self) -> dict[UPath, str]:
-        """File -> what is wrong with it, in words that follow its name."""
-        found = {path: reason for path in _files(self._folder) if (reason := damaged(path))}
-        found |= {path: MISSING for path in self._gaps() if not path.exists()}
-        kept = self._kept_since()
+        """File -> what is wrong with it, as words that follow its name."""
+        damage = {path: reason for path in _files(self._folder) if (reason := find_damage(path))}
+        damage |= {path: MISSING for path in self._missing_entries() if not path.exists()}
+        oldest = self._oldest_expected_batch()
         for batch in self._checkpoint.committed():
-            found |= {path: MISSING for path in self._state_files(batch) if batch >= kept and not path.exists()}
-        found |= {path: reason for snapshot in self._folder.glob("state/*/*/*.zip") if snapshot not in found
-                  for path, reason in wrong_ssts(snapshot) if path not in found}
-        return found
+            damage |= {path: MISSING for path in self._state_files(batch) if batch >= oldest and not path.exists()}
+        damage |= {path: reason for snapshot in self._folder.glob("state/*/*/*.zip") if snapshot not in damage
+                   for path, reason in corrupt_ssts(snapshot) if path not in damage}
+        return damage
 
     @cached_property
-    def whole(self) -> list[int]:
-        """Committed batches to whose end one can go back, ascending."""
+    def restorable_batches(self) -> list[int]:
+        """Ids of the committed batches to whose end the checkpoint can be rewound, ascending."""
         if any(path.parent.name == "_metadata" for path in self.damage):
             return []
-        return [batch for batch in self._checkpoint.readable() if self._is_whole(batch)]
+        return [batch for batch in self._checkpoint.readable() if self._is_restorable(batch)]
 
-    def _kept_since(self) -> int:
-        """The oldest batch that every store should have: what is older may have been purged."""
+    def _oldest_expected_batch(self) -> int:
+        """The oldest batch that every state store must have: Spark may have purged older ones."""
         stores = [store for store in self._folder.glob("state/*/*") if store.name.isdigit()]
         return max((min(versions(store), default=0) - 1 for store in stores), default=0)
 
-    def _is_whole(self, batch: int) -> bool:
+    def _is_restorable(self, batch: int) -> bool:
         logs = [self._folder / log / str(batch) for log in ("offsets", "commits")]
-        before = [self._folder / "offsets" / str(batch - 1)] if batch else []
-        if any(path in self.damage for path in (*logs, *before)):
+        previous = [self._folder / "offsets" / str(batch - 1)] if batch else []
+        if any(path in self.damage for path in (*logs, *previous)):
             return False
-        return all(self._is_whole_state(path) for path in self._state_files(batch))
+        return all(self._is_restorable_state(path) for path in self._state_files(batch))
 
-    def _is_whole_state(self, path: UPath) -> bool:
-        """A snapshot with its SST files; or a delta, with all that it goes on from."""
+    def _is_restorable_state(self, path: UPath) -> bool:
+        """Whether a snapshot has its SST files, or a delta has every file that it builds on."""
         if path in self.damage or not path.exists():
             return False
         if path.suffix == ".zip":
             return not any(sst in self.damage for sst, _ in sst_files(path))
         if path.suffix == ".snapshot" or path.stem == "1":
             return True
-        return self._is_whole_state(_version(path.parent, int(path.stem) - 1))
+        return self._is_restorable_state(_version(path.parent, int(path.stem) - 1))
 
-    def _gaps(self) -> Iterator[UPath]:
-        """Entries that must be there: of the logs from their first on, of the offsets as far as the commits go."""
+    def _missing_entries(self) -> Iterator[UPath]:
+        """Log entries that must exist: each from the first of its log to the newest batch; the newest needs no commit."""
         planned, committed = self._checkpoint.planned(), self._checkpoint.committed()
         newest = max([*planned, *committed], default=-1)
         yield from (self._folder / "offsets" / str(batch) for batch in range(min(planned, default=0), newest + 1))
@@ -75,21 +76,21 @@ class Integrity:
             yield self._folder / "metadata"
 
     def _state_files(self, batch: int) -> Iterator[UPath]:
-        """The file of each store that holds the state after a batch: its version is one more."""
+        """The file of each state store that holds the state after a batch. Its version is the batch id plus one."""
         commit = self._folder / "commits" / str(batch)
-        if damaged(commit):
+        if find_damage(commit):
             return
-        named = json.loads(commit.read_text().splitlines()[1]).get("stateUniqueIds") or {}
-        for operator, partitions in named.items():
+        unique_ids = json.loads(commit.read_text().splitlines()[1]).get("stateUniqueIds") or {}
+        for operator, partitions in unique_ids.items():
             for partition, (unique, *_) in enumerate(partitions):
                 yield self._folder / "state" / operator / str(partition) / f"{batch + 1}_{unique}.zip"
-        if not named:
+        if not unique_ids:
             stores = (path for path in self._folder.glob("state/*/*") if path.name.isdigit())
             yield from (_version(store, batch + 1) for store in stores)
 
 
-def refuse_broken(checkpoint: Checkpoint, pipeline: str) -> None:
-    """Raise CheckpointBroken where the newest entries of the logs, from which Spark goes on, are torn, changed or missing."""
+def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
+    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed or missing."""
     planned, committed = checkpoint.planned(), checkpoint.committed()
     newest = max([*planned, *committed], default=-1)
     if newest < 0:
@@ -97,12 +98,12 @@ def refuse_broken(checkpoint: Checkpoint, pipeline: str) -> None:
     needed = [checkpoint.folder / "offsets" / str(batch) for batch in (newest - 1, newest) if batch >= min(planned, default=0)]
     needed += [checkpoint.folder / "commits" / str(batch) for batch in committed[-1:]]
     for path in (checkpoint.folder / "metadata", *needed):
-        if reason := damaged(path):
-            raise broken(f"{path} {reason}", pipeline)
+        if reason := find_damage(path):
+            raise checkpoint_broken(f"{path} {reason}", pipeline)
 
 
-def drop_orphans(checkpoint: Checkpoint) -> None:
-    """Remove checksums of log entries that are not there, as `rm commits/7` leaves them: Spark could not write it again."""
+def remove_orphan_checksums(checkpoint: Checkpoint) -> None:
+    """Remove checksums of log entries that do not exist. `rm commits/7` leaves one: Spark could not write that entry again."""
     for log in ("offsets", "commits"):
         for path in [*(checkpoint.folder / log).glob(".*.crc")]:
             if not path.with_name(path.name[1 : -len(".crc")]).exists():
@@ -114,6 +115,6 @@ def _files(folder: UPath) -> Iterator[UPath]:
 
 
 def _version(store: UPath, version: int) -> UPath:
-    """Of a version, what is there: a snapshot before a delta; the delta's name where there is neither."""
-    found = sorted(store.glob(f"{version}_*.zip")) + sorted(store.glob(f"{version}.snapshot"))
-    return found[0] if found else store / f"{version}.delta"
+    """The file of a version: its snapshot if there is one, else its delta, which may not exist."""
+    snapshots = sorted(store.glob(f"{version}_*.zip")) + sorted(store.glob(f"{version}.snapshot"))
+    return snapshots[0] if snapshots else store / f"{version}.delta"

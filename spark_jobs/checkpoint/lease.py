@@ -1,6 +1,6 @@
-"""One writer for a pipeline's checkpoint and table: held by the process that writes, and gone when that dies.
+"""Lease: allows one process to write a pipeline's checkpoint and table. It ends with that process.
 
-On a disk it is a file lock, which the kernel releases; elsewhere an object with an expiry (object_lease.py).
+On a disk it is a file lock, which the kernel releases. On an object store it is an object that expires (object_lease.py).
 """
 
 from __future__ import annotations
@@ -20,56 +20,57 @@ from spark_jobs.contract.errors import LeaseHeld
 if TYPE_CHECKING:
     from upath import UPath
 
-PATIENCE_SECONDS = 0.3
+LOCK_WAIT_SECONDS = 0.3
+"""How long to try to get the file lock: `holder` takes it for an instant."""
 
 
-class Held(Protocol):
-    """A lease that is held."""
+class HeldLease(Protocol):
+    """A lease that this process holds."""
 
     def confirm(self) -> None:
-        """Raise LeaseLost where it is held no longer: asked before anything is committed."""
+        """Raise LeaseLost if this process no longer holds it. Called before every commit."""
 
 
 @contextmanager
-def lease(path: UPath, run_id: str) -> Iterator[Held]:
-    """Hold the lease at `path` for the block. Raises LeaseHeld, naming the holder."""
+def lease(path: UPath, run_id: str) -> Iterator[HeldLease]:
+    """Hold the lease at `path` within the block. Raises LeaseHeld, which names the holder."""
     if is_local(path):
         with _locked_file(path, run_id):
             yield FileLock()
         return
-    from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - a disk needs no object store's client
+    from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - a disk needs no client of an object store
 
-    held = ObjectLease(path, run_id)
-    held.take()
+    object_lease = ObjectLease(path, run_id)
+    object_lease.take()
     try:
-        yield held
+        yield object_lease
     finally:
-        held.release()
+        object_lease.release()
 
 
 def is_local(path: UPath) -> bool:
-    """Whether it lies on a disk, where files can be locked."""
+    """Whether `path` is on a disk, where files can be locked."""
     return path.protocol in {"", "file", "local"}
 
 
 class FileLock:
-    """The kernel lets nobody else have it while this process lives."""
+    """A lock on a file. The kernel gives it to no other process while this one lives."""
 
     def confirm(self) -> None:
-        """Nothing can have happened to it."""
+        """A file lock cannot be lost."""
 
 
 @contextmanager
 def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
-    """Raises LeaseHeld within PATIENCE_SECONDS.
+    """Hold the file lock within the block. Raises LeaseHeld after LOCK_WAIT_SECONDS.
 
-    An flock belongs to the open file, so it goes with the process, however that ends: there is no stale lease.
+    An flock belongs to the open file, so it ends with the process, however that ends: a stale lease is impossible.
     """
     descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not _locked(descriptor):
-            raise LeaseHeld(f"{path.parent} is being written by {_holder(path)}.",
-                            "Wait for it to end, or stop it; never run two drains of one pipeline.")
+        if not _try_lock(descriptor):
+            raise LeaseHeld(f"{path.parent} is being written by {_describe_holder(path)}.",
+                            "Wait until it ends, or stop it. Never run two drains of one pipeline at once.")
         os.ftruncate(descriptor, 0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         os.pwrite(descriptor, json.dumps(
@@ -79,22 +80,22 @@ def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
-    """Try for PATIENCE_SECONDS: whoever asks for the holder shares the lock for an instant, and is none."""
-    until = time.monotonic() + PATIENCE_SECONDS
+def _try_lock(descriptor: int) -> bool:
+    """Whether this process got the lock. Tries for LOCK_WAIT_SECONDS: `holder` in another process has it for an instant."""
+    until = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until:
                 return False
-            time.sleep(PATIENCE_SECONDS / 10)
+            time.sleep(LOCK_WAIT_SECONDS / 10)
         else:
             return True
 
 
 def holder(path: UPath) -> str | None:
-    """Who holds the lease now, in words; None where nobody does. Keeps nobody from taking it."""
+    """The run, process and host that hold the lease now, as text; None if it is free. Does not block others from taking it."""
     if not is_local(path):
         from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - as above
 
@@ -105,13 +106,13 @@ def holder(path: UPath) -> str | None:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return _holder(path)
+            return _describe_holder(path)
     return None
 
 
-def _holder(path: UPath) -> str:
+def _describe_holder(path: UPath) -> str:
     try:
-        held = json.loads(path.read_text())
-        return f"run {held['run_id']} (process {held['pid']} on {held['host']}, since {held['started_at']})"
+        writer = json.loads(path.read_text())
+        return f"run {writer['run_id']} (process {writer['pid']} on {writer['host']}, since {writer['started_at']})"
     except (ValueError, KeyError):
-        return "another run that has not said its name yet"
+        return "another run that has not written its name yet"

@@ -1,8 +1,8 @@
-"""Reads Spark's checkpoint without Spark: which batches were committed, what each covers, which watermark was in force.
+"""Reads Spark's checkpoint without Spark: which batches are committed, which offsets each covers, and its watermark.
 
 The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line with the format's version,
-then JSON. `offsets/<N>` is written before batch N runs, `commits/<N>` after its sink has committed. `sources/0/0` is where the
-first batch started: KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
+then JSON. Spark writes `offsets/<N>` before batch N runs, and `commits/<N>` after its sink has committed. `sources/0/0` has the
+offsets at which the first batch started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
 """
 
 from __future__ import annotations
@@ -17,55 +17,56 @@ from spark_jobs.contract.micro_batch import Batch, Offsets
 if TYPE_CHECKING:
     from upath import UPath
 
-def broken(what: str, pipeline: str) -> CheckpointBroken:
-    """The error of a checkpoint from which no run can go on."""
-    return CheckpointBroken(f"{what}: the checkpoint of {pipeline} cannot be gone on from as it is.",
-                            f"See what is whole, and what would fix it: sluice doctor {pipeline}")
+
+def checkpoint_broken(what: str, pipeline: str) -> CheckpointBroken:
+    """The error of a checkpoint from which no run can resume. `what` names the file and what is wrong with it."""
+    return CheckpointBroken(f"{what}: Sluice cannot resume from the checkpoint of {pipeline}.",
+                            f"See every damaged file, and what would fix it: sluice doctor {pipeline}")
 
 
 class Checkpoint:
-    """A checkpoint folder, live or stopped. Reading never disturbs it."""
+    """A checkpoint folder. It may be read while a query writes it."""
 
     def __init__(self, folder: UPath) -> None:
         self.folder = folder
 
     @property
     def query_id(self) -> str | None:
-        """The query's own id, which Delta's transaction id carries; None before the first start."""
+        """The streaming query's id, which is part of Delta's transaction id; None before the first start."""
         path = self.folder / "metadata"
         return str(json.loads(path.read_text())["id"]) if path.exists() else None
 
     def planned(self) -> list[int]:
-        """Ids of the batches that have offsets, ascending."""
+        """Ids of the batches that have an entry in the offset log, ascending."""
         return _ids(self.folder / "offsets")
 
     def committed(self) -> list[int]:
-        """Ids of the batches that are committed, ascending."""
+        """Ids of the batches that have an entry in the commit log, ascending."""
         return _ids(self.folder / "commits")
 
     def batch(self, batch_id: int) -> Batch:
-        """What `offsets/<batch_id>` and its predecessor say. Raises FileNotFoundError where Spark has purged it."""
+        """The batch as `offsets/<batch_id>` and the entry before it have it. Raises FileNotFoundError if one is purged."""
         metadata, end = self._read(batch_id)
-        before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, self._first())
-        # A partition that appeared since the batch before starts at 0: Kafka has nothing earlier for it.
+        before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, self._initial_offsets())
+        # A partition that was added since the batch before starts at 0: Kafka has no earlier record of it.
         return Batch(batch_id, start, end, int(metadata["batchWatermarkMs"]), int(before["batchWatermarkMs"]),
                      int(metadata.get("batchTimestampMs", 0)))
 
     def next_watermark_ms(self, batch_id: int) -> int:
-        """The watermark that a committed batch left for the one after it, in milliseconds since the epoch (CommitMetadata)."""
+        """The watermark for the batch after this committed one, in milliseconds since the epoch (CommitMetadata)."""
         _, metadata = (self.folder / "commits" / str(batch_id)).read_text().splitlines()
         return int(json.loads(metadata).get("nextBatchWatermarkMs", 0))
 
     def watermark(self, batch_id: int) -> datetime | None:
-        """The watermark that a batch evicts by; None before there is one. Needs no other batch's file."""
+        """The watermark by which a batch evicts state; None before there is one. Reads no other batch's file."""
         milliseconds = int(self._read(batch_id)[0]["batchWatermarkMs"])
         return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds > 0 else None
 
     def readable(self) -> list[int]:
-        """Ids of the committed batches whose state is still there whole, ascending; none where no step keeps state.
+        """Ids of the committed batches of which every state store still has a version, ascending; empty if no step keeps state.
 
-        Version N+1 of each store is the state after batch N: a file <N+1>_<id>.zip (RocksDB), <N+1>.delta or <N+1>.snapshot.
-        Spark purges stores and logs each by its own count (minBatchesToRetain), so their oldest differ by one or two.
+        Version N+1 of a store is the state after batch N: a file <N+1>_<id>.zip (RocksDB), <N+1>.delta or <N+1>.snapshot. Spark
+        purges each store and each log by its own count (minBatchesToRetain), so their oldest batches differ by one or two.
         """
         state = self.folder / "state"
         operators = [state / str(operator) for operator in _ids(state)]
@@ -81,10 +82,10 @@ class Checkpoint:
             _, metadata, *sources = path.read_text().splitlines()
             return json.loads(metadata), _offsets(sources[0]) if sources and sources[0] != "-" else {}
         except ValueError:
-            raise broken(f"{path} does not parse", self.folder.parent.parent.name) from None
+            raise checkpoint_broken(f"{path} does not parse", self.folder.parent.parent.name) from None
 
-    def _first(self) -> Offsets:
-        """Where reading began: past 0 in a partition of which retention had removed records before the first drain."""
+    def _initial_offsets(self) -> Offsets:
+        """Where the first batch started. Not at 0 in a partition whose first records retention had removed by then."""
         path = self.folder / "sources" / "0" / "0"
         return _offsets(path.read_text().splitlines()[-1]) if path.exists() else {}
 
@@ -94,7 +95,7 @@ def _offsets(line: str) -> Offsets:
 
 
 def versions(store: UPath) -> set[int]:
-    """The versions of one state store that have a file."""
+    """The versions of one state store that have a file, snapshot or delta."""
     names = (path.name for path in store.iterdir() if path.suffix in {".zip", ".delta", ".snapshot"})
     return {int(number) for name in names if (number := name.split(".")[0].split("_")[0]).isdigit()}
 

@@ -1,10 +1,9 @@
-"""No-data batch: a batch without records, planned by Sluice where Spark plans none, so that what is due leaves the state.
+"""No-data batch: a batch without records that evicts state which is due. Sluice plans it where Spark does not.
 
-Spark plans such a batch itself when the watermark moved, but only within the query that moved it: after a crash in between,
-when the topic is silent, and for the timers of the clock in a run that finds nothing new, it plans none. Sluice writes what
-Spark would have written: the next entry of the offset log, with the same offsets, and a watermark or a time of its own. No
-record is made up; what the entry says is what the account reads. Spark finds a batch that is planned and not committed, and
-runs it.
+Spark plans a no-data batch when the watermark moved, but only within the query that moved it. It plans none after a crash in
+between, for a silent topic, or for processing-time timers and TTL in a run that finds no new records. Sluice then writes what
+Spark would have written: the next entry of the offset log, with the same offsets and a new watermark or batch time. It makes up
+no record, and the audit reads this entry as any other. Spark finds a batch that is planned and not committed, and runs it.
 
 Source: OffsetSeqLog, OffsetSeqMetadata and MicroBatchExecution.populateStartOffsets of Spark 4.2.
 """
@@ -26,48 +25,51 @@ if TYPE_CHECKING:
 
 
 class NoDataBatch(NamedTuple):
-    """A batch without data that is due, and why."""
+    """A no-data batch that is due, and why."""
 
     watermark_ms: int
+    """The watermark to write, in milliseconds since the epoch."""
     reason: str
     by_silence: bool = False
+    """Whether it is due because the topic has been silent for close_after."""
 
 
 class Clock(NamedTuple):
-    """What the clock has to do with it."""
+    """What `due` compares with the time of day."""
 
     now: datetime
     newest: datetime | None
     """The Kafka timestamp of the topic's newest record."""
     rows: int
-    """Rows in state: where there are none, nothing can be due by the clock."""
-    ticked: bool = False
-    """Whether this run has had its batch without data."""
+    """Rows in state. Without any, nothing can be due by the time of day."""
+    no_data_batch_ran: bool = False
+    """Whether this run has had its no-data batch (RunLimits)."""
     closed: bool = False
-    """Whether this run has closed what a silent topic leaves open: the clock goes on, and would find more to close."""
+    """Whether this run has closed the windows of a silent topic. Without this, the moving clock would find more to close."""
 
 
 def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:
-    """What to plan, or None: also where a planned batch is not committed, which Spark has to run first."""
+    """The no-data batch to plan, or None. Also None while a planned batch is not committed: Spark has to run that first."""
     committed, planned = checkpoint.committed(), checkpoint.planned()
     if not committed or planned[-1] != committed[-1]:
         return None
     last = checkpoint.batch(committed[-1])
     moved = checkpoint.next_watermark_ms(last.id)
-    silent = _silent(spec, clock)
+    silent = _silence_watermark_ms(spec, clock)
     if silent > max(moved, last.watermark_ms):
         return NoDataBatch(silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True)
     if moved > last.watermark_ms:
         return NoDataBatch(moved, "the watermark moved, and no batch has used it yet")
-    if spec.endless and clock.rows and not clock.ticked:
-        return NoDataBatch(last.watermark_ms, "timers or TTL of the clock may be due")
+    if spec.endless and clock.rows and not clock.no_data_batch_ran:
+        return NoDataBatch(last.watermark_ms, "processing-time timers or TTL may be due")
     return None
 
 
-def _silent(spec: Pipeline, clock: Clock) -> int:
-    """The watermark in milliseconds to which a silent topic's event time has moved on; 0 where it is not silent.
+def _silence_watermark_ms(spec: Pipeline, clock: Clock) -> int:
+    """The watermark that close_after gives a silent topic, in milliseconds since the epoch; 0 if the topic is not silent.
 
-    As if an event had come that is close_after old: whatever comes within the watermark delay of that is on time still.
+    It is now - close_after - watermark_delay, as if an event had come that is close_after old. A record that comes within the
+    watermark delay of that event is still on time.
     """
     if spec.close_after is None or spec.watermark_delay is None or not clock.rows or clock.closed:
         return 0
@@ -77,31 +79,31 @@ def _silent(spec: Pipeline, clock: Clock) -> int:
 
 
 def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
-    """Write the batch into the offset log, whole or not at all, and return its id."""
+    """Write the batch into the offset log, atomically; its id. Raises LeaseLost if another process wrote that entry."""
     last = checkpoint.committed()[-1]
     version, metadata, *sources = (checkpoint.folder / "offsets" / str(last)).read_text().splitlines()
-    changed = {"batchWatermarkMs": batch.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
+    replaced = {"batchWatermarkMs": batch.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
     path = checkpoint.folder / "offsets" / str(last + 1)
-    _forget(path)
+    _remove_checksum(path)
     try:
-        create_whole(path, "\n".join([version, json.dumps(json.loads(metadata) | changed, separators=(",", ":")), *sources]))
+        create_whole(path, "\n".join([version, json.dumps(json.loads(metadata) | replaced, separators=(",", ":")), *sources]))
     except FileExistsError:
-        raise LeaseLost(f"batch {last + 1} was planned in {path.parent} by another process meanwhile.",
+        raise LeaseLost(f"batch {last + 1} was planned in {path.parent} by another process in the meantime.",
                         "The next run begins with that batch.") from None
     return last + 1
 
 
 def remove(checkpoint: Checkpoint) -> None:
-    """Remove a batch without data that was planned, refused, and never ran: the next run would begin with it, for nothing."""
+    """Remove a no-data batch that was planned and refused, and never ran: the next run would begin with it, without need."""
     planned = checkpoint.planned()
     if not planned or checkpoint.batch(planned[-1]).covered:
         return
     path, commit = (checkpoint.folder / log / str(planned[-1]) for log in ("offsets", "commits"))
-    if not commit.exists():  # asked for by its name: a listing may be older than the commit
+    if not commit.exists():  # looked up by its name: a listing may be older than the commit
         path.unlink()
-        _forget(path)
+        _remove_checksum(path)
 
 
-def _forget(path: UPath) -> None:
-    """Hadoop's checksum of an entry that is there no more, by which it would refuse the next one of that name."""
+def _remove_checksum(path: UPath) -> None:
+    """Remove Hadoop's checksum of an entry that is gone. By it Hadoop would refuse the next entry of that name."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

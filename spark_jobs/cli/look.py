@@ -49,14 +49,14 @@ def state(
     limit: Annotated[int, typer.Option(help="Number of rows to show, in the order of the key.", min=1, max=10_000)] = 20,
 ) -> None:
     """Show the state of the stateful steps: keys, groups, variables, timers. Writes nothing and does not disturb a run."""
-    from spark_jobs.launch.submit import environment, inspection  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import environment, state_command  # noqa: PLC0415 - as above
     from spark_jobs.state.query import StateQuery, resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()
         query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit)
         resolve(spec, settings, query)
-        words, variables = inspection(settings, pipeline, query.arguments()), {**os.environ, **environment(settings)}
+        words, variables = state_command(settings, pipeline, query.arguments()), {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 

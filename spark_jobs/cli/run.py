@@ -64,7 +64,7 @@ def drain(
 
     Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a second Ctrl-C stops at once.
     """
-    from spark_jobs.launch.foreground import attend  # noqa: PLC0415
+    from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415
     from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - as above
 
@@ -79,19 +79,19 @@ def drain(
         path = report or report_path(settings.root, pipeline, run_id)
         path.unlink(missing_ok=True)
         words = command(settings, pipeline, path, run_id, planned.new_offsets)
-        attend(words, {**os.environ, **environment(settings)}, application())
+        run_in_foreground(words, {**os.environ, **environment(settings)}, application())
         _summarise(read_report(path), path)
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
 def explain(pipeline: PipelineName) -> None:
     """Show the physical plan, a sentence for each stateful operator, and what evicts its state. Reads no records."""
-    from spark_jobs.launch.submit import environment, explanation  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import environment, explain_command  # noqa: PLC0415 - as above
 
     with one_line_errors():
         registry.load(pipeline)
         settings = Settings.from_environment()
-        words, variables = explanation(settings, pipeline), {**os.environ, **environment(settings)}
+        words, variables = explain_command(settings, pipeline), {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 

@@ -1,1 +1,1 @@
-"""Launch: how a run is submitted, its Spark session, its executors, and the processes around it."""
+"""Launch: submits a run, makes its Spark session, watches its executors and the processes around it."""

@@ -1,4 +1,4 @@
-"""Attended: a submitted drain in the foreground. Ctrl-C asks its driver to stop; a second one ends everything at once."""
+"""Foreground: runs a submitted drain. Ctrl-C asks its driver to stop; a second Ctrl-C kills all its processes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
-def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
-    """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a wish to stop.
+def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> None:
+    """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a request to stop.
 
-    The command gets a session of its own: Ctrl-C would reach the JVM too, which ends on it amid a batch.
+    The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in the middle of a batch.
     """
-    with _pressed() as pressed:
+    with _interrupts() as pressed:
         submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
         asked = False
         while submitted.returncode is None:
@@ -30,7 +30,7 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
             if not pressed or submitted.returncode is not None:
                 continue
             pressed.pop()
-            if asked or not _ask(submitted.pid, driver):
+            if asked or not _request_stop(submitted.pid, driver):
                 LOG.info("ending at once; the next run resumes, as after a kill")
                 kill_tree(submitted.pid)
             else:
@@ -39,26 +39,27 @@ def attend(words: list[str], variables: Mapping[str, str], driver: str) -> None:
 
 
 @contextmanager
-def _pressed() -> Iterator[list[int]]:
-    """Each Ctrl-C within the block, noted and not raised: one that came while another is answered would leave the drain alone.
+def _interrupts() -> Iterator[list[int]]:
+    """The Ctrl-C of the block, one entry each. None is raised: one that came while another is handled would abandon the drain.
 
-    Where they are ignored, as in what a shell has put in the background, they stay so.
+    If the process ignores them, as a process that a shell started in the background does, it still does.
     """
-    found, before = list[int](), signal.getsignal(signal.SIGINT)
+    received = list[int]()
+    before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, lambda number, _: found.append(number))
+        signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
-        yield found
+        yield received
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _ask(pid: int, driver: str) -> bool:
-    """SIGTERM to the driver's Python; False where it has not begun yet."""
-    found = False
+def _request_stop(pid: int, driver: str) -> bool:
+    """Send SIGTERM to the driver's Python process. False if it has not started yet."""
+    sent = False
     for process in tree(pid):
         with suppress(psutil.NoSuchProcess):
             if is_driver(process, driver):
                 process.terminate()
-                found = True
-    return found
+                sent = True
+    return sent

@@ -1,7 +1,7 @@
-"""Orphan: a driver whose submitter has died does not live on and write.
+"""Parent watch: ends a driver whose submitter has died, so that it does not continue to write.
 
-Airflow kills a task's process group, but a supervisor that is itself killed leaves spark-submit's JVM and this driver behind:
-they would go on while the task is tried again. The lease keeps the two apart; this ends the one that nobody waits for.
+Airflow kills a task's process group. But a supervisor that is itself killed leaves spark-submit's JVM and this driver running,
+while Airflow tries the task again. The lease keeps the two runs apart; this ends the one for which nobody waits.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ import time
 import psutil
 
 POLL_SECONDS = 1.0
-SAYS_SECONDS = 20.0
-"""Enough for a run whose JVM died to fail and to write its report."""
+REPORT_SECONDS = 20.0
+"""How long a run whose JVM died has to fail and write its report."""
 
 
 def watch() -> None:
-    """From now on, ask this process to stop (SIGTERM) once its parent, spark-submit's JVM, or that one's parent has died.
+    """Start to watch: send this process SIGTERM once its parent, spark-submit's JVM, or the JVM's parent has died.
 
-    With its JVM it may end the batch at work. Without one it can only say so; if it has not ended after that, it is killed.
+    While the JVM lives, the run may finish its current batch. Once it is dead, the run can only report that, and the watch
+    kills the process REPORT_SECONDS later.
     """
-    threading.Thread(target=_watch, args=(_line(),), name="orphan", daemon=True).start()
+    threading.Thread(target=_watch, args=(_ancestors(),), name="parent-watch", daemon=True).start()
 
 
-def _watch(line: tuple[int, ...]) -> None:
-    while _line() == line:
+def _watch(ancestors: tuple[int, ...]) -> None:
+    while _ancestors() == ancestors:
         time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-    while os.getppid() == line[0]:
+    while os.getppid() == ancestors[0]:
         time.sleep(POLL_SECONDS)
-    time.sleep(SAYS_SECONDS)
+    time.sleep(REPORT_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _line() -> tuple[int, ...]:
-    """The ids of the parent and its parent. An orphan is given another parent by the kernel."""
+def _ancestors() -> tuple[int, ...]:
+    """The process ids of the parent and its parent. The kernel gives another parent to a process whose parent died."""
     parent = os.getppid()
     try:
         return parent, psutil.Process(parent).ppid()

@@ -1,4 +1,4 @@
-"""Processes: one and all its descendants. Not its process group: PySpark's worker daemon leads a group of its own."""
+"""Processes: a process and all its descendants. Its process group is not enough: PySpark's worker daemon has its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import psutil
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """The process and all its descendants, itself first; empty where it is gone."""
+    """The process and all its descendants, itself first; empty if it is gone."""
     try:
         top = psutil.Process(pid)
         return [top, *top.children(recursive=True)]
@@ -17,12 +17,12 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def kill_tree(pid: int) -> None:
-    """SIGKILL to all of it at once."""
+    """Send SIGKILL to the process and all its descendants."""
     _kill(tree(pid))
 
 
 def end_tree(pid: int, grace_seconds: float) -> None:
-    """SIGTERM to all of it, descendants first, and SIGKILL to what is left after `grace_seconds`."""
+    """Send SIGTERM to the process and its descendants, descendants first; SIGKILL to those left after `grace_seconds`."""
     processes = tree(pid)
     for process in reversed(processes):
         with suppress(psutil.NoSuchProcess):
@@ -31,9 +31,9 @@ def end_tree(pid: int, grace_seconds: float) -> None:
 
 
 def is_driver(process: psutil.Process, application: str) -> bool:
-    """Whether it is the Python process of this script, which takes SIGTERM as a wish to stop; not the JVM that started it.
+    """Whether it is the Python process of this script, which takes SIGTERM as a request to stop, and not the JVM above it.
 
-    Raises psutil.Error where the process is gone or may not be looked at.
+    Raises psutil.Error if the process is gone or may not be read.
     """
     command = process.cmdline()
     return bool(command) and "python" in command[0] and application in command[1:3]

@@ -1,7 +1,7 @@
-"""Shipment: what executors of a cluster need of a run and may not have: code, Python, jars. Imports no pyspark.
+"""Shipment: the code and the Python that a run sends to the executors of a cluster. Imports no pyspark.
 
-The code goes as an archive and not as spark.submit.pyFiles, which would stand before the driver's own code on its path: what
-it finds as files there (pipelines, configuration) is not to be found in a zip.
+The code is sent as an archive, not by spark.submit.pyFiles. That would put a zip before the driver's own code on its path, and
+the driver needs pipelines and configuration as files, which a zip does not have.
 """
 
 from __future__ import annotations
@@ -22,32 +22,34 @@ from spark_jobs.contract.errors import SettingInvalid, SparkFailed
 from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import Settings
 
-PLACE = "code"
-"""Where executors find the code, in the folder that they work in."""
+CODE_FOLDER = "code"
+"""The folder with the code, in the working folder of an executor."""
 KEPT_SECONDS = 7 * 86_400
 """An archive that no run has used for so long is removed; executors that come late in a run fetch it from the driver."""
-SLUICE = __name__.partition(".")[0]
 LEFT_OUT = "__pycache__"
 JAVA = "spark_jobs/java/"
-"""Sources of a jar that executors get as such."""
+"""Sources of a jar. Executors get the jar."""
 _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
-"""An executor deletes what has an archive's name in its folder, before it unpacks it: . and .. would be more than that."""
+"""Before an executor unpacks an archive, it deletes what has that name in its folder. With . or .. it would delete more."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def configuration(settings: Settings) -> dict[str, str]:
-    """Spark's options that send it. Raises SettingInvalid, or SparkFailed where the archive cannot be written."""
-    archives = [f"{code()}#{PLACE}"]
-    given, python = settings.executor_python, settings.executor_python
+    """Spark's settings that send code and Python: name -> value.
+
+    Raises SettingInvalid; SparkFailed if the archive cannot be written.
+    """
+    archives = [f"{code_archive()}#{CODE_FOLDER}"]
+    given = python = settings.executor_python
     if "#" in given:
         archive, _, inside = given.partition("#")
         name, _, within = inside.strip("/").partition("/")
         if not name or not within:
             raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
                                  "Write for example environment.tar.gz#environment/bin/python.")
-        if name == PLACE or not _FOLDER.fullmatch(name):
-            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} is in the place of the executors' own.",
-                                 "After #, name a folder of its own first: environment.tar.gz#environment/bin/python.")
+        if name == CODE_FOLDER or not _FOLDER.fullmatch(name):
+            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the executors.",
+                                 "After #, begin with a new folder: environment.tar.gz#environment/bin/python.")
         if "://" not in archive and not Path(archive).is_file():
             raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
                                  "Pack an environment as docs/cluster.md shows, or name a Python that the workers have.")
@@ -55,30 +57,30 @@ def configuration(settings: Settings) -> dict[str, str]:
         python = f"./{name}/{within}"
     return {
         "spark.archives": ",".join(archives),
-        "spark.executorEnv.PYTHONPATH": f"./{PLACE}",
+        "spark.executorEnv.PYTHONPATH": f"./{CODE_FOLDER}",
         "spark.executorEnv.TZ": "UTC",
         **({"spark.pyspark.python": python} if python else {}),
     }
 
 
-def code() -> Path:
-    """The archive with Sluice and the package that the pipelines are in; made where it is not there yet.
+def code_archive() -> Path:
+    """The archive with Sluice and the package of the pipelines; written if it does not exist yet.
 
-    Its name is its content's digest, so that runs of the same code share one. Raises SparkFailed.
+    Its name has the digest of its content, so that runs of the same code share one. Raises SparkFailed.
     """
     files = _files()
     digest = hashlib.sha256()
     for name, content in files:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     try:
-        return _kept(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
+        return _reuse_or_write(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
     except OSError as error:
         raise SparkFailed(f"the archive of the code that executors run cannot be written: {error}.",
                           "Make room in the temporary folder, or set TMPDIR to another.") from None
 
 
-def _kept(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
-    """The archive of that name; what no run has used for long is removed."""
+def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
+    """The archive of that name, written if needed. Removes archives that no run has used for KEPT_SECONDS."""
     archive = folder / name
     try:
         os.utime(archive)
@@ -92,20 +94,20 @@ def _kept(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
 
 
 def _files() -> list[tuple[str, bytes]]:
-    """Name within the archive, and content, of each file; by name. A namespace package's folders overlap: the first has it.
+    """Name within the archive and content of each file, by name. In a namespace package the first folder with a file wins.
 
-    Each is read once: were it read again for the archive, a deployment in between would leave other code under this name.
+    Each file is read once. If it were read again for the archive, a deployment in between would put other code under this name.
     """
-    found = dict[str, Path]()
-    for top in {SLUICE, registry.package().partition(".")[0]}:
+    paths = dict[str, Path]()
+    for top in {__name__.partition(".")[0], registry.package().partition(".")[0]}:
         for folder in map(Path, _module(top).__path__):
             for path in folder.rglob("*"):
                 within = path.relative_to(folder)
                 name = f"{top}/{within.as_posix()}"
                 left_out = name.startswith(JAVA) or any(part == LEFT_OUT or part.startswith(".") for part in within.parts)
                 if path.is_file() and not left_out:
-                    found.setdefault(name, path)
-    return [(name, path.read_bytes()) for name, path in sorted(found.items())]
+                    paths.setdefault(name, path)
+    return [(name, path.read_bytes()) for name, path in sorted(paths.items())]
 
 
 def _module(name: str) -> ModuleType:
@@ -117,18 +119,18 @@ def _module(name: str) -> ModuleType:
 
 
 def _folder() -> Path:
-    """This user's alone: whoever else could write into it would run code as this user."""
+    """The folder of the archives, which only this user may write: anyone else who could would run code as this user."""
     folder = Path(tempfile.gettempdir()) / f"sluice-code-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    about = folder.lstat()
-    if about.st_uid != os.getuid() or about.st_mode & 0o022 or folder.is_symlink():
-        raise SparkFailed(f"{folder} is not this user's alone, and the code that executors run would lie in it.",
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022 or folder.is_symlink():
+        raise SparkFailed(f"{folder} is not this user's alone, and the code that executors run would be in it.",
                           "Remove it, or set TMPDIR to a folder of your own.")
     return folder
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:
-    """The same files give the same bytes; nobody sees an archive that is not whole."""
-    with replacing(archive, several=True) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as into:
+    """Write the archive atomically. The same files give the same bytes."""
+    with replacing(archive, several=True) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as output:
         for name, content in files:
-            into.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+            output.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)

@@ -1,4 +1,4 @@
-"""How a run is submitted: one place for the command line and for Airflow's operator. Imports no pyspark."""
+"""Submit: the command, options and environment with which the CLI and Airflow's operator start a run. Imports no pyspark."""
 
 from __future__ import annotations
 
@@ -18,63 +18,62 @@ from spark_jobs.launch import shipment
 if TYPE_CHECKING:
     from upath import UPath
 
-HERE = Path(__file__).parents[1]
-MANY = 3_000_000
-"""Records from which on the JVM's optimizing compiler earns what it costs."""
+PACKAGE = Path(__file__).parents[1]
+C2_MIN_RECORDS = 3_000_000
+"""From this many records on, the JVM's optimizing compiler (C2) saves more time than it takes."""
 ARCHIVE = "classes.jsa"
+"""The JVM's class-data archive (CDS)."""
 FILES_JAR = "sluice-files.jar"
-"""spark_jobs/java, compiled."""
+"""The compiled classes of spark_jobs/java."""
 FILES = {
     "spark.hadoop.fs.file.impl": "sluice.files.ChecksummedFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "sluice.files.ChecksummedFs",
 }
-"""Hadoop's own classes start a process for each chmod and readlink: 17 % of a small batch's processor time."""
+"""Hadoop's own classes start a process for each chmod and readlink. That is 17 % of a small batch's processor time."""
 SCHEDULED = {
-    # A task takes the executor that is free. Kafka's reader would have its partitions wait 3 s for one that is busy.
+    # A task takes any free executor. With the default, partitions of Kafka's reader wait 3 s for a busy one.
     "spark.locality.wait": "0s",
-    # The first executor begins; on YARN and Kubernetes nothing would until most of them are there, or 30 s have passed.
+    # The first executor starts to work. By default YARN and Kubernetes wait for most of the executors, or for 30 s.
     "spark.scheduler.minRegisteredResourcesRatio": "0.0",
 }
-"""How a cluster is used, unless an installation or a spec says otherwise."""
-LOOKING = "local[2]"
-"""The master of commands that look and do not run: they need no cluster."""
-
-
+"""Scheduling on a cluster. An installation or a spec may set other values."""
+INSPECTION_MASTER = "local[2]"
+"""The master of commands that only read: they need no cluster."""
 LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"}
-"""Who writes the entries of Delta's log there: its own overwrites what another writer has committed meanwhile."""
+"""The class that writes Delta's log on S3. Delta's own class overwrites what another writer committed in the meantime."""
 
 
 def application() -> str:
-    """The file that spark-submit is given."""
-    return str(HERE / "main.py")
+    """The path of the application, for spark-submit."""
+    return str(PACKAGE / "main.py")
 
 
 def arguments(kind: Kind, pipeline: str, report: Path | UPath, run_id: str) -> list[str]:
-    """What follows the file, for a run of this kind."""
+    """The arguments of the application, for a run of this kind."""
     return [kind, pipeline, "--report", str(report), "--run-id", run_id]
 
 
 def archive(settings: Settings) -> Path:
-    """Where the JVM's class-data archive lies, which `make setup` makes; runs do without it where it is not."""
+    """The path of the JVM's class-data archive, which `make setup` writes. Runs work without it."""
     return settings.jars / ARCHIVE
 
 
 def files_jar(settings: Settings) -> Path:
-    """Where the classes of spark_jobs/java lie, which `make setup` compiles; runs use Hadoop's own where it is not."""
+    """The path of the jar of spark_jobs/java, which `make setup` compiles. Without it runs use Hadoop's own classes."""
     return settings.jars / FILES_JAR
 
 
 def s3_jars(settings: Settings) -> Path:
-    """Where the jars lie that only a root on S3 needs."""
+    """The folder of the jars that only a root on S3 needs."""
     return settings.jars.parent / "s3"
 
 
 def configuration(settings: Settings, records: int = 0, *, archived: bool = True, pipeline: Options | None = None) -> Options:
-    """What must be settled before the JVM starts; everything else is in session.py. Raises JarsMissing or SettingInvalid.
+    """Spark's settings that must be made before the JVM starts; others are in session.py. Raises JarsMissing or SettingInvalid.
 
-    `records` is how many are to be read, where that is known: it decides how the JVM compiles. Without `archived` the JVM
-    leaves the class-data archive alone: it cannot write one while it uses one. `pipeline` is the spec's options of Spark: they
-    go before the installation's and Airflow's connection's, which are in the settings, and those before Sluice's own of use.
+    `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles. Without `archived` the JVM does
+    not use the class-data archive: it cannot write one while it uses one. `pipeline` has the spec's options of Spark. They
+    override those of the installation and of Airflow's connection, which are in the settings, and those override SCHEDULED.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
@@ -100,25 +99,25 @@ def configuration(settings: Settings, records: int = 0, *, archived: bool = True
 
 
 def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: int) -> Options:
-    """What executors start with."""
+    """Settings of the executors: class path, JVM options, Python and code."""
     kafka = settings.kafka_config.java_options()
     if settings.local:
-        # On the class path, not in spark.jars: those are copied and fetched again by every executor of every run.
+        # On the class path, not in spark.jars: every executor of every run copies and fetches those again.
         return {
             "spark.executor.extraClassPath": ":".join(map(str, [*jars, *s3])),
             **({"spark.executor.extraJavaOptions": " ".join(kafka)} if kafka else {}),
         }
-    there = settings.executor_jars
+    remote_jars = settings.executor_jars
     options = ["-Duser.timezone=UTC", "-XX:+UseParallelGC", "-XX:-UsePerfData", "-Dio.netty.jfr.enabled=false", *kafka]
-    options += ["-XX:TieredStopAtLevel=1"] if records < MANY else []
-    options += _archived(Path(there) / ARCHIVE) if there else []
+    options += ["-XX:TieredStopAtLevel=1"] if records < C2_MIN_RECORDS else []
+    options += _archived(Path(remote_jars) / ARCHIVE) if remote_jars else []
     return {
-        **({"spark.executor.extraClassPath": ":".join(f"{there}/{jar.name}" for jar in jars)} if there
+        **({"spark.executor.extraClassPath": ":".join(f"{remote_jars}/{jar.name}" for jar in jars)} if remote_jars
            else {"spark.jars": ",".join(map(str, [*jars, *s3]))}),
-        # Behind all others, as for the driver: what is before them stays as the class-data archive was made for.
-        **({"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(there).parent / 's3'}/*"} if there and s3 else {}),
+        # Last on the class path, as for the driver: the part before it must stay the one that the class-data archive is for.
+        **({"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(remote_jars).parent / 's3'}/*"} if remote_jars and s3 else {}),
         "spark.executor.extraJavaOptions": " ".join(options),
-        # The driver's is named too: the executors' would take its place.
+        # Named too: otherwise the driver would use the executors' Python.
         "spark.pyspark.driver.python": sys.executable,
         **shipment.configuration(settings),
     }
@@ -130,44 +129,47 @@ def object_store() -> dict[str, str]:
 
 
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
-    """Seconds are a drain's processor seconds on two busy cores, one run or two each; docs/architecture.md has them all."""
+    """Options of the driver's JVM.
+
+    Seconds below are processor seconds of a drain on two busy cores, one or two runs each; docs/architecture.md has them all.
+    """
     options = [
-        f"-Dlog4j2.configurationFile=file:{HERE / 'conf' / 'log4j2.properties'}",
+        f"-Dlog4j2.configurationFile=file:{PACKAGE / 'conf' / 'log4j2.properties'}",
         f"-Dsluice.log={'error' if os.environ.get('SLUICE_TRACEBACK') else 'off'}",
         "-Duser.timezone=UTC",
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",
-        "-XX:+ExitOnOutOfMemoryError",  # or the thread that runs the query dies alone, and the driver waits for it for ever
-        "-Dio.netty.jfr.enabled=false",  # netty starts the JVM's flight recorder otherwise, to log its buffers to nobody
+        "-XX:+ExitOnOutOfMemoryError",  # or only the query's thread dies, and the driver waits for it without end
+        "-Dio.netty.jfr.enabled=false",  # or netty starts the JVM's flight recorder for events that nobody reads
     ]
     options += settings.kafka_config.java_options()
-    if records < MANY:
-        # The first compiler only: 42 seconds instead of 57 to 64 for 144,000 records, 65 instead of 85 for a million.
+    if records < C2_MIN_RECORDS:
+        # Only the first compiler (C1): 42 seconds instead of 57 to 64 for 144,000 records, 65 instead of 85 for a million.
         options.append("-XX:TieredStopAtLevel=1")
     if archived and archive(settings).exists():
-        # Classes as they lie in memory, instead of read from jars and verified: 32 seconds instead of 43 for 144,000 records.
+        # Classes as they are in memory, not read from jars and verified: 32 seconds instead of 43 for 144,000 records.
         options += _archived(archive(settings))
     return options
 
 
 def _archived(path: Path) -> list[str]:
-    """One that is not there, or does not fit the JVM or the jars, is left alone, in silence."""
+    """The JVM silently ignores an archive that does not exist or does not fit the JVM or the jars."""
     return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Variables of the process that spark-submit starts."""
-    # Behind all others on the driver's class path: what is before them stays as the class-data archive was made for.
-    behind = [f"{s3_jars(settings)}/*"] if is_s3(settings.root) else []
+    """Environment variables of spark-submit and the processes that it starts."""
+    # Last on the driver's class path: the part before it must stay the one that the class-data archive is for.
+    s3 = [f"{s3_jars(settings)}/*"] if is_s3(settings.root) else []
     return {
         **settings.environment(),
-        **({"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, [os.environ.get("SPARK_DIST_CLASSPATH"), *behind]))}
-           if behind else {}),
+        **({"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, [os.environ.get("SPARK_DIST_CLASSPATH"), *s3]))}
+           if s3 else {}),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
         "PYTHONUNBUFFERED": "1",
-        "RUST_BACKTRACE": "1" if os.environ.get("SLUICE_TRACEBACK") else "0",  # delta-rs tells what a full disk does to it
+        "RUST_BACKTRACE": "1" if os.environ.get("SLUICE_TRACEBACK") else "0",  # delta-rs prints what a full disk does to it
         "TZ": "UTC",
     }
 
@@ -175,27 +177,27 @@ def environment(settings: Settings) -> dict[str, str]:
 def command(
     settings: Settings, pipeline: str, report: Path | UPath, run_id: str, records: int = 0, kind: Kind = "drain"
 ) -> list[str]:
-    """The whole command of a run, for a process of its own."""
+    """The spark-submit command of a run."""
     return _submitted(settings, pipeline, arguments(kind, pipeline, report, run_id), records)
 
 
-def explanation(settings: Settings, pipeline: str) -> list[str]:
-    """The whole command that prints a pipeline's plan."""
-    return _submitted(_here(settings), pipeline, ["explain", pipeline], 0)
+def explain_command(settings: Settings, pipeline: str) -> list[str]:
+    """The spark-submit command that prints a pipeline's plan."""
+    return _submitted(_for_inspection(settings), pipeline, ["explain", pipeline], 0)
 
 
-def inspection(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
-    """The whole command that prints what a pipeline's steps remember."""
-    return _submitted(_here(settings), pipeline, ["state", pipeline, *options], 0)
+def state_command(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
+    """The spark-submit command that prints the state of a pipeline's steps."""
+    return _submitted(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
 
 
 def options(pipeline: str) -> Options:
-    """The options of Spark that the pipeline's spec has."""
+    """The Spark options of the pipeline's spec."""
     return registry.load(pipeline).spark
 
 
-def _here(settings: Settings) -> Settings:
-    return settings if settings.local else settings._replace(master=LOOKING)
+def _for_inspection(settings: Settings) -> Settings:
+    return settings if settings.local else settings._replace(master=INSPECTION_MASTER)
 
 
 def _submitted(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:

@@ -46,7 +46,7 @@ def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **wh
 def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_id: int) -> None:
     """Remove the rows of a generation's later batches, in one commit."""
     where = f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND batch_id > {batch_id}"
-    delta.opened(_made(root, table)).delete(where)
+    delta.open_table(_made(root, table)).delete(where)
 
 
 def query(root: UPath, table: str, sql: str) -> pa.Table:
@@ -60,7 +60,7 @@ def query(root: UPath, table: str, sql: str) -> pa.Table:
 
 
 def _select(path: str, table: str, sql: str) -> pa.Table:
-    return pa.table(deltalake.QueryBuilder().register(table, delta.opened(path)).execute(sql).read_all())
+    return pa.table(deltalake.QueryBuilder().register(table, delta.open_table(path)).execute(sql).read_all())
 
 
 def _made(root: UPath, table: str) -> UPath:

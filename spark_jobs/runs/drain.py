@@ -8,7 +8,7 @@ from threading import Thread
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.integrity import drop_orphans
+from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import SluiceError
@@ -28,31 +28,31 @@ from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
-from spark_jobs.stopping import Wish, heard
+from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
 
 LOG = logging.getLogger(__name__)
 
 
-def drain(spec: Pipeline, settings: Settings, run_id: str, wish: Wish | None = None) -> Report:
+def drain(spec: Pipeline, settings: Settings, run_id: str, stop: StopRequest | None = None) -> Report:
     """Run one drain and return its report, also if it fails. Logs its progress.
 
-    SIGTERM and Ctrl-C are a wish to stop (stopping.py). Whoever has heard it for longer gives `wish`.
+    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its `stop`.
     """
     outcome = Outcome("drain", spec.name, run_id)
-    with nullcontext(wish) if wish else heard() as whoever:
+    with nullcontext(stop) if stop else stop_on_signals() as request:
         try:
-            problem = _run(spec, settings, outcome, whoever)
+            problem = _run(spec, settings, outcome, request)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
             problem = translate_error(error, spec.name)
         return append_row(outcome.report(problem), spec, settings.root)
 
 
-def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> SluiceError | None:
+def _run(spec: Pipeline, settings: Settings, outcome: Outcome, stop: StopRequest) -> SluiceError | None:
     """Run until nothing is left to do or a stop is requested. Returns the problem of the run, if it has one.
 
     Before the first account, a stop raises Stopped. After it, the run ends between two batches and still evaluates its checks:
-    no later run evaluates the account of these batches. A wish that comes while the checks work finds a run that is done.
+    no later run evaluates the account of these batches. A stop requested during the checks has no effect.
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
@@ -64,18 +64,18 @@ def _run(spec: Pipeline, settings: Settings, outcome: Outcome, wish: Wish) -> Sl
         outcome.lost = found.lost
         held.confirm()  # overwriting another run's identity would separate its checkpoint from its table
         found.identity.write(paths.identity)
-        drop_orphans(found.checkpoint)
+        remove_orphan_checksums(found.checkpoint)
         outcome.lap("settle")
-        wish.heed()
+        stop.raise_if_asked()
         warming = expectations.warm_up()
         session = cluster.session(found.spec.state)
         run = Run(outcome.kind, found.spec, settings, paths, found.target, found.identity, outcome.run_id, session, held)
         outcome.lap("start")
-        wish.heed()
-        return _drained(run, found.topic.latest, warming, outcome, wish)
+        stop.raise_if_asked()
+        return _drained(run, found.topic.latest, warming, outcome, stop)
 
 
-def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, wish: Wish) -> SluiceError | None:
+def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, stop: StopRequest) -> SluiceError | None:
     """Read up to `latest` or a limit, account for the batches, evaluate the checks. Returns the problem of the run, if any."""
     name, audit = run.spec.name, Audit(run)
     audit.catch_up({}, ended=True)
@@ -84,9 +84,9 @@ def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, wish:
         LOG.info("%s: completed the account of batches %s, which an earlier run had left", name, list(recovered))
     outcome.lap("recover")
     if not recovered:
-        wish.heed()
+        stop.raise_if_asked()
     LOG.info("%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name)
-    limits = RunLimits(run.spec, wish)
+    limits = RunLimits(run.spec, stop)
     Query(run, audit, latest, limits).run()
     outcome.lap("query")
     warming.join()

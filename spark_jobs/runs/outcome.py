@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from spark_jobs.checkpoint.identity import Lost
+from spark_jobs.checkpoint.identity import DataLoss
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
@@ -44,7 +44,7 @@ class Outcome:
     pipeline: str
     run_id: str
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    lost: Lost = field(default_factory=dict)
+    lost: DataLoss = field(default_factory=dict)
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()
     seconds: dict[Phase, float] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.identity import Identity, Lost, in_words, lost, settle, warned
+from spark_jobs.checkpoint.identity import DataLoss, Identity, data_loss, format_data_loss, spec_warnings, verify_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
@@ -30,7 +30,7 @@ class Preflight(NamedTuple):
     """Identity of the checkpoint. Without a checkpoint: of a new generation, not written yet."""
     target: Target
     cursor: Cursor
-    lost: Lost
+    lost: DataLoss
     """Partition -> first and last offset that retention removed before they were read, and that the spec allows to skip."""
     warnings: tuple[str, ...]
     """One line for each allowed difference between the spec and the spec that the checkpoint was created with."""
@@ -46,7 +46,7 @@ class Preflight(NamedTuple):
         if not self.lost:
             return self.warnings
         return (*self.warnings,
-                f"Skipping records deleted by retention (on_lost_records='skip'): {in_words(self.lost)}")
+                f"Skipping records deleted by retention (on_lost_records='skip'): {format_data_loss(self.lost)}")
 
 
 def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
@@ -56,9 +56,9 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     or RecordsGone; TableReplaced.
     """
     topic = topic_state(settings, spec.topic.name)
-    warnings = warned(spec, paths)
-    identity = settle(spec, paths, topic)
-    gone = lost(paths, topic)
+    warnings = spec_warnings(spec, paths)
+    identity = verify_identity(spec, paths, topic)
+    gone = data_loss(paths, topic)
     target, cursor = Target.live(paths, identity.owner(spec.name)), read_cursor(paths.cursor)
     table.refuse_replaced(target.table, identity.table_id, cursor.table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))

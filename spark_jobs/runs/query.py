@@ -47,7 +47,7 @@ class Query:
             self._limits.allow_no_data_batch()
             self._consume()
         if self._limits.asked and self._waiting():
-            self._limits.leave_the_rest()
+            self._limits.record_early_stop()
 
     def _waiting(self) -> bool:
         """Whether there are offsets to read, or a batch is planned and not committed."""
@@ -61,7 +61,8 @@ class Query:
         run = self._run
         closes = run.spec.close_after is not None
         newest = newest_record(run.settings, run.spec.topic.name, self._target) if closes else None
-        clock = no_data_batch.Clock(datetime.now(UTC), newest, self._audit.cursor.state.rows, self._limits.ticked, self._closed)
+        rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
+        clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
         return no_data_batch.due(run.spec, run.checkpoint, clock)
 
     def _consume(self) -> None:

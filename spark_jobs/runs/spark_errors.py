@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_jobs.checkpoint.log import broken
+from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.contract.errors import (
     DiskFull,
     KafkaRefused,
@@ -113,7 +113,7 @@ def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
     changed = next((f"{one['changed']} is not what was written" for one in matches if one["changed"]), None)
     gone = next((f"{sluice_url(one['gone'] or one['lost'])} is missing" for one in matches if one["gone"] or one["lost"]), None)
     what = changed or gone or next((one["state"] for one in matches if one["state"]), None)
-    return broken(what, pipeline) if what else None
+    return checkpoint_broken(what, pipeline) if what else None
 
 
 def _logic_error(text: str, pipeline: str) -> SluiceError | None:

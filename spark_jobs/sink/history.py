@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import deltalake
 
-from spark_jobs.storage.delta import opened
+from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -19,7 +19,7 @@ FIRST = 20
 
 def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Batch id and Delta's history entry of each commit of `owner` (pipeline/generation), newest first."""
-    for entry in _entries(opened(path)):
+    for entry in _entries(open_table(path)):
         note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == owner:
             yield note["batch"], entry

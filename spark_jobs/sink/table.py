@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import deltalake
 
-from spark_jobs.checkpoint.log import Checkpoint, broken
+from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.storage import delta
@@ -41,7 +41,7 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
 
 
 def _refuse_restored(path: UPath, known_version: int) -> None:
-    table = delta.opened(path)
+    table = delta.open_table(path)
     since = table.version() - known_version
     restored = [entry for entry in table.history(since) if entry["operation"] == "RESTORE"] if since > 0 else []
     to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
@@ -61,14 +61,14 @@ def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
     """
     done, newest = newest_batch(path, owner), max(checkpoint.planned(), default=-1)
     if done > newest:
-        raise broken(f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}", path.name)
+        raise checkpoint_broken(f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}", path.name)
 
 
 def newest_batch(path: UPath, owner: str) -> int:
     """The newest batch of this owner (pipeline/generation) in the table, by its transaction id; -1 without one."""
     if not delta.is_table(path):
         return -1
-    done = delta.opened(path).transaction_version(owner)
+    done = delta.open_table(path).transaction_version(owner)
     return -1 if done is None else int(done)
 
 
@@ -88,7 +88,7 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
             raise_if_key_not_exists=False, storage_options=delta.options(path),
         )
         return 0
-    table = delta.opened(path)
+    table = delta.open_table(path)
     owner = table.metadata().configuration.get(GENERATION)
     if owner != generation:
         raise CheckpointForeign(
@@ -119,9 +119,9 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
 
 def identifier(path: UPath) -> str:
     """Delta's id of the table."""
-    return str(delta.opened(path).metadata().id)
+    return str(delta.open_table(path).metadata().id)
 
 
 def version(path: UPath) -> int:
     """The table's newest version."""
-    return delta.opened(path).version()
+    return delta.open_table(path).version()

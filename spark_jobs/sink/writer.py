@@ -16,7 +16,7 @@ from spark_jobs.run import Run
 from spark_jobs.sink import commit, history
 from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.timers import Timers
-from spark_jobs.storage.delta import opened
+from spark_jobs.storage.delta import open_table
 
 STOP_WAIT_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
@@ -54,7 +54,7 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
             batch.write.format("noop").mode("append").save()
         else:
             run.lease.confirm()
-            refuse_changed(opened(target.table), batch.schema)
+            refuse_changed(open_table(target.table), batch.schema)
             note: dict[str, str | int] = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
             commit_batch(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
         failpoint.at("table.committed")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.identity import stored
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
@@ -60,7 +60,7 @@ class Target(NamedTuple):
 def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
     """Raises StateUnreadable if the state does not exist, StateIncompatible if a different spec wrote it."""
     paths = Paths(settings.root, spec)
-    identity = stored(paths)
+    identity = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     keys = parse_keys(query.keys)
     if query.changes and not keys:

@@ -1,4 +1,4 @@
-"""Delta tables without a JVM: opened by delta-rs, wherever the root lies."""
+"""Delta tables without a JVM: opened by delta-rs, on a disk or in an object store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-def opened(path: UPath | str) -> deltalake.DeltaTable:
+def open_table(path: UPath | str) -> deltalake.DeltaTable:
     """The table at its newest version."""
     return deltalake.DeltaTable(str(path), storage_options=options(path))
 
 
 def is_table(path: UPath | str) -> bool:
-    """Whether there is one."""
+    """Whether there is a Delta table at this path."""
     return deltalake.DeltaTable.is_deltatable(str(path), options(path))
 
 

@@ -1,7 +1,7 @@
-"""Folders moved and copied: on a disk by the operating system, on an object store, which has none, object by object.
+"""Moves and copies folders: on a disk by the operating system, on an object store object by object.
 
-Moving is copying and removing there, and may be cut off at any object. So what is to be moved is noted first, beside the
-checkpoint, and the note goes last: where there is one, no run begins, and the same command goes on.
+A move in an object store copies and removes each object, and may be cut off at any of them. So `move` first writes a note of
+all moves beside the checkpoint, and removes it last. While the note exists no run begins, and the same command continues.
 """
 
 from __future__ import annotations
@@ -21,58 +21,58 @@ if TYPE_CHECKING:
     from upath import UPath
 
 Move = tuple["UPath", "UPath"]
-"""From where, to where."""
+"""Old path, new path."""
 Confirm = Callable[[], None]
-"""Raises LeaseLost where the lease is held no longer: what is there may be another's by now."""
-AT_ONCE = 1000
-"""Objects that one request may remove."""
+"""Raises LeaseLost if the lease is held no longer: another run may have written the objects since."""
+OBJECTS_PER_REMOVAL = 1000
+"""The largest number of objects that S3 removes in one request (DeleteObjects)."""
 
 
 def move(moves: list[Move], note: UPath, confirm: Confirm) -> tuple[str, ...]:
-    """Do them all; what was done, a line each. Whatever was done before is not done again.
+    """Make all moves; a line for each on an object store. Continues moves that were cut off: skips what is copied.
 
-    Raises RootRefused where the store leaves an object that it was asked to remove; the note stays then.
+    Raises RootRefused if the store does not remove an object; the note then stays. Raises LeaseLost by `confirm`.
     """
     if not is_remote(str(note)):
         for old, new in moves:
             old.rename(new)
         return ()
-    write_whole(note, json.dumps([[_name(path, note) for path in one] for one in moves]))
-    said = tuple(_moved(old, new, confirm) for old, new in moves)
+    write_whole(note, json.dumps([[_name(path, note) for path in pair] for pair in moves]))
+    lines = tuple(_move_objects(old, new, confirm) for old, new in moves)
     note.unlink()
-    return said
+    return lines
 
 
-def begun(note: UPath) -> list[Move]:
-    """The moves of which a note is left: they were cut off."""
+def unfinished_moves(note: UPath) -> list[Move]:
+    """The moves of a note that is left, because they were cut off; empty without one. Raises RootRefused for an old note."""
     if not is_remote(str(note)) or not note.exists():
         return []
-    return [(_named(old, note), _named(new, note)) for old, new in json.loads(note.read_text())]
+    return [(_path(old, note), _path(new, note)) for old, new in json.loads(note.read_text())]
 
 
 def _name(path: UPath, note: UPath) -> str:
-    """As the note has it: seen from the note, so that the note of a copied root is about the copy."""
+    """The path relative to the note: after a root was copied, the note in the copy names the copy's own paths."""
     return posixpath.relpath(path.path, note.parent.path)
 
 
-def _named(name: str, note: UPath) -> UPath:
-    if "://" in name:  # it would be looked for beside the note, not be found, and count as moved
+def _path(name: str, note: UPath) -> UPath:
+    if "://" in name:  # Sluice would look for it beside the note, not find it, and count it as moved
         raise RootRefused(f"{note}, the note of a reset that was cut off, is of an older version: it has {name}.",
-                          "End that reset by the version that began it.")
+                          "Finish that reset with the version of Sluice that began it.")
     return note.with_segments(f"{note.protocol}://{posixpath.normpath(posixpath.join(note.parent.path, name))}")
 
 
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
-    """Copy all that is under one to the other; how many objects were. What is there already, of the same size, is left.
+    """Copy everything under `old` to `new`; the number of objects copied. Skips those that `new` has with the same size.
 
-    Before each object of a store the lease is confirmed: whoever was stopped for long, as a machine that slept, would copy what
-    the next run has written since over what was kept.
+    On a store it confirms the lease before each object: a process that was suspended for long, as by a machine that slept,
+    would otherwise copy what the next run has written over what was kept.
     """
     if not is_remote(str(old)):
         shutil.copytree(Path(str(old)), Path(str(new)))
         return 0
-    there = {name.removeprefix(new.path): size for name, size in _objects(new).items()}
-    waiting = [name for name, size in _objects(old).items() if there.get(name.removeprefix(old.path)) != size]
+    copied = {name.removeprefix(new.path): size for name, size in _objects(new).items()}
+    waiting = [name for name, size in _objects(old).items() if copied.get(name.removeprefix(old.path)) != size]
     for name in waiting:
         confirm()
         old.fs.copy(name, new.path + name.removeprefix(old.path))
@@ -80,7 +80,7 @@ def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
 
 
 def set_aside(path: UPath, into: UPath) -> None:
-    """Move one file into a folder, which is made."""
+    """Move one file into the folder `into`, which is created if needed."""
     if not is_remote(str(path)):
         into.mkdir(parents=True, exist_ok=True)
         path.rename(into / path.name)
@@ -89,42 +89,42 @@ def set_aside(path: UPath, into: UPath) -> None:
     path.unlink()
 
 
-def _moved(old: UPath, new: UPath, confirm: Confirm) -> str:
+def _move_objects(old: UPath, new: UPath, confirm: Confirm) -> str:
     copied, waiting = copy(old, new, confirm), list(_objects(old))
-    for first in range(0, len(waiting), AT_ONCE):
+    for first in range(0, len(waiting), OBJECTS_PER_REMOVAL):
         confirm()
-        old.fs.rm(waiting[first : first + AT_ONCE])
+        old.fs.rm(waiting[first : first + OBJECTS_PER_REMOVAL])
     _refuse_left(old, waiting)
-    _remove_marks(old)
+    _remove_folder_markers(old)
     return f"copied {copied} objects of {old} to {new}, and removed {len(waiting)} there"
 
 
 def _refuse_left(folder: UPath, removed: list[str]) -> None:
-    """Look again: a store may answer 200 to a removal, and say of single objects that it failed, which s3fs leaves out."""
+    """Raise RootRefused for objects that are still there: s3fs ignores single failures in an answer of 200."""
     if left := sorted(_objects(folder).keys() & set(removed)):
-        raise RootRefused(f"the object store left {len(left)} objects of {folder} where they are, though asked to remove them: "
-                          f"{left[0]} is the first.",
-                          "See that the bucket's policy allows s3:DeleteObject there and nothing locks them; the same command "
-                          "then goes on.")
+        raise RootRefused(f"the object store left {len(left)} objects of {folder} where they are, although asked to "
+                          f"remove them: {left[0]} is the first.",
+                          "Check that the bucket's policy allows s3:DeleteObject there and that no object is locked. Then run "
+                          "the same command again: it continues.")
 
 
-def _remove_marks(folder: UPath) -> None:
-    """Hadoop puts an empty object where it has made a folder, which would make the old one look as if it were there."""
+def _remove_folder_markers(folder: UPath) -> None:
+    """Remove the empty objects that Hadoop puts for folders: with them the old folder would still seem to exist."""
     if not is_s3(str(folder)):
         return
     bucket, _, prefix = folder.path.partition("/")
-    asked: dict[str, str] = {"Bucket": bucket, "Prefix": f"{prefix}/"}
+    request: dict[str, str] = {"Bucket": bucket, "Prefix": f"{prefix}/"}
     while True:
-        found = folder.fs.call_s3("list_objects_v2", **asked)
-        for each in found.get("Contents", ()):
-            if each["Key"].endswith("/"):
-                folder.fs.call_s3("delete_object", Bucket=bucket, Key=each["Key"])
-        if not found.get("IsTruncated"):
+        page = folder.fs.call_s3("list_objects_v2", **request)
+        for entry in page.get("Contents", ()):
+            if entry["Key"].endswith("/"):
+                folder.fs.call_s3("delete_object", Bucket=bucket, Key=entry["Key"])
+        if not page.get("IsTruncated"):
             return
-        asked["ContinuationToken"] = found["NextContinuationToken"]
+        request["ContinuationToken"] = page["NextContinuationToken"]
 
 
 def _objects(folder: UPath) -> dict[str, int]:
-    """Path -> size in bytes, of every object under it; without what Hadoop marks folders by."""
-    found = folder.fs.find(folder.path, detail=True)
-    return {name: int(about["size"]) for name, about in found.items() if not name.endswith("/")}
+    """Path -> size in bytes of every object under the folder, without Hadoop's objects for folders."""
+    objects = folder.fs.find(folder.path, detail=True)
+    return {name: int(about["size"]) for name, about in objects.items() if not name.endswith("/")}

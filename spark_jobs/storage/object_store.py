@@ -1,4 +1,4 @@
-"""The object store as the lease and the first question to it need it: a client with the standard chain's credentials."""
+"""The object store's client, with credentials of AWS's standard chain, and the checks that the store can be used."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from spark_jobs.contract.store_errors import translate_store_error
 
 RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 FRESH = timedelta(minutes=5)
-"""For how long a key is used that has an end, until it is asked for again: botocore renews it in time."""
+"""How long obstore uses a temporary key before it asks for it again. botocore renews the key in time."""
 
 
 def client(url: str) -> ObjectStore:
-    """Of everything under `url`, whatever obstore opens: S3, Google, Azure, a local folder. Raises RootRefused without keys."""
+    """A client for all under `url`, on S3, Google, Azure or a local folder. Raises RootRefused without S3 credentials."""
     if not is_s3(url):
         return from_url(url)
     store = Store.from_environment()
@@ -35,7 +35,7 @@ def client(url: str) -> ObjectStore:
 
 
 def require_writable(paths: Paths) -> None:
-    """Raise RootNotWritable, RootRefused or RootUnreachable where the pipeline's checkpoint cannot be written."""
+    """Raise RootNotWritable, RootRefused or RootUnreachable if the pipeline's checkpoint cannot be written."""
     if is_remote(str(paths.root)):
         refuse_unusable(str(paths.version))
     else:
@@ -43,42 +43,44 @@ def require_writable(paths: Paths) -> None:
 
 
 def refuse_unusable(url: str) -> None:
-    """Put an object there, ask for it once more only if it is absent, and take it away again.
+    """Put an object, put it again with the condition that it is absent, and remove it.
 
-    Raises RootRefused where the store turns these keys or this bucket away, or puts what it was told to put only if absent:
-    many that do not know the condition leave it out and say nothing, and each lease and each commit would be given to two.
-    Raises RootUnreachable where it does not answer within some 20 seconds. Makes no bucket.
+    Raises RootRefused if the store refuses these keys or this bucket, or makes the second put: many stores that do not know the
+    condition ignore it silently, and would give each lease and each commit to two processes. Raises RootUnreachable if the
+    store does not answer within some 20 seconds. Creates no bucket.
     """
     probe = f".sluice-writable-{uuid.uuid4().hex[:8]}"
-    with _in_words(url):
-        there = client(url)
-        obstore.put(there, probe, b"")
-        unsafe = _overwrites(there, probe)
-        obstore.delete(there, probe)
+    with _translated_errors(url):
+        store = client(url)
+        obstore.put(store, probe, b"")
+        unsafe = _overwrites(store, probe)
+        obstore.delete(store, probe)
     if unsafe:
         raise RootRefused(
             f"the object store of {url} overwrites an object that it was asked to put only if it is absent (If-None-Match: *): "
-            "of two runs both would hold the lease, and of two commits the second would hide the first.",
-            "Use a store, or a version of it, that knows conditional puts: docs/object-store.md.")
+            "two runs would hold the lease at once, and of two commits the second would hide the first.",
+            "Use a store, or a version of it, that supports conditional puts: docs/object-store.md.")
 
 
-def _overwrites(there: ObjectStore, name: str) -> bool:
+def _overwrites(store: ObjectStore, name: str) -> bool:
+    """Whether the store puts an object that exists, although the put has the condition that it is absent."""
     try:
-        obstore.put(there, name, b"", mode="create")
+        obstore.put(store, name, b"", mode="create")
     except AlreadyExistsError:
         return False
     return True
 
 
 def require_readable(root: str) -> None:
-    """Raise RootRefused or RootUnreachable where a root on a store cannot be listed: some clients find nothing there then."""
+    """Raise RootRefused or RootUnreachable if a root on a store cannot be listed: some clients find it empty then."""
     if is_remote(root):
-        with _in_words(root):
+        with _translated_errors(root):
             obstore.list_with_delimiter(client(root))
 
 
 @contextmanager
-def _in_words(url: str) -> Iterator[None]:
+def _translated_errors(url: str) -> Iterator[None]:
+    """Raise the clients' errors within the block as RootRefused or RootUnreachable."""
     try:
         yield
     except SluiceError:
@@ -88,17 +90,18 @@ def _in_words(url: str) -> Iterator[None]:
 
 
 def _credentials() -> Callable[[], Any]:
-    """By botocore's chain, which s3fs uses too: environment, profile, container, instance."""
+    """obstore's credential provider by botocore's chain, as s3fs has it: environment, profile, container, instance."""
     from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415 - a disk needs none
 
-    found = Session().get_credentials()
-    if found is None:
-        raise RootRefused("no credentials for the object store were found: not in the environment, in no profile, and this "
-                          "machine has no role.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.")
+    credentials = Session().get_credentials()
+    if credentials is None:
+        raise RootRefused("no credentials for the object store were found: not in the environment and in no profile, and "
+                          "this machine has no role.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.")
 
     def current() -> dict[str, Any]:
-        keys = found.get_frozen_credentials()
-        ends = datetime.now(UTC) + FRESH if keys.token else None
-        return {"access_key_id": keys.access_key, "secret_access_key": keys.secret_key, "token": keys.token, "expires_at": ends}
+        keys = credentials.get_frozen_credentials()
+        expires = datetime.now(UTC) + FRESH if keys.token else None
+        return {
+            "access_key_id": keys.access_key, "secret_access_key": keys.secret_key, "token": keys.token, "expires_at": expires}
 
     return current

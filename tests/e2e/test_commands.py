@@ -124,8 +124,8 @@ def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
     done = drained.command("rewind", PIPELINE, "--to-batch", "99")
     assert done.returncode == StateUnreadable.exit_status
     [line] = done.stderr.splitlines()
-    assert line.startswith(f"STATE_UNREADABLE the state after batch 99 of {PIPELINE} is not there whole")
-    assert f"there is that of batches 0 to {max(drained.report.batches)}." in line
+    assert line.startswith(f"STATE_UNREADABLE the checkpoint of {PIPELINE} does not have the complete state after batch 99")
+    assert f"it has that of batches 0 to {max(drained.report.batches)}." in line
 
 
 def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
@@ -135,7 +135,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert len(report.batches) > 2
 
     shown = answer(drained.command("rewind", PIPELINE, "--to-batch", "0"))
-    assert f"forget batches {list(report.batches[1:])} in checkpoint and account" in shown
+    assert f"remove batches {list(report.batches[1:])} from the checkpoint and the ops tables" in shown
     assert shown.splitlines()[-1] == "nothing is done yet: add --execute"
     assert drained.files() == before
 

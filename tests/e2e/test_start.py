@@ -18,7 +18,7 @@ def test_the_class_data_archive_fits_the_class_path_of_a_run(tmp_path: Path) -> 
     # One log a process: spark-submit starts a JVM of its own to find its command.
     variables = {"JAVA_TOOL_OPTIONS": f"-Xlog:class+load:file={tmp_path}/classes-%p.log"}
     subprocess.run(
-        submit.explanation(settings, "departure_delays"), env={**os.environ, **submit.environment(settings), **variables},
+        submit.explain_command(settings, "departure_delays"), env={**os.environ, **submit.environment(settings), **variables},
         check=True, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     logs = (log.read_text() for log in tmp_path.glob("classes-*.log"))
     archived = [line for log in logs for line in log.splitlines() if ARCHIVED in line]

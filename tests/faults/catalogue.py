@@ -13,7 +13,7 @@ import psutil
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.identity import stored
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.sink.table import newest_batch
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
@@ -131,7 +131,7 @@ def landed(scene: Scene, running: Running, kill: Kill) -> str:
 
 def _within(scene: Scene, running: Running, batch: int) -> str:
     """Of a batch that is planned and not committed."""
-    known = stored(scene.paths)
+    known = read_identity(scene.paths)
     if known and newest_batch(scene.paths.table, known.owner(scene.spec.name)) >= batch:
         return "table committed, checkpoint not"
     return IN_STORES if _stores(running, batch) else "in the stateful part of a batch"

@@ -17,18 +17,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the holder of a lease does not renew it", "spark_jobs/checkpoint/object_lease.py",
-        "                obstore.put(self._store, self._name(self._fence), self._content())\n                self._beaten",
-        "                self._beaten",
+        "                obstore.put(self._store, self._name(self._fence), _json(self._content))\n                self._ren",
+        "                self._ren",
         f"{UNIT}/test_object_lease.py::test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes",
     ),
     Mutant(
         "a holder that could not renew its lease writes on", "spark_jobs/checkpoint/object_lease.py",
-        " or time.monotonic() - self._beaten > TTL_SECONDS:", ":",
+        " or time.monotonic() - self._renewed_at > TTL_SECONDS:", ":",
         f"{UNIT}/test_object_lease.py::test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took_it",
     ),
     Mutant(
         "a lease that expired is held for ever", "spark_jobs/checkpoint/object_lease.py",
-        'said["released"] or age > TTL_SECONDS', 'said["released"]',
+        'content["released"] or age > TTL_SECONDS', 'content["released"]',
         f"{UNIT}/test_object_lease.py::test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer",
     ),
     Mutant(
@@ -187,15 +187,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a Ctrl-C that comes while another is answered is lost", "spark_jobs/launch/foreground.py",
         "            asked = True\n", "            asked = True\n            pressed.clear()\n",
-        f"{UNIT}/test_attended.py::test_so_does_one_that_comes_while_the_first_is_being_answered",
+        f"{UNIT}/test_foreground.py::test_so_does_one_that_comes_while_the_first_is_being_answered",
     ),
     Mutant(
         "a drain in the background takes Ctrl-C", "spark_jobs/launch/foreground.py",
         "    if before is not signal.SIG_IGN:\n", "    if before:\n",
-        f"{UNIT}/test_attended.py::test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was",
+        f"{UNIT}/test_foreground.py::test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was",
     ),
     Mutant("a topic that lost its end is read on from the checkpoint", "spark_jobs/checkpoint/identity.py",
-           "    _refuse_shortened(spec, paths, topic)\n", "",
+           "    _refuse_shortened_topic(spec, paths, topic)\n", "",
            "tests/unit/test_plan.py::test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do"),
     Mutant("the stack's authority has a certificate for another key than its own", "local/stack/secrets.py",
            "certificates.authority(key, ", "certificates.authority(certificates.private_key(), ",

@@ -12,7 +12,7 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{MACHINE}::test_of_several_triggers_at_once_one_drains_and_the_others_say_who_does"),
     Mutant(
         "who finds the lease held is not told by whom",
-        "spark_jobs/checkpoint/lease.py", "is being written by {_holder(path)}.", "is being written.",
+        "spark_jobs/checkpoint/lease.py", "is being written by {_describe_holder(path)}.", "is being written.",
         f"{MACHINE}::test_of_several_triggers_at_once_one_drains_and_the_others_say_who_does"),
     Mutant(
         "a driver does not look whether its submitter lives",

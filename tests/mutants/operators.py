@@ -47,7 +47,7 @@ MUTANTS = (
            "if moved > last.watermark_ms and spec.endless:",
            f"{CLOSING}::test_a_closing_batch_that_a_crash_kept_from_running_is_the_next_runs_even_without_new_data"),
     Mutant("what is due by the clock waits for a run that has data",
-           "spark_jobs/checkpoint/no_data_batch.py", "if spec.endless and clock.rows and not clock.ticked:",
-           "if spec.endless and not clock.rows and not clock.ticked:",
+           "spark_jobs/checkpoint/no_data_batch.py", "if spec.endless and clock.rows and not clock.no_data_batch_ran:",
+           "if spec.endless and not clock.rows and not clock.no_data_batch_ran:",
            "tests/spark/test_clock.py::test_a_run_on_one_batch_on_many_and_on_none_ends_with_one_batch_without_data"),
 )

@@ -35,7 +35,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/store/test_faults.py::test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact"),
     Mutant(
         "a store that leaves conditions out is taken", "spark_jobs/storage/object_store.py",
-        "        unsafe = _overwrites(there, probe)", "        unsafe = False",
+        "        unsafe = _overwrites(store, probe)", "        unsafe = False",
         f"{UNIT}/test_store.py::test_a_store_that_leaves_the_condition_of_a_put_out_is_refused"),
     Mutant(
         "with the bucket in the host, Rust's clients are told the store's own", "spark_jobs/contract/store.py",

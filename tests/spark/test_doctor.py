@@ -105,13 +105,13 @@ def refused(scene: Scene, where: Callable[[Path], Path], damage: Damage) -> None
 
 
 # Of each kind of file and mending one damage is mended, and the run goes on; the others are to be refused and told.
-BACK, AGAIN, PLANNED_ANEW = "go back to the end of batch", "runs again, for its state", "it is planned anew"
+BACK, AGAIN, PLANNED_AGAIN = "go back to the end of batch", "runs again, for its state", "Spark plans it again"
 KINDS = [
     ("rocksdb", log("commits"), tear, (empty, flip), AGAIN),
     ("rocksdb", log("offsets"), lose, (empty, tear, flip), BACK),
-    ("rocksdb", log("offsets"), begin_in_vain, (), PLANNED_ANEW),
-    ("rocksdb", named("metadata"), empty, (lose,), "write .*metadata anew"),
-    ("rocksdb", named("../cursor.json"), tear, (), "write .*cursor.json anew"),
+    ("rocksdb", log("offsets"), begin_in_vain, (), PLANNED_AGAIN),
+    ("rocksdb", named("metadata"), empty, (lose,), "write .*metadata again"),
+    ("rocksdb", named("../cursor.json"), tear, (), "write .*cursor.json again"),
     ("rocksdb", state("*.zip"), tear, (lose, flip), BACK),
     ("rocksdb", state("SSTs/*.sst"), flip, (lose, tear), BACK),
     ("hdfs", state("*.delta"), flip, (lose,), BACK),

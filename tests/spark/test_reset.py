@@ -33,7 +33,7 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
     there = files(root)
     intent = rewind(made.spec, made.settings, back)
     assert files(root) == there, "showing changes nothing"
-    assert f"forget batches {list(later)}" in " ".join(intent.lines)
+    assert f"remove batches {list(later)}" in " ".join(intent.lines)
     intent.execute()
     assert f"spark/commits/{later[-1]}" in files(kept(Path(str(made.paths.version))))
     made.deliver()

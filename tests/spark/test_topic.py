@@ -62,7 +62,7 @@ def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_t
     for number, value in enumerate(events(made, [f"n{number}" for number in range(900)])):
         producer.produce(made.topic, value, partition=number % 4)
     assert producer.flush(30) == 0
-    with pytest.raises(TopicRemade, match="deleted and created anew"):
+    with pytest.raises(TopicRemade, match="deleted and created again"):
         plan(made.spec, made.settings)
     report = made.drain("second")
     assert report.problem is not None

@@ -17,7 +17,7 @@ from spark_jobs.contract.settings import Settings
 os.environ["SLUICE_KAFKA"] = "127.0.0.1:1"
 settings = Settings.from_environment()
 variables = {"JAVA_TOOL_OPTIONS": "-Xlog:class+load:file=/tmp/classes-%p.log", "SPARK_LOCAL_IP": "127.0.0.1"}
-words = submit.explanation(settings, "departure_delays")
+words = submit.explain_command(settings, "departure_delays")
 subprocess.run(words, env={**os.environ, **submit.environment(settings), **variables}, check=True, stdout=sys.stderr)
 lines = [line for log in Path("/tmp").glob("classes-*.log") for line in log.read_text().splitlines()]
 print(sum("source: shared objects file (top)" in line for line in lines))

@@ -17,7 +17,7 @@ from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset, rewind
 from spark_jobs.checkpoint import object_lease
-from spark_jobs.checkpoint.identity import stored
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
@@ -94,7 +94,7 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     with pytest.raises(LeaseHeld, match="run killed"):
         ObjectLease(made.paths.lease, "at once").take()
     monkeypatch.setattr(object_lease, "TTL_SECONDS", SHORT_LIFE)
-    monkeypatch.setattr(object_lease, "BEAT_SECONDS", SHORT_BEAT)
+    monkeypatch.setattr(object_lease, "RENEW_SECONDS", SHORT_BEAT)
     running.wait_until(lambda: holder(made.paths.lease) is None, "the end of a dead run's lease")
     made.deliver()
     made.run("next")
@@ -160,7 +160,7 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
     root, before = of(drained, store), of(drained, store).objects()
     lines, execute = doctor(drained.spec, drained.settings)
     assert execute is None
-    assert lines[-1].startswith("nothing to fix: what the next run goes on from is whole")
+    assert lines[-1].startswith("nothing to fix: the files from which the next run resumes are whole")
     assert not [line for line in lines if line.startswith("damaged")], lines
     assert root.objects() == before
     torn = newest(root, f"checkpoints/{drained.spec.name}/v1/spark/commits/")
@@ -241,9 +241,9 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
     with pytest.raises(CheckpointBroken, match="was cut off"):
         plan(again.spec, again.settings)
     with pytest.raises(CheckpointBroken, match="was cut off"):
-        stored(again.paths)
+        read_identity(again.paths)
     intent = reset(again.spec, again.settings)
-    assert "goes on with a reset that was cut off" in intent.lines[0]
+    assert "continues a reset that was cut off" in intent.lines[0]
     assert intent.execute is not None
     intent.execute()
     mine = [tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name]

@@ -202,7 +202,7 @@ def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(words: tuple[
 
 
 def test_rewind_where_nothing_ran_says_that_there_is_no_batch() -> None:
-    assert "there is that of none" in refused(sluice("rewind", "flight_events", "--to-batch", "1"), StateUnreadable)
+    assert "it has that of no batch" in refused(sluice("rewind", "flight_events", "--to-batch", "1"), StateUnreadable)
 
 
 def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None:

@@ -16,7 +16,7 @@ from spark_jobs import log
 from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import cluster
-from spark_jobs.launch.cluster import Cluster, Executors
+from spark_jobs.launch.cluster import Cluster, ExecutorWatch
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g", executor_wait="60")
 LOOK_SECONDS = 5
@@ -40,7 +40,7 @@ class Watched:
         conf = SimpleNamespace(get=lambda _, default=None: default)
         spark: Any = SimpleNamespace(
             sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), getConf=lambda: conf))
-        self.watch = Executors(spark, "mine", SETTINGS)
+        self.watch = ExecutorWatch(spark, "mine", SETTINGS)
         self._ready.set()
         assert self._ended.wait(30)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from spark_jobs.checkpoint.identity import settle
+from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.cli import app
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
@@ -23,7 +23,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     spec = registry.load(NAME)
     made = Paths(str(tmp_path), spec)
     made.ensure_writable()
-    settle(spec, made, TopicState("topic-1", {0: 0}, {0: 5})).write(made.identity)
+    verify_identity(spec, made, TopicState("topic-1", {0: 0}, {0: 5})).write(made.identity)
     begin(Path(str(made.checkpoint)), {0: 0})
     plan_batch(made.checkpoint, 0, {0: 5})
     return made
@@ -46,7 +46,7 @@ def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> Non
     status, said = sluice()
     assert status == 0
     assert "offsets/0 is empty" in said
-    assert "batch 0 was begun, nothing of it is in the table: it is planned anew" in said
+    assert "batch 0 has no rows in the table, and Spark plans it again" in said
     assert "nothing is done yet: add --execute" in said
     assert torn.exists()
     assert sluice("--execute")[1].endswith("done")

@@ -14,7 +14,7 @@ from spark_jobs.contract.errors import LeaseHeld, RecordsGone
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.runs import drain as draining
-from spark_jobs.stopping import Wish
+from spark_jobs.stopping import StopRequest
 from tests.harness.lines import heard
 from tests.unit.specs import pipeline
 
@@ -32,7 +32,7 @@ class Settled:
         monkeypatch.setattr(draining, "Cluster", lambda *_: nullcontext())
         monkeypatch.setattr(draining, "require_writable", lambda _: self.done.append("writable"))
         monkeypatch.setattr(failpoint, "at", self.done.append)
-        monkeypatch.setattr(draining, "drop_orphans", lambda _: self.done.append("orphans dropped"))
+        monkeypatch.setattr(draining, "remove_orphan_checksums", lambda _: self.done.append("orphans dropped"))
         self.finds(monkeypatch)
 
     def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
@@ -57,7 +57,7 @@ class Settled:
             self.done.append("lease given back")
 
     def drain(self) -> Report:
-        (wish := Wish()).stop("a test")
+        (wish := StopRequest()).stop("a test")
         with heard(self.said.append):
             return draining.drain(SPEC, self._settings, "run-1", wish)
 

@@ -26,4 +26,4 @@ def test_what_is_set_in_the_environment_happens(action: str, status: int) -> Non
 @pytest.mark.parametrize("text", ["nowhere=exit", "audit=explode"])
 def test_a_place_or_an_action_that_there_is_not_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="SLUICE_FAILPOINTS"):
-        failpoint._set(text)  # noqa: SLF001 - read once, when the module is loaded
+        failpoint._parse(text)  # noqa: SLF001 - read once, when the module is loaded

@@ -13,7 +13,7 @@ from upath import UPath
 from spark_jobs.admin.reset import reset
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.contract.settings import Settings
-from spark_jobs.storage.folders import begun, move
+from spark_jobs.storage.folders import move, unfinished_moves
 from tests.unit.specs import pipeline
 
 CONTENT = {"offsets/0": "first", "offsets/1": "second", "identity.json": "{}"}
@@ -64,8 +64,8 @@ def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_don
         patch.setattr(root.fs, "rm", lambda paths, **_: removing([path for path in paths if "offsets/1" not in path]))
         with pytest.raises(RootRefused, match=r"left 1 objects of .*/v1 where they are.*offsets/1 is the first"):
             move(moves, note, nothing)
-    assert begun(note) == moves, "no run begins"
-    move(begun(note), note, nothing)
+    assert unfinished_moves(note) == moves, "no run begins"
+    move(unfinished_moves(note), note, nothing)
     assert (objects(root / "v1"), objects(root / "v1.kept")) == ({}, CONTENT)
 
 
@@ -76,7 +76,7 @@ def test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more(root: UPa
         move([(root / "v1", root / "v1.kept")], note, lost_after(confirmed))
     assert objects(root / "v1") == CONTENT
     assert len(objects(root / "v1.kept")) == confirmed
-    assert begun(note)
+    assert unfinished_moves(note)
 
 
 def test_the_note_of_a_copied_root_is_about_the_copy(root: UPath) -> None:
@@ -87,15 +87,15 @@ def test_the_note_of_a_copied_root_is_about_the_copy(root: UPath) -> None:
     copied = UPath(f"memory://bucket/{uuid.uuid4().hex}")
     there = copied / "checkpoints" / "mine"
     (there / "moving.json").write_text(note.read_text())
-    assert begun(note) == moves
-    assert begun(there / "moving.json") == [(there / "v1", there / "v1.kept"), (copied / "v1", copied / "v1.kept")]
+    assert unfinished_moves(note) == moves
+    assert unfinished_moves(there / "moving.json") == [(there / "v1", there / "v1.kept"), (copied / "v1", copied / "v1.kept")]
 
 
 def test_a_note_by_absolute_names_is_refused_and_does_not_count_as_moved(root: UPath) -> None:
     note = root / "moving.json"
     note.write_text(f'[["{root / "v1"}", "{root / "v1.kept"}"]]')
     with pytest.raises(RootRefused, match="is of an older version: it has memory://"):
-        begun(note)
+        unfinished_moves(note)
     assert note.exists()
 
 
@@ -105,7 +105,7 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
     spec, settings = pipeline(), Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     version = UPath(tmp_path / "checkpoints" / spec.name / f"v{spec.state.version}")
     looks = iter([[(version, version.with_name("v1.kept"))], []])
-    monkeypatch.setattr("spark_jobs.admin.reset.begun", lambda _: next(looks))
+    monkeypatch.setattr("spark_jobs.admin.reset.unfinished_moves", lambda _: next(looks))
     intent = reset(spec, settings)
     (version / "spark").mkdir(parents=True)
     assert intent.execute is not None

@@ -25,14 +25,14 @@ time.sleep(60)
 PATIENCE_SECONDS = 60
 ATTENDING = """
 import os, signal, sys
-from spark_jobs.launch.foreground import attend
+from spark_jobs.launch.foreground import run_in_foreground
 from tests.harness.lines import heard
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def say(line):
     {meanwhile}
     print(line, flush=True)
 with heard(say):
-    attend([sys.executable, *sys.argv[1:]], os.environ, sys.argv[1])
+    run_in_foreground([sys.executable, *sys.argv[1:]], os.environ, sys.argv[1])
 print("over", flush=True)
 """
 AGAIN = "if line.startswith('stopping'): os.kill(os.getpid(), signal.SIGINT)"
@@ -93,7 +93,7 @@ def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards
     before = signal.SIG_IGN if ignored else signal.default_int_handler
     signal.signal(signal.SIGINT, before)
     try:
-        with foreground._pressed() as pressed:  # noqa: SLF001 - that nothing comes of a signal cannot be waited for
+        with foreground._interrupts() as pressed:  # noqa: SLF001 - that nothing comes of a signal cannot be waited for
             signal.raise_signal(signal.SIGINT)
         assert pressed == ([] if ignored else [signal.SIGINT])
         assert signal.getsignal(signal.SIGINT) is before

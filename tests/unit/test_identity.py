@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.checkpoint.identity import Identity, settle, stored
+from spark_jobs.checkpoint.identity import Identity, read_identity, verify_identity
 from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import State
@@ -28,7 +28,7 @@ def paths(tmp_path: Path) -> Paths:
     """A pipeline that has run twice: partition 0 is read up to 12, partition 1 up to 30."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    settle(SPEC, paths, broker()).write(paths.identity)
+    verify_identity(SPEC, paths, broker()).write(paths.identity)
     folder = begin(Path(str(paths.checkpoint)))
     for batch, end in enumerate(({0: 10, 1: 10}, {0: 12, 1: 30})):
         plan_batch(folder, batch, end)
@@ -38,28 +38,28 @@ def paths(tmp_path: Path) -> Paths:
 
 def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path), SPEC)
-    generations = {settle(SPEC, paths, broker()).generation for _ in range(3)}
+    generations = {verify_identity(SPEC, paths, broker()).generation for _ in range(3)}
     assert len(generations) == 3
     assert all(generations)
 
 
 def test_settling_writes_nothing(tmp_path: Path) -> None:
-    settle(SPEC, Paths(str(tmp_path), SPEC), broker())
+    verify_identity(SPEC, Paths(str(tmp_path), SPEC), broker())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths: Paths) -> None:
-    assert settle(SPEC, paths, broker()) == stored(paths)
+    assert verify_identity(SPEC, paths, broker()) == read_identity(paths)
 
 
 def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
     more = broker(earliest={0: 12, 1: 30, 2: 0}, latest={0: 900, 1: 900, 2: 900})
-    assert settle(SPEC, paths, more) == stored(paths)
+    assert verify_identity(SPEC, paths, more) == read_identity(paths)
 
 
 def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths: Paths) -> None:
     with pytest.raises(StateIncompatible) as refused:
-        settle(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths, broker())
+        verify_identity(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths, broker())
     for said in ("output_mode: was 'append', is 'update'", "Revert the spec", "sluice reset sales_hourly", str(paths.version)):
         assert said in str(refused.value)
 
@@ -67,23 +67,23 @@ def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_th
 def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
     spec = pipeline(state=State(version=2, shuffle_partitions=4))
     other = Paths(str(paths.root), spec)
-    before = stored(paths)
+    before = read_identity(paths)
     assert before is not None
-    assert settle(spec, other, broker()).generation != before.generation
+    assert verify_identity(spec, other, broker()).generation != before.generation
     assert other.version != paths.version
     assert other.table == paths.table
 
 
 def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
     with pytest.raises(TopicRemade) as refused:
-        settle(SPEC, paths, broker(id="topic-2", latest={0: 900, 1: 900}))
+        verify_identity(SPEC, paths, broker(id="topic-2", latest={0: 900, 1: 900}))
     for said in ("'sales'", "topic-1", "topic-2"):
         assert said in refused.value.what
 
 
 def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths: Paths) -> None:
     with pytest.raises(TopicRemade) as refused:
-        settle(SPEC, paths, broker(latest={0: 7, 1: 35}))
+        verify_identity(SPEC, paths, broker(latest={0: 7, 1: 35}))
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
         assert said in str(refused.value)
     assert "partition 1" not in str(refused.value)
@@ -91,71 +91,71 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
 
 def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> None:
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert settle(SPEC, paths, broker(latest={0: 40, 1: 40}))
+    assert verify_identity(SPEC, paths, broker(latest={0: 40, 1: 40}))
     with pytest.raises(TopicRemade, match="partition 1 ends at 39"):
-        settle(SPEC, paths, broker(latest={0: 40, 1: 39}))
+        verify_identity(SPEC, paths, broker(latest={0: 40, 1: 39}))
 
 
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths: Paths) -> None:
     with pytest.raises(RecordsGone) as refused:
-        settle(SPEC, paths, broker(earliest={0: 15, 1: 31}))
+        verify_identity(SPEC, paths, broker(earliest={0: 15, 1: 31}))
     for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
         assert said in refused.value.what
 
 
 def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths: Paths) -> None:
-    assert settle(SPEC, paths, broker(earliest={0: 12, 1: 20}))
+    assert verify_identity(SPEC, paths, broker(earliest={0: 12, 1: 20}))
 
 
 def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths: Paths) -> None:
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     with pytest.raises(RecordsGone, match=r"partition 0: 8 records \(12 to 19\)"):
-        settle(SPEC, paths, broker(earliest={0: 20, 1: 0}))
+        verify_identity(SPEC, paths, broker(earliest={0: 20, 1: 0}))
 
 
 def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths: Paths) -> None:
     with pytest.raises(RecordsGone, match=r"partition 2: 5 records \(0 to 4\)"):
-        settle(SPEC, paths, broker(earliest={0: 0, 1: 0, 2: 5}))
+        verify_identity(SPEC, paths, broker(earliest={0: 0, 1: 0, 2: 5}))
 
 
 def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    settle(SPEC, paths, broker()).write(paths.identity)
+    verify_identity(SPEC, paths, broker()).write(paths.identity)
     plan_batch(begin(Path(str(paths.checkpoint)), {0: 5, 1: 0}), 0, {0: 50, 1: 50})
-    assert settle(SPEC, paths, broker(earliest={0: 5, 1: 0}))
+    assert verify_identity(SPEC, paths, broker(earliest={0: 5, 1: 0}))
     with pytest.raises(RecordsGone, match=r"partition 0: 2 records \(5 to 6\)"):
-        settle(SPEC, paths, broker(earliest={0: 7, 1: 0}))
+        verify_identity(SPEC, paths, broker(earliest={0: 7, 1: 0}))
 
 
 def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths: Paths) -> None:
     Cursor(audited=1).write(paths.cursor)
-    assert settle(SPEC, paths, broker())
+    assert verify_identity(SPEC, paths, broker())
     (paths.checkpoint / "commits" / "1").unlink()
-    assert settle(SPEC, paths, broker()), "a batch without its commit is run again"
+    assert verify_identity(SPEC, paths, broker()), "a batch without its commit is run again"
     (paths.checkpoint / "offsets" / "1").unlink()
     with pytest.raises(CheckpointForeign, match=r"ends at batch 0, but batch 1 of generation"):
-        settle(SPEC, paths, broker())
+        verify_identity(SPEC, paths, broker())
 
 
 def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths: Paths) -> None:
     Cursor(audited=1).write(paths.cursor)
     shutil.rmtree(str(paths.checkpoint))
     with pytest.raises(CheckpointForeign, match=r"ends at batch -1, but batch 1 of generation"):
-        settle(SPEC, paths, broker())
+        verify_identity(SPEC, paths, broker())
 
 
 def test_another_spec_is_said_before_another_topic(paths: Paths) -> None:
     """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
     with pytest.raises(StateIncompatible, match=r"topic\.name"):
-        settle(pipeline(topic=topic(name="returns")), paths, broker(id="topic-2"))
+        verify_identity(pipeline(topic=topic(name="returns")), paths, broker(id="topic-2"))
 
 
 def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: Paths) -> None:
-    known = stored(paths)
+    known = read_identity(paths)
     assert known is not None
     known.write(paths.identity)
-    assert stored(paths) == known
+    assert read_identity(paths) == known
     assert len(paths.identity.read_text().splitlines()) > len(known.fingerprint)
     assert [path.name for path in paths.version.iterdir() if path.name.startswith(".")] == []
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.file_check import damaged
-from spark_jobs.checkpoint.integrity import Integrity, drop_orphans, refuse_broken
+from spark_jobs.checkpoint.file_check import find_damage
+from spark_jobs.checkpoint.integrity import Integrity, refuse_damaged_logs, remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -46,46 +46,46 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 ])
 def test_a_file_is_held_against_its_checksum(path: UPath, content: bytes, said: str) -> None:
     path.write_bytes(content)
-    assert damaged(path) == said
+    assert find_damage(path) == said
 
 
 def test_without_a_checksum_its_form_speaks(tmp_path: Path) -> None:
     (tmp_path / "commits").mkdir()
     entry = UPath(tmp_path / "commits" / "3")
-    assert damaged(entry) == "is missing"
+    assert find_damage(entry) == "is missing"
     entry.write_text('v2\n{"nextBatchWatermarkMs":0}')
-    assert damaged(entry) == ""
+    assert find_damage(entry) == ""
     entry.write_text('v2\n{"nextBatchWat')
-    assert damaged(entry) == "does not parse"
+    assert find_damage(entry) == "does not parse"
     snapshot = UPath(tmp_path / "4_id.zip")
     snapshot.write_bytes(b"PK\x03\x04 and no more")
-    assert damaged(snapshot) == "is no whole zip file"
+    assert find_damage(snapshot) == "is no whole zip file"
 
 
 @pytest.mark.parametrize("entry", ["offsets/2", "offsets/1", "commits/2", "metadata"])
 def test_what_spark_goes_on_from_must_be_whole(checkpoint: Checkpoint, entry: str) -> None:
-    refuse_broken(checkpoint, "sales")
+    refuse_damaged_logs(checkpoint, "sales")
     (checkpoint.folder / entry).write_text("")
-    with pytest.raises(CheckpointBroken, match=f"{entry} is empty.*cannot be gone on from.*sluice doctor sales"):
-        refuse_broken(checkpoint, "sales")
+    with pytest.raises(CheckpointBroken, match=f"{entry} is empty.*Sluice cannot resume from.*sluice doctor sales"):
+        refuse_damaged_logs(checkpoint, "sales")
 
 
 def test_an_entry_that_is_gone_while_its_commit_is_there_is_found(checkpoint: Checkpoint) -> None:
     (checkpoint.folder / "offsets" / "2").unlink()
     with pytest.raises(CheckpointBroken, match="offsets/2 is missing"):
-        refuse_broken(checkpoint, "sales")
+        refuse_damaged_logs(checkpoint, "sales")
 
 
 def test_older_entries_keep_no_run_from_going_on_and_are_named_all_the_same(checkpoint: Checkpoint) -> None:
     (checkpoint.folder / "commits" / "1").unlink()
     (checkpoint.folder / "offsets" / "0").write_text("v1")
-    refuse_broken(checkpoint, "sales")
+    refuse_damaged_logs(checkpoint, "sales")
     assert {f"{path.parent.name}/{path.name}": said for path, said in Integrity(checkpoint).damage.items()} == {
         "offsets/0": "does not parse", "commits/1": "is missing"}
 
 
 def test_only_checksums_without_a_file_are_removed(checkpoint: Checkpoint) -> None:
     (checkpoint.folder / "commits" / "2").unlink()
-    drop_orphans(checkpoint)
+    remove_orphan_checksums(checkpoint)
     assert not (checkpoint.folder / "commits" / ".2.crc").exists()
     assert (checkpoint.folder / "commits" / ".1.crc").exists()

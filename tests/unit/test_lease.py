@@ -142,4 +142,4 @@ def test_whoever_asks_all_the_time_keeps_nobody_from_the_lease(path: UPath) -> N
 def test_a_holder_that_has_not_said_its_name_yet_is_still_one(path: UPath) -> None:
     with lease(path, "run-1"):
         path.write_text("")
-        assert holder(path) == "another run that has not said its name yet"
+        assert holder(path) == "another run that has not written its name yet"

@@ -8,7 +8,7 @@ from spark_jobs import limits
 from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.limits import RunLimits
-from spark_jobs.stopping import Wish
+from spark_jobs.stopping import StopRequest
 from tests.unit.specs import group_state, pipeline
 
 DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
@@ -45,7 +45,7 @@ def test_no_batch_begins_after_the_last_minute(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_run_that_is_asked_to_stop_refuses_the_next_batch_even_one_without_data() -> None:
-    limit = RunLimits(pipeline(), wish := Wish())
+    limit = RunLimits(pipeline(), wish := StopRequest())
     assert limit.admit(DATA)
     wish.stop("a signal")
     assert not limit.admit(NO_DATA)
@@ -54,7 +54,7 @@ def test_a_run_that_is_asked_to_stop_refuses_the_next_batch_even_one_without_dat
 
 
 def test_a_run_that_is_asked_when_nothing_is_left_was_not_stopped() -> None:
-    limit = RunLimits(pipeline(max_batches=1), wish := Wish())
+    limit = RunLimits(pipeline(max_batches=1), wish := StopRequest())
     assert [limit.admit(DATA), limit.admit(DATA)] == [True, False]
     wish.stop("a signal")
     assert (limit.reached, limit.stopped) == ("max_batches=1", None)

@@ -76,8 +76,8 @@ def test_silence_never_takes_the_watermark_back(folder: UPath) -> None:
 def test_what_goes_by_the_clock_is_due_once_a_run(folder: UPath) -> None:
     found = due(folder, BY_THE_CLOCK)
     assert found is not None
-    assert "clock" in found.reason
-    assert due(folder, BY_THE_CLOCK, ticked=True) is None
+    assert "processing-time" in found.reason
+    assert due(folder, BY_THE_CLOCK, no_data_batch_ran=True) is None
 
 
 def test_silence_closes_once_a_run_although_the_clock_goes_on(folder: UPath) -> None:

@@ -24,7 +24,7 @@ import sys
 from upath import UPath
 from spark_jobs.checkpoint import object_lease
 from spark_jobs.contract.errors import SluiceError
-object_lease.BEAT_SECONDS = 0.2
+object_lease.RENEW_SECONDS = 0.2
 lease = object_lease.ObjectLease(UPath(sys.argv[1]), sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()

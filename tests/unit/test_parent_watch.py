@@ -14,7 +14,7 @@ DRIVER = """
 import os, signal, sys, time
 from pathlib import Path
 from spark_jobs.launch import parent_watch
-parent_watch.POLL_SECONDS, parent_watch.SAYS_SECONDS = 0.05, 0.5
+parent_watch.POLL_SECONDS, parent_watch.REPORT_SECONDS = 0.05, 0.5
 out = Path(sys.argv[1])
 signal.signal(signal.SIGTERM, lambda *_: out.write_text("asked"))  # a wish that it is in no hurry to grant
 parent_watch.watch()

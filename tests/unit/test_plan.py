@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.checkpoint.identity import settle
+from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible, TopicRemade
 from spark_jobs.contract.paths import Paths
@@ -38,7 +38,7 @@ class Installation:
     def has_drained(self, *ends: dict[int, int], judged: int) -> None:
         """Batches that ended there and were committed, up to `judged` judged."""
         self.paths.ensure_writable()
-        settle(SPEC, self.paths, self.topic).write(self.paths.identity)
+        verify_identity(SPEC, self.paths, self.topic).write(self.paths.identity)
         folder = begin(Path(str(self.paths.checkpoint)), self.topic.earliest)
         for batch, end in enumerate(ends):
             plan_batch(folder, batch, end)

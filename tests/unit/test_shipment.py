@@ -25,7 +25,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
-    names = zipfile.ZipFile(shipment.code()).namelist()
+    names = zipfile.ZipFile(shipment.code_archive()).namelist()
     assert {"spark_jobs/decode/json_decoder.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     assert len(names) == len(set(names))
@@ -36,31 +36,31 @@ def test_the_same_code_gives_the_same_archive_and_other_code_another(tmp_path: P
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("SLUICE_PIPELINES", "flows")
-    first = shipment.code()
+    first = shipment.code_archive()
     bytes_then = first.read_bytes()
     first.unlink()
     os.utime(package / "__init__.py", (0, 0))
-    assert (shipment.code(), first.read_bytes()) == (first, bytes_then)
+    assert (shipment.code_archive(), first.read_bytes()) == (first, bytes_then)
     (package / "logic.py").write_text("ONE = 1\n")
-    assert shipment.code() != first
+    assert shipment.code_archive() != first
 
 
 def test_archives_that_no_run_has_used_for_a_week_are_removed(temporary: Path) -> None:
-    used = shipment.code()
+    used = shipment.code_archive()
     for name, age in (("sluice-old.zip", shipment.KEPT_SECONDS + 60), ("sluice-young.zip", 60)):
         (used.parent / name).touch()
         os.utime(used.parent / name, (time.time() - age,) * 2)
     os.utime(used, (0, 0))
-    shipment.code()
+    shipment.code_archive()
     assert {path.name for path in used.parent.iterdir()} == {used.name, "sluice-young.zip"}
 
 
 def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
-    folder = shipment.code().parent
+    folder = shipment.code_archive().parent
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(SparkFailed, match="is not this user's alone"):
-        shipment.code()
+        shipment.code_archive()
 
 
 @pytest.mark.parametrize(("given", "python", "archive"), [
@@ -71,14 +71,15 @@ def test_executors_have_the_python_that_is_named(tmp_path: Path, given: str, pyt
     (packed := tmp_path / "e.tar.gz").touch()
     options = shipment.configuration(SETTINGS._replace(executor_python=given.format(packed)))
     assert options.get("spark.pyspark.python") == python
-    assert options["spark.archives"].split(",") == [f"{shipment.code()}#code", *([archive.format(packed)] if archive else [])]
+    archives = [f"{shipment.code_archive()}#code", *([archive.format(packed)] if archive else [])]
+    assert options["spark.archives"].split(",") == archives
     assert (options["spark.executorEnv.PYTHONPATH"], options["spark.executorEnv.TZ"]) == ("./code", "UTC")
 
 
 @pytest.mark.parametrize(("given", "says"), [
     ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"), ("e.tar.gz#env", "names no Python"),
-    ("e.tar.gz#code/bin/python", "'code' is in the place of"), ("e.tar.gz#./env/bin/python", "'.' is in the place of"),
-    ("e.tar.gz#../env/bin/python", "'..' is in the place of"),
+    ("e.tar.gz#code/bin/python", "'code' would replace"), ("e.tar.gz#./env/bin/python", "'.' would replace"),
+    ("e.tar.gz#../env/bin/python", "'..' would replace"),
 ])
 def test_a_python_that_cannot_be_is_refused(given: str, says: str) -> None:
     with pytest.raises(SettingInvalid, match=says):
@@ -98,7 +99,7 @@ def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_n
         write(archive, files)
 
     monkeypatch.setattr(shipment, "_write", deployed)
-    assert zipfile.ZipFile(shipment.code()).read("deployed_flows/logic.py") == b"OLD = 1\n"
+    assert zipfile.ZipFile(shipment.code_archive()).read("deployed_flows/logic.py") == b"OLD = 1\n"
 
 
 def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +107,7 @@ def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path:
     (tmp_path / "java_flows" / "java" / "logic.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("SLUICE_PIPELINES", "java_flows")
-    names = zipfile.ZipFile(shipment.code()).namelist()
+    names = zipfile.ZipFile(shipment.code_archive()).namelist()
     assert "java_flows/java/logic.py" in names
     assert not [name for name in names if name.endswith(".java")]
 
@@ -114,4 +115,4 @@ def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path:
 def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(temporary / "nowhere"))
     with pytest.raises(SparkFailed, match=r"cannot be written: .*nowhere.* set TMPDIR"):
-        shipment.code()
+        shipment.code_archive()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.checkpoint.identity import settle
+from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
 from spark_jobs.contract.paths import Paths
@@ -31,7 +31,7 @@ def settings(tmp_path: Path) -> Settings:
     settings = Settings(str(tmp_path), "a:1", tmp_path, "local[2]", "2g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
-    settle(SPEC, paths, TopicState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(paths.identity)
+    verify_identity(SPEC, paths, TopicState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(paths.identity)
     folder = begin(Path(str(paths.checkpoint)))
     for batch in range(7):
         plan_batch(folder, batch, {0: 10 * (batch + 1)})

@@ -102,7 +102,7 @@ def test_executors_work_in_utc_and_the_driver_keeps_its_own_python(settings: Set
 
 def test_commands_that_only_look_need_no_cluster(settings: Settings) -> None:
     cluster = settings._replace(master="spark://m:7077")
-    for command in (submit.explanation(cluster, "flight_events"), submit.inspection(cluster, "flight_events", [])):
+    for command in (submit.explain_command(cluster, "flight_events"), submit.state_command(cluster, "flight_events", [])):
         assert command[1:3] == ["--master", "local[2]"]
 
 
