@@ -8,12 +8,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a column that an ops table has not is dropped in silence", "spark_jobs/ops/ops_tables.py",
         "    if surplus:\n", "    if surplus and not rows:\n",
-        f"{UNIT}/test_ops.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
+        f"{UNIT}/test_ops_tables.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
         "so is one within the structs of a list", "spark_jobs/ops/ops_tables.py",
         "            surplus |= {", "            _ = {",
-        f"{UNIT}/test_ops.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
+        f"{UNIT}/test_ops_tables.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
         "the holder of a lease does not renew it", "spark_jobs/checkpoint/object_lease.py",
@@ -34,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a broker that says nothing is waited for as long as Kafka's client likes", "spark_jobs/source/topic_state.py",
         "client.list_topics(timeout=share * TIMEOUT_SECONDS)", "client.list_topics(timeout=60)",
-        f"{UNIT}/test_kafka.py::test_a_broker_that_does_not_answer_is_given_up_in_time_and_named",
+        f"{UNIT}/test_topic_state.py::test_a_broker_that_does_not_answer_is_given_up_in_time_and_named",
     ),
     Mutant(
         "offsets that a broker did not tell in time are taken for those of an empty topic", "spark_jobs/source/topic_state.py",

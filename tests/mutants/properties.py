@@ -11,8 +11,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="A Deduplicate over whole rows forgets a row at its event time, and not the delay later",
         file="spark_jobs/steps/deduplicate.py",
-        old='if self.step.scope == "watermark" else',
-        new='if self.step.scope == "watermark" and keys else',
+        old='(keys) if self.step.scope == "watermark" else',
+        new='(keys) if self.step.scope == "watermark" and keys else',
         test=_case("deduplicate, by *, watermark, one batch"),
     ),
     Mutant(
