@@ -1,4 +1,4 @@
-"""The fixed facts of one run, passed to every room that works for it."""
+"""The fixed facts of one run, passed to every package that works for it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _setting(default: str | None) -> str:
 def _log() -> str:
     return f"""\
 ## The log
-A run writes to standard output, which Airflow's task log takes up. With `SLUICE_LOG=json` each line is a JSON object:
+A run writes to standard output, which is also in Airflow's task log. With `SLUICE_LOG=json` each line is a JSON object:
 
 {table(("field", "meaning"), ((code(name), about) for name, about in log.FIELDS.items()))}"""
 

@@ -75,7 +75,7 @@ The task `publish` emits an event of the asset `x-sluice://tables/<pipeline>`, w
 checks have passed. Its `extra`:
 
 {table(("field", "meaning"), ((code(name), about) for name, about in event.FIELDS.items()))}
-A consumer in the same Airflow, which needs nothing of Sluice. A run that is started by hand has no event.
+A consumer in the same Airflow needs nothing of Sluice. A run that is started by hand has no event.
 
 <!-- skip: next "needs an Airflow: tests/airflow/test_consumer.py runs it" -->
 ```python

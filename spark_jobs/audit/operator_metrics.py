@@ -41,7 +41,7 @@ class OperatorMetrics(NamedTuple):
         seconds = (reported["allUpdatesTimeMs"] + reported["allRemovalsTimeMs"] + reported["commitTimeMs"]) / 1000
         parts = [
             f"{self.rows_in:,} rows in, {self.rows_out:,} out",
-            f"{reported['numRowsUpdated']:,} kept in state, {reported['numRowsRemoved']:,} let go",
+            f"{reported['numRowsUpdated']:,} written to state, {reported['numRowsRemoved']:,} removed",
             _if_any(self.custom("numDroppedDuplicateRows"), "duplicates dropped"),
             _if_any(reported["numRowsDroppedByWatermark"], f"{groups} late"),
             _if_any(self.custom("numRegisteredTimers"), "timers set"),

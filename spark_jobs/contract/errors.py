@@ -45,7 +45,7 @@ class PipelineUnknown(SluiceError):
     """The pipelines' package has no folder with that name."""
 
     code, exit_status = "PIPELINE_UNKNOWN", 11
-    usual_remedy = "Correct the name; the line suggests the closest one."
+    usual_remedy = "Correct the name; the line has the closest name, or all names."
 
 
 class SettingInvalid(SluiceError):

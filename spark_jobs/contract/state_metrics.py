@@ -10,10 +10,10 @@ class StateMetrics(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    unaccounted: int = Described(description="records that the account cannot explain; always 0")
+    unaccounted: int = Described(description="mismatches that the account cannot explain; must be 0")
     rows_read: int = Described(description="records that Spark read from Kafka in this run")
     state_rows: int = Described(description="keys and groups in the state stores when the run ended")
-    state_bytes: int = Described(description="memory that the state stores used when the run ended")
+    state_bytes: int = Described(description="bytes of memory and of RocksDB's files that the state used when the run ended")
     state_growth: float = Described(
         description="rows of state gained in this run, per row that entered the first stateful step")
     late_share: float = Described(description="late records as a share of the decoded ones")

@@ -84,7 +84,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("first_event_time", _TIME, "smallest event time of the records that entered the first stateful step"),
         Column("last_event_time", _TIME, "largest event time of the records that entered the first stateful step"),
         _WATERMARK,
-        Column("late_before", _TIME, "records behind this watermark were late: that of the previous batch; null without one"),
+        Column("late_before", _TIME, "records at or before this watermark were late: that of the previous batch; null without one"),
         _STATE_ROWS,
         Column("state_bytes", _LONG, f"size of the state: {StateUse.model_fields['bytes'].description}"),
         Column("operators", pa.list_(pa.struct([(column.name, column.type) for column in OPERATOR])),
@@ -99,7 +99,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
     "late": (
         *_RECORD,
-        Column("watermark_missed", _TIME, "the watermark that the record's event time was behind"),
+        Column("watermark_missed", _TIME, "the watermark that the record missed: its event time was at or before it"),
         Column("step", _STRING, "the kind of the stateful step that dropped it"),
     ),
     "checks": (

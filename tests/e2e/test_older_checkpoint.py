@@ -16,7 +16,7 @@ from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 OLDER = "fe62465"
-"""Before the rooms, the typed outcome of a run and the operators of steps: everything that stores state has moved since."""
+"""Before the packages, the typed outcome of a run and the operators of steps: everything that stores state has moved since."""
 PIPELINES = ("flight_events", "departure_delays", "aircraft_rotations")
 SLUICE = "from spark_jobs.cli import app; app()"
 PATIENCE_SECONDS = 240

@@ -37,7 +37,7 @@ def test_the_words_say_what_it_did_and_leave_out_what_it_did_not() -> None:
                  customMetrics={"numDroppedDuplicateRows": 40}, allUpdatesTimeMs=200, commitTimeMs=400),
         entered={"rows": 1240}, after_0={"rows": 1200}), {})
     assert str(found) == (
-        "step 1, deduplicate: 1,240 rows in, 1,200 out; 1,200 kept in state, 3 let go; 40 duplicates dropped; "
+        "step 1, deduplicate: 1,240 rows in, 1,200 out; 1,200 written to state, 3 removed; 40 duplicates dropped; "
         "5,000 rows in 2 partitions, 2.5 MB; 0.6 s of state work in all tasks")
 
 
