@@ -29,7 +29,8 @@ def complete_pipelines(incomplete: str) -> list[str]:
 
 
 PipelineName = Annotated[str, typer.Argument(
-    help="The pipeline's name: a folder of the package SLUICE_PIPELINES, by default spark_jobs.pipelines.", metavar="PIPELINE", autocompletion=complete_pipelines)]
+    help="The pipeline's name: a folder of the package SLUICE_PIPELINES, by default spark_jobs.pipelines.",
+    metavar="PIPELINE", autocompletion=complete_pipelines)]
 Execute = Annotated[bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")]
 
 

@@ -84,7 +84,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("first_event_time", _TIME, "smallest event time of the records that entered the first stateful step"),
         Column("last_event_time", _TIME, "largest event time of the records that entered the first stateful step"),
         _WATERMARK,
-        Column("late_before", _TIME, "records at or before this watermark were late: that of the previous batch; null without one"),
+        Column("late_before", _TIME, "records at or before it were late: the previous batch's watermark; null without one"),
         _STATE_ROWS,
         Column("state_bytes", _LONG, f"size of the state: {StateUse.model_fields['bytes'].description}"),
         Column("operators", pa.list_(pa.struct([(column.name, column.type) for column in OPERATOR])),
