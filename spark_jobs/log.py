@@ -56,13 +56,20 @@ def context(**fields: str | int) -> Iterator[None]:
 
 
 def setup(form: Format = "text") -> None:
-    """Write Sluice's lines of level INFO and above to standard output, without a buffer. A second call replaces the first."""
+    """Write Sluice's lines of level INFO and above to standard output, without a buffer. A second call replaces the first.
+
+    Call it again after a pipeline's code was loaded: logging.config there disables all loggers that exist by default.
+    """
     logger, output = logging.getLogger(LOGGER), Output()
     output.setFormatter(Json() if form == "json" else logging.Formatter())
     for earlier in [handler for handler in logger.handlers if isinstance(handler, Output)]:
         logger.removeHandler(earlier)
     logger.addHandler(output)
     logger.setLevel(logging.INFO)
+    logger.propagate = False  # a pipeline may give the root logger a handler: each line would appear twice
+    for name, known in logging.root.manager.loggerDict.items():
+        if isinstance(known, logging.Logger) and (name == LOGGER or name.startswith(f"{LOGGER}.")):
+            known.disabled = False
 
 
 class Output(logging.Handler):
@@ -72,6 +79,8 @@ class Output(logging.Handler):
         try:
             sys.stdout.write(self.format(record) + "\n")
             sys.stdout.flush()
+        except OSError:
+            return  # nobody reads any more
         except Exception:  # noqa: BLE001 - as every handler of logging does
             self.handleError(record)
 

@@ -68,7 +68,9 @@ def _written(report: Report, wanted: argparse.Namespace) -> Report:
 def _drained(wanted: argparse.Namespace, stop: StopRequest) -> Report:
     started = datetime.now(UTC)
     try:
-        return drain(registry.load(wanted.pipeline), Settings.from_environment(), wanted.run_id, stop)
+        spec = registry.load(wanted.pipeline)
+        log.setup(log_format())  # the pipeline's own code may have configured logging
+        return drain(spec, Settings.from_environment(), wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         return Report(
             kind=wanted.command, pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed",
@@ -89,6 +91,7 @@ def _print(wanted: argparse.Namespace) -> int:
 
 
 def _log_problem(problem: SluiceError) -> int:
+    log.setup(log_format())  # whatever the pipeline's code did to logging, this line is written
     LOG.error("%s", problem)
     return problem.exit_status
 

@@ -37,8 +37,9 @@ def replacing(path: AnyPath, *, several: bool = False) -> Iterator[AnyPath]:
     try:
         yield partial
         partial.rename(path)
-    finally:
+    except BaseException:
         partial.unlink(missing_ok=True)
+        raise
 
 
 def create_whole(path: UPath, text: str) -> None:

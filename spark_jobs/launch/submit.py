@@ -168,6 +168,8 @@ def environment(settings: Settings) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
+        # Else main.py's folder stands first on its path, and a pipeline's own module `storage` or `log` would be Sluice's.
+        "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
         "RUST_BACKTRACE": "1" if os.environ.get("SLUICE_TRACEBACK") else "0",  # delta-rs prints what a full disk does to it
         "TZ": "UTC",

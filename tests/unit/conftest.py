@@ -18,7 +18,8 @@ settings.load_profile("sluice")
 def log_as_before() -> Iterator[None]:
     """What log.setup does is undone after the test."""
     logger = logging.getLogger(LOGGER)
-    handlers, level = logger.handlers[:], logger.level
+    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
     yield
     logger.handlers[:] = handlers
     logger.setLevel(level)
+    logger.propagate = propagate

@@ -6,6 +6,7 @@ import re
 import threading
 from contextvars import copy_context
 from datetime import UTC, datetime
+from logging.config import dictConfig
 from typing import Any
 
 import pytest
@@ -137,3 +138,32 @@ def test_the_lines_of_the_page_are_one_line_in_both_forms() -> None:
     [line] = map(json.loads, re.findall(r"^```json\n(.*)\n```$", section, re.MULTILINE))
     assert line["message"] == text
     assert list(line) == [name for name in log.FIELDS if name != "exc"]
+
+
+def test_a_pipeline_that_configures_logging_hides_no_line_and_doubles_none(capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    log.setup()
+    LOG.info("before")
+    try:
+        dictConfig({"version": 1, "handlers": {"own": {"class": "logging.StreamHandler"}}, "root": {"handlers": ["own"]}})
+        log.setup()
+        LOG.info("after")
+    finally:
+        root.handlers[:] = handlers
+    told = capsys.readouterr()
+    assert told.out == "before\nafter\n"
+    assert told.err == ""
+
+
+def test_a_reader_that_is_gone_ends_no_run_and_is_not_complained_about(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: str) -> None:
+        raise BrokenPipeError
+
+    log.setup()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout.write", closed)
+        LOG.info("nobody reads this")
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,7 @@
 """How a run is submitted."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -111,3 +112,14 @@ def test_the_secret_of_the_cluster_is_on_no_command_line(settings: Settings, tmp
     secured = settings._replace(master="spark://m:7077", spark_secret_file=str(file))
     told = submit.command(secured, "flight_events", Path("/r"), "1")
     assert "hunter2" not in " ".join(told)
+
+
+def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(settings: Settings, tmp_path: Path) -> None:
+    """The folder of a script stands first on its path, and main.py's has storage, log, checks, source and more."""
+    for folder in ("beside", "own"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "storage.py").touch()
+    (script := tmp_path / "beside" / "main.py").write_text("import storage; print(storage.__file__)")
+    env = {**os.environ, **submit.environment(settings)} | {"PYTHONPATH": str(tmp_path / "own")}
+    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == str(tmp_path / "own" / "storage.py")
