@@ -63,7 +63,7 @@ def test_a_run_on_one_batch_on_many_and_on_none_ends_with_one_batch_without_data
     made.deliver()
     made.change(max_offsets_per_batch=60)
     assert len(made.run("many").batches) > 3
-    assert plan(made.spec, made.settings).reasons == ("a batch without data: timers or TTL of the clock may be due",)
+    assert plan(made.spec, made.settings).reasons == ("a batch without data: processing-time timers or TTL may be due",)
     assert made.run("none").account.read == 0
     assert [len(without_data(made, name)) for name in ("one", "many", "none")] == [1, 1, 1]
     good = [row for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]

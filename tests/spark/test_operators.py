@@ -99,7 +99,7 @@ def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_a
     report = made.drain()
     assert report.problem is not None
     assert report.problem.code == "STATE_MISUSED", report.problem
-    assert "yielded a row whose event time the watermark has passed" in report.problem.what
+    assert "yielded a row whose event time is behind the watermark" in report.problem.what
     assert "after the watermark" in report.problem.remedy
     # The third batch is the first that holds rows against a watermark: the one of the first batch's events.
     assert (Checkpoint(made.paths.checkpoint).planned(), Checkpoint(made.paths.checkpoint).committed()) == ([0, 1, 2], [0, 1])
