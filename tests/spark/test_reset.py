@@ -75,5 +75,5 @@ def test_neither_works_beside_a_run_or_to_a_batch_that_is_not_there(base, tmp_pa
         for intent in (reset(made.spec, made.settings), rewind(made.spec, made.settings, 0)):
             with pytest.raises(LeaseHeld):
                 intent.execute()
-    with pytest.raises(StateUnreadable, match="the state after batch 99"):
+    with pytest.raises(StateUnreadable, match="the complete state after batch 99"):
         rewind(made.spec, made.settings, 99)

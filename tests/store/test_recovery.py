@@ -147,7 +147,7 @@ def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there
     assert kept == {name.partition("/spark/")[2]: tag for name, tag in before.items() if name.startswith(f"{version}/spark/")}
     drained.run("again")
     drained.assert_exact()
-    with pytest.raises(StateUnreadable, match="the state after batch 99"):
+    with pytest.raises(StateUnreadable, match="the complete state after batch 99"):
         rewind(drained.spec, drained.settings, 99)
 
 
