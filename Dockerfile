@@ -73,7 +73,8 @@ COPY docker docker
 # A clone by a cautious umask has files for their owner alone, and COPY keeps that: the image's user, or any other, reads them.
 RUN python -m compileall -q --invalidation-mode unchecked-hash spark_jobs plugins dags local \
  && chmod -R a+rX spark_jobs plugins dags local docker
-ENV PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/sluice/docker/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1
 USER sluice
 ARG VERSION=0.1.0
 ARG REVISION=unknown
