@@ -14,7 +14,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED, ENTERED
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.output_mode import writes_last_of_key
+from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.steps import chain
@@ -120,5 +120,5 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
     """Rows that the table must have. In update mode, only the last of several rows with one key is written."""
-    several = spec.steps[-1].balance.several_per_key and writes_last_of_key(spec.output_mode)
+    several = spec.steps[-1].balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key
     return min(yielded, rows_out) if several and bool(rows_out) == bool(yielded) else yielded

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame as SparkFrame
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
-from spark_jobs.contract.output_mode import replaces_table
+from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.contract.store import spark_url
@@ -48,7 +48,7 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
     if not run.spec.output_checks or since is None or version is None or version <= since:
         return []
     table = run.spark.read.format("delta")
-    if replaces_table(run.spec.output_mode):
+    if mode_facts(run.spec.output_mode).replaces_table:
         rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
     else:
         changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)

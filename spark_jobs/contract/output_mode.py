@@ -10,7 +10,7 @@ Source: Spark's UnsupportedOperationChecker. Where Sluice allows less than Spark
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.steps import Aggregate, GroupState, Stateful, Step
@@ -74,37 +74,28 @@ def _refuse_in_append(aggregate: Aggregate, before: Step | None) -> None:
 
 def unbounded(mode: OutputMode, steps: Sequence[Step]) -> list[str]:
     """The kinds of the steps whose state nothing evicts in this mode."""
-    return [step.kind for step in steps if step.stateful and (keeps_all_state(mode) or step.evicted_by == "nothing")]
+    return [step.kind for step in steps if step.stateful and (mode_facts(mode).keeps_all_state or step.evicted_by == "nothing")]
 
 
-def keeps_all_state(mode: OutputMode) -> bool:
+class ModeFacts(NamedTuple):
+    """What else an output mode means for a pipeline."""
+
+    keeps_all_state: bool
     """Whether Spark evicts no state in this mode. It then drops late rows from sessions only."""
-    match mode:
-        case "complete":
-            return True
-        case "append" | "update":
-            return False
-        case _:
-            assert_never(mode)
-
-
-def replaces_table(mode: OutputMode) -> bool:
+    replaces_table: bool
     """Whether each batch replaces all rows of the table with the whole result."""
-    match mode:
-        case "complete":
-            return True
-        case "append" | "update":
-            return False
-        case _:
-            assert_never(mode)
-
-
-def writes_last_of_key(mode: OutputMode) -> bool:
+    writes_last_of_key: bool
     """Whether a batch writes only the last of several rows with the same key."""
+
+
+def mode_facts(mode: OutputMode) -> ModeFacts:
+    """The facts of a mode. mypy names this function when a mode is added."""
     match mode:
+        case "append":
+            return ModeFacts(keeps_all_state=False, replaces_table=False, writes_last_of_key=False)
         case "update":
-            return True
-        case "append" | "complete":
-            return False
+            return ModeFacts(keeps_all_state=False, replaces_table=False, writes_last_of_key=True)
+        case "complete":
+            return ModeFacts(keeps_all_state=True, replaces_table=True, writes_last_of_key=False)
         case _:
             assert_never(mode)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract.output_mode import keeps_all_state, unbounded
+from spark_jobs.contract.output_mode import mode_facts, unbounded
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -78,5 +78,5 @@ def describe_state(step: Stateful, spec: Pipeline) -> str:
     eviction = operator.eviction(spec)
     if step.kind in unbounded(spec.output_mode, spec.steps):
         eviction = f"nothing evicts it: the budget is {spec.state.budget_rows:,} rows"
-    held = spec.watermark_delay is not None and not keeps_all_state(spec.output_mode)
+    held = spec.watermark_delay is not None and not mode_facts(spec.output_mode).keeps_all_state
     return "; ".join((operator.state(), eviction, operator.predicates() if held else NO_PREDICATE))

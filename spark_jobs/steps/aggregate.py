@@ -8,7 +8,7 @@ from typing import NamedTuple, assert_never
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.duration import interval
-from spark_jobs.contract.output_mode import OutputMode, keeps_all_state
+from spark_jobs.contract.output_mode import OutputMode, mode_facts
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
@@ -35,7 +35,7 @@ class AggregateOperator(NamedTuple):
         complete mode Spark keeps all groups, but it still drops late rows from sessions.
         """
         window = self.step.window
-        if keeps_all_state(output_mode) and not isinstance(window, Session):
+        if mode_facts(output_mode).keeps_all_state and not isinstance(window, Session):
             return F.lit(False)
         match window:
             case None:

@@ -25,8 +25,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="What Spark drops from a session in complete mode is taken for accepted",
         file="spark_jobs/steps/aggregate.py",
-        old="if keeps_all_state(output_mode) and not isinstance(window, Session):",
-        new="if keeps_all_state(output_mode):",
+        old="if mode_facts(output_mode).keeps_all_state and not isinstance(window, Session):",
+        new="if mode_facts(output_mode).keeps_all_state:",
         test=_case("aggregate, complete, sessions of 10 minutes by key, five batches and a crash"),
     ),
     Mutant(

@@ -57,7 +57,7 @@ def test_the_command_line_works_without_network_and_without_writing() -> None:
 
 def test_the_command_line_is_a_command_of_any_shell_in_it() -> None:
     """As `docker compose exec` starts one: the entrypoint is not asked there."""
-    assert "PySpark" in _printed("sh", "-c", "sluice --version")
+    assert "pyspark 4" in _printed("sh", "-c", "sluice --version")
 
 
 def test_the_class_data_archive_fits_the_class_path_of_a_run() -> None:

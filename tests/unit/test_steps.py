@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from spark_jobs.contract.output_mode import OutputMode, keeps_all_state, replaces_table, writes_last_of_key
+from spark_jobs.contract.output_mode import OutputMode, mode_facts
 from spark_jobs.contract.step.step import StepBase
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step, Transform
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
@@ -52,8 +52,8 @@ def test_a_record_is_in_one_group_a_window() -> None:
 
 
 def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
-    facts = {mode: (keeps_all_state(mode), writes_last_of_key(mode), replaces_table(mode)) for mode in get_args(OutputMode)}
-    assert facts == {"append": (False, False, False), "update": (False, True, False), "complete": (True, False, True)}
+    true = {mode: {name for name, holds in mode_facts(mode)._asdict().items() if holds} for mode in get_args(OutputMode)}
+    assert true == {"append": set(), "update": {"writes_last_of_key"}, "complete": {"keeps_all_state", "replaces_table"}}
 
 
 def test_only_an_aggregate_with_a_window_groups_by_one() -> None:
