@@ -26,13 +26,24 @@ console = Console(width=150, highlight=False)
 
 
 def main(
-    events: Annotated[int, typer.Option(min=1000, help="flight events of the first load; duplicates come on top")] = 1_000_000,
-    later: Annotated[int, typer.Option(min=1, help="deliveries after it, each drained by a process of its own")] = 15,
+    events: Annotated[
+        int, typer.Option(min=1000, help="flight events of the first load; duplicates come on top")
+    ] = 1_000_000,
+    later: Annotated[
+        int, typer.Option(min=1, help="deliveries after it, each drained by a process of its own")
+    ] = 15,
     size: Annotated[int, typer.Option(min=100, help="flight events of each of them")] = 20_000,
-    repetitions: Annotated[int, typer.Option(min=1, help="of the first load, each from nothing")] = 3,
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="of the first load, each from nothing")
+    ] = 3,
     idle: Annotated[int, typer.Option(min=1, help="runs with nothing new")] = 5,
-    on_cluster: Annotated[int, typer.Option(min=0, help="loads and deliveries on a standalone cluster; 0 leaves it out")] = 1,
-    keep: Annotated[bool, typer.Option(help="keep the temporary folder with tables and logs")] = False,
+    on_cluster: Annotated[
+        int,
+        typer.Option(min=0, help="loads and deliveries on a standalone cluster; 0 leaves it out"),
+    ] = 1,
+    keep: Annotated[
+        bool, typer.Option(help="keep the temporary folder with tables and logs")
+    ] = False,
 ) -> None:
     """Measure, print the table, and write every value to .local/bench/<date>.json. Ends with 0, reached or not.
 
@@ -45,20 +56,32 @@ def main(
 
     installation = settings()
     if not submit.archive(installation).exists():
-        say("no class-data archive (python -m local.archive makes it): Sluice starts as it does without one")
+        say(
+            "no class-data archive (python -m local.archive makes it): Sluice starts as it does without one"
+        )
     try:
         say(f"making {events + later * size:,} events")
         with running(home, workload.deliveries(events, later + on_cluster, size)) as topic:
             bench = Bench(home, topic, installation, say)
-            measures = [*bench.first_load(repetitions), *bench.deliveries(later), *bench.nothing_new(idle)]
+            measures = [
+                *bench.first_load(repetitions),
+                *bench.deliveries(later),
+                *bench.nothing_new(idle),
+            ]
             measures += bench.on_cluster(on_cluster) if on_cluster else []
     finally:
         if keep:
             say(f"kept {home}")
         else:
             shutil.rmtree(home, ignore_errors=True)
-    parameters = {"events": events, "later": later, "size": size, "repetitions": repetitions, "idle": idle,
-                  "on_cluster": on_cluster}
+    parameters = {
+        "events": events,
+        "later": later,
+        "size": size,
+        "repetitions": repetitions,
+        "idle": idle,
+        "on_cluster": on_cluster,
+    }
     console.print(results.table(measures))
     say(f"every value: {results.write(measures, REPO / '.local' / 'bench', parameters)}")
 

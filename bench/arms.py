@@ -41,8 +41,14 @@ class Arm(Protocol):
 class Sluice:
     """As Airflow starts it: the command of spark_jobs.launch.submit."""
 
-    def __init__(self, home: Path, brokers: str, settings: Settings, name: str = "Sluice",
-                 variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        brokers: str,
+        settings: Settings,
+        name: str = "Sluice",
+        variables: dict[str, str] | None = None,
+    ) -> None:
         self._home, self.name, self._variables = home, name, variables or {}
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / PIPELINE
@@ -59,7 +65,9 @@ class Sluice:
     def plan(self, label: str) -> Cost:
         """What a scheduled run costs that finds nothing new: `sluice plan` and its end."""
         command = [sys.executable, "-m", "spark_jobs.cli", "plan", PIPELINE]
-        return run(command, submit.environment(self.settings), self._home / f"{label}.log", self._home)
+        return run(
+            command, submit.environment(self.settings), self._home / f"{label}.log", self._home
+        )
 
 
 class Baseline:
@@ -74,8 +82,13 @@ class Baseline:
 
     def drain(self, label: str) -> Drained:
         report = self._home / f"{label}.json"
-        words = {"brokers": self._brokers, "topic": TOPIC, "table": self.table, "checkpoint": self._home / "checkpoint",
-                 "report": report}
+        words = {
+            "brokers": self._brokers,
+            "topic": TOPIC,
+            "table": self.table,
+            "checkpoint": self._home / "checkpoint",
+            "report": report,
+        }
         arguments = [word for name, value in words.items() for word in (f"--{name}", str(value))]
         cost = self._submit("baseline.py", arguments, label)
         return Drained(json.loads(report.read_text())["query_seconds"], cost)
@@ -92,15 +105,25 @@ class Baseline:
             "spark.driver.memory": self._settings.driver_memory,
         }
         command = [
-            str(Path(sys.executable).parent / "spark-submit"), "--master", self._settings.master,
-            "--jars", ",".join(map(str, sorted(self._settings.jars.glob("*.jar")))),
+            str(Path(sys.executable).parent / "spark-submit"),
+            "--master",
+            self._settings.master,
+            "--jars",
+            ",".join(map(str, sorted(self._settings.jars.glob("*.jar")))),
             *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),
-            str(HERE / script), *arguments,
+            str(HERE / script),
+            *arguments,
         ]
-        environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "TZ": "UTC"}
+        environment = {
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "TZ": "UTC",
+        }
         return run(command, environment, self._home / f"{label}.log", self._home)
 
 
 def settings() -> Settings:
     """The installation's facts without a broker and a root, which the benchmark brings itself."""
-    return Settings(root="", kafka="", jars=REPO / "jars" / "spark", master="local[2]", driver_memory="2g")
+    return Settings(
+        root="", kafka="", jars=REPO / "jars" / "spark", master="local[2]", driver_memory="2g"
+    )

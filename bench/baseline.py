@@ -59,8 +59,14 @@ def main() -> None:
             F.count_if("cancelled").alias("cancellations"),
         )
         .select(
-            F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), "carrier", "origin",
-            "flights", "mean_delay_minutes", "max_delay_minutes", "cancellations",
+            F.col("window.start").alias("window_start"),
+            F.col("window.end").alias("window_end"),
+            "carrier",
+            "origin",
+            "flights",
+            "mean_delay_minutes",
+            "max_delay_minutes",
+            "cancellations",
         )
     )
 

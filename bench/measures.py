@@ -30,23 +30,53 @@ class Bench:
         """Everything that the topic holds, from nothing, as often as is wanted; the last one's tables and state stay."""
         records, pairs = self._topic.publish_next(), []
         for number in range(1, repetitions + 1):
-            self._sluice = Sluice(self._home / f"sluice-{number}", self._topic.brokers, self._settings)
-            self._baseline = Baseline(self._home / f"baseline-{number}", self._topic.brokers, self._settings)
+            self._sluice = Sluice(
+                self._home / f"sluice-{number}", self._topic.brokers, self._settings
+            )
+            self._baseline = Baseline(
+                self._home / f"baseline-{number}", self._topic.brokers, self._settings
+            )
             pairs.append(self._both(f"load-{number}", records, first_is_sluice=number % 2 == 1))
         hadoop = self._settings._replace(local_files="hadoop")
-        self._hadoop = Sluice(self._home / "hadoop", self._topic.brokers, hadoop, "Sluice with Hadoop's local files")
+        self._hadoop = Sluice(
+            self._home / "hadoop", self._topic.brokers, hadoop, "Sluice with Hadoop's local files"
+        )
         self._drained(self._hadoop, "load", records)
         return [
-            Measure.faster(f"{records:,} records, records/s, query", 4,
-                           [records / s.query_seconds for s, _ in pairs], [records / b.query_seconds for _, b in pairs]),
-            Measure.faster(f"{records:,} records, records/s, process", None,
-                           [records / s.process.seconds for s, _ in pairs], [records / b.process.seconds for _, b in pairs]),
-            Measure.less(f"{records:,} records, processor seconds", None,
-                            [s.process.cpu_seconds for s, _ in pairs], [b.process.cpu_seconds for _, b in pairs]),
-            Measure.share("audit and checks of the whole run", 0.15, [_share(s, "audit", "checks") for s, _ in pairs]),
-            Measure.share("lease, fingerprint and audit of it", 0.1, [_share(s, "settle", "audit") for s, _ in pairs]),
-            Measure.memory("driver and its workers, GB at most", 4, [_gigabytes(s) for s, _ in pairs],
-                           [_gigabytes(b) for _, b in pairs]),
+            Measure.faster(
+                f"{records:,} records, records/s, query",
+                4,
+                [records / s.query_seconds for s, _ in pairs],
+                [records / b.query_seconds for _, b in pairs],
+            ),
+            Measure.faster(
+                f"{records:,} records, records/s, process",
+                None,
+                [records / s.process.seconds for s, _ in pairs],
+                [records / b.process.seconds for _, b in pairs],
+            ),
+            Measure.less(
+                f"{records:,} records, processor seconds",
+                None,
+                [s.process.cpu_seconds for s, _ in pairs],
+                [b.process.cpu_seconds for _, b in pairs],
+            ),
+            Measure.share(
+                "audit and checks of the whole run",
+                0.15,
+                [_share(s, "audit", "checks") for s, _ in pairs],
+            ),
+            Measure.share(
+                "lease, fingerprint and audit of it",
+                0.1,
+                [_share(s, "settle", "audit") for s, _ in pairs],
+            ),
+            Measure.memory(
+                "driver and its workers, GB at most",
+                4,
+                [_gigabytes(s) for s, _ in pairs],
+                [_gigabytes(b) for _, b in pairs],
+            ),
         ]
 
     def deliveries(self, count: int) -> list[Measure]:
@@ -55,15 +85,37 @@ class Bench:
         for number in range(1, count + 1):
             records = self._topic.publish_next()
             pairs.append(self._both(f"delivery-{number}", records, first_is_sluice=number % 2 == 1))
-            hadoop.append((pairs[-1][0], self._drained(self._hadoop, f"delivery-{number}", records)))
+            hadoop.append(
+                (pairs[-1][0], self._drained(self._hadoop, f"delivery-{number}", records))
+            )
         files = "the same against Sluice with Hadoop's local files"
         what = f"{count} deliveries of {records:,} records"
         return [
-            Measure.less(f"{what}, seconds, query", 8, *_seconds(pairs, lambda drained: drained.query_seconds)),
-            Measure.less(f"{what}, seconds, process", 2.5, *_seconds(pairs, lambda drained: drained.process.seconds)),
-            Measure.less(f"{what}, processor seconds", None, *_seconds(pairs, lambda drained: drained.process.cpu_seconds)),
-            Measure.less(f"{files}, seconds, process", None, *_seconds(hadoop, lambda drained: drained.process.seconds)),
-            Measure.less(f"{files}, processor seconds", None, *_seconds(hadoop, lambda drained: drained.process.cpu_seconds)),
+            Measure.less(
+                f"{what}, seconds, query",
+                8,
+                *_seconds(pairs, lambda drained: drained.query_seconds),
+            ),
+            Measure.less(
+                f"{what}, seconds, process",
+                2.5,
+                *_seconds(pairs, lambda drained: drained.process.seconds),
+            ),
+            Measure.less(
+                f"{what}, processor seconds",
+                None,
+                *_seconds(pairs, lambda drained: drained.process.cpu_seconds),
+            ),
+            Measure.less(
+                f"{files}, seconds, process",
+                None,
+                *_seconds(hadoop, lambda drained: drained.process.seconds),
+            ),
+            Measure.less(
+                f"{files}, processor seconds",
+                None,
+                *_seconds(hadoop, lambda drained: drained.process.cpu_seconds),
+            ),
         ]
 
     def nothing_new(self, repetitions: int) -> list[Measure]:
@@ -72,15 +124,23 @@ class Bench:
         for number in range(1, repetitions + 1):
             ours.append(self._sluice.plan(f"plan-{number}").seconds)
             theirs.append(self._baseline.nothing(f"nothing-{number}").seconds)
-            self._say(f"nothing new, {number} of {repetitions}: sluice plan {ours[-1]:.2f} s, empty script {theirs[-1]:.2f} s")
-        return [Measure.fraction("a run with nothing new, against an empty script", 0.3, ours, theirs)]
+            self._say(
+                f"nothing new, {number} of {repetitions}: sluice plan {ours[-1]:.2f} s, empty script {theirs[-1]:.2f} s"
+            )
+        return [
+            Measure.fraction("a run with nothing new, against an empty script", 0.3, ours, theirs)
+        ]
 
     def on_cluster(self, repetitions: int) -> list[Measure]:
         """What a cluster on this machine costs and gives."""
-        return on_cluster.measures(self._home, self._topic, self._settings, self._drained, repetitions)
+        return on_cluster.measures(
+            self._home, self._topic, self._settings, self._drained, repetitions
+        )
 
     def _both(self, label: str, records: int, *, first_is_sluice: bool) -> Pair:
-        arms: Sequence[Arm] = (self._sluice, self._baseline) if first_is_sluice else (self._baseline, self._sluice)
+        arms: Sequence[Arm] = (
+            (self._sluice, self._baseline) if first_is_sluice else (self._baseline, self._sluice)
+        )
         drained: dict[str, Drained] = {}
         for arm in arms:
             drained[arm.name] = self._drained(arm, label, records)
@@ -90,9 +150,11 @@ class Bench:
         """A drain whose table is DuckDB's."""
         done = arm.drain(label)
         rows = oracle.hold(arm.table, self._topic.ledger, arm.name)
-        self._say(f"{label}: {arm.name} read {records:,} records: query {done.query_seconds:.1f} s, process "
-                  f"{done.process.seconds:.1f} s, processors {done.process.cpu_seconds:.0f} s, {_gigabytes(done):.1f} GB; "
-                  f"its {rows:,} rows are DuckDB's")
+        self._say(
+            f"{label}: {arm.name} read {records:,} records: query {done.query_seconds:.1f} s, process "
+            f"{done.process.seconds:.1f} s, processors {done.process.cpu_seconds:.0f} s, {_gigabytes(done):.1f} GB; "
+            f"its {rows:,} rows are DuckDB's"
+        )
         return done
 
 

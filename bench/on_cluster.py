@@ -19,13 +19,17 @@ Drain = Callable[[Arm, str, int], Drained]
 """Drains with an arm, under a label, so many records; the table is held against DuckDB."""
 
 
-def measures(home: Path, topic: Topic, settings: Settings, drain: Drain, repetitions: int) -> list[Measure]:
+def measures(
+    home: Path, topic: Topic, settings: Settings, drain: Drain, repetitions: int
+) -> list[Measure]:
     """The whole topic by two executors and by one, each bound to a core; then small deliveries there and in local mode."""
     records, both, cold = topic.sent, list[tuple[float, float]](), list[tuple[float, float]]()
     with cluster.running(home / "spark", bound=shutil.which("taskset") is not None) as spark:
         for number in range(1, repetitions + 1):
             two = _arm(home / f"two-{number}", topic, settings, spark.master)
-            one = _arm(home / f"one-{number}", topic, settings._replace(spark_conf=ONE), spark.master)
+            one = _arm(
+                home / f"one-{number}", topic, settings._replace(spark_conf=ONE), spark.master
+            )
             pair = [drain(arm, f"cluster-{number}", records).query_seconds for arm in (two, one)]
             both.append((pair[0], pair[1]))
         for _ in range(2):
@@ -39,10 +43,18 @@ def measures(home: Path, topic: Topic, settings: Settings, drain: Drain, repetit
             pair = [drain(arm, f"cold-{number}", size).process.seconds for arm in (two, local)]
             cold.append((pair[0], pair[1]))
     return [
-        Measure.less(f"{records:,} records, seconds of the query, two executors against one, each on a core", 1.6,
-                     [two for two, _ in both], [one for _, one in both]),
-        Measure.fraction(f"{size:,} records, seconds of the process, on a cluster against local[2]", 1.6,
-                         [there for there, _ in cold], [here for _, here in cold]),
+        Measure.less(
+            f"{records:,} records, seconds of the query, two executors against one, each on a core",
+            1.6,
+            [two for two, _ in both],
+            [one for _, one in both],
+        ),
+        Measure.fraction(
+            f"{size:,} records, seconds of the process, on a cluster against local[2]",
+            1.6,
+            [there for there, _ in cold],
+            [here for _, here in cold],
+        ),
     ]
 
 

@@ -38,14 +38,17 @@ def hold(table: Path, ledger_folder: Path, arm: str) -> int:
         db.register("found", _read(table))
         db.execute(f"create table expected as {EXPECTED}")
         missing, surplus, rows = (
-            _count(db, query) for query in (
+            _count(db, query)
+            for query in (
                 f"({ROUNDED} from expected) except all ({ROUNDED} from found)",
                 f"({ROUNDED} from found) except all ({ROUNDED} from expected)",
                 "select * from expected",
             )
         )
     if missing or surplus:
-        message = f"{arm}: {missing} of {rows} rows are missing from {table} and {surplus} are too many"
+        message = (
+            f"{arm}: {missing} of {rows} rows are missing from {table} and {surplus} are too many"
+        )
         raise WrongResult(message)
     return rows
 

@@ -36,7 +36,12 @@ def run(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: 
     with log.open("w") as output:
         before, began = _children(), time.monotonic()
         process = subprocess.Popen(
-            command, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT, cwd=cwd)
+            command,
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+        )
         peak = _Peak(process.pid)
         try:
             status = process.wait()
@@ -48,7 +53,9 @@ def run(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: 
             peak.stop()
     if status != 0:
         lines = log.read_text(errors="replace").splitlines()
-        message = f"{command[0]} ended with status {status}; the end of {log}:\n" + "\n".join(lines[-15:])
+        message = f"{command[0]} ended with status {status}; the end of {log}:\n" + "\n".join(
+            lines[-15:]
+        )
         raise ProcessFailed(message)
     return Cost(seconds, _children() - before, peak.bytes)
 

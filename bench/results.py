@@ -29,24 +29,51 @@ class Measure(NamedTuple):
     unit: Literal["x", "%", "GB"] = "x"
 
     @classmethod
-    def faster(cls, work: str, target: float | None, sluice: list[float], baseline: list[float]) -> Self:
+    def faster(
+        cls, work: str, target: float | None, sluice: list[float], baseline: list[float]
+    ) -> Self:
         """Rates: Sluice's over the baseline's."""
-        return cls(work, sluice, baseline, [s / b for s, b in zip(sluice, baseline, strict=True)], "at least", target)
+        return cls(
+            work,
+            sluice,
+            baseline,
+            [s / b for s, b in zip(sluice, baseline, strict=True)],
+            "at least",
+            target,
+        )
 
     @classmethod
-    def less(cls, work: str, target: float | None, sluice: list[float], baseline: list[float]) -> Self:
+    def less(
+        cls, work: str, target: float | None, sluice: list[float], baseline: list[float]
+    ) -> Self:
         """Costs: the baseline's over Sluice's, so that more is better."""
-        return cls(work, sluice, baseline, [b / s for s, b in zip(sluice, baseline, strict=True)], "at least", target)
+        return cls(
+            work,
+            sluice,
+            baseline,
+            [b / s for s, b in zip(sluice, baseline, strict=True)],
+            "at least",
+            target,
+        )
 
     @classmethod
     def fraction(cls, work: str, target: float, sluice: list[float], baseline: list[float]) -> Self:
         """Costs: Sluice's over the baseline's, so that less is better."""
-        return cls(work, sluice, baseline, [s / b for s, b in zip(sluice, baseline, strict=True)], "at most", target)
+        return cls(
+            work,
+            sluice,
+            baseline,
+            [s / b for s, b in zip(sluice, baseline, strict=True)],
+            "at most",
+            target,
+        )
 
     @classmethod
     def share(cls, work: str, target: float, shares: list[float]) -> Self:
         """A share of Sluice's own time."""
-        return cls(work, shares, [], [100 * share for share in shares], "at most", 100 * target, "%")
+        return cls(
+            work, shares, [], [100 * share for share in shares], "at most", 100 * target, "%"
+        )
 
     @classmethod
     def memory(cls, work: str, target: float, sluice: list[float], baseline: list[float]) -> Self:
@@ -68,17 +95,25 @@ class Measure(NamedTuple):
 
 def table(measures: list[Measure]) -> Table:
     """For the terminal."""
-    shown = Table(title="Sluice against the frozen baseline: medians; the ratio's smallest and largest in brackets")
+    shown = Table(
+        title="Sluice against the frozen baseline: medians; the ratio's smallest and largest in brackets"
+    )
     for name in ("work", "Sluice", "baseline", "ratio", "target", ""):
         shown.add_column(name, justify="left" if name in {"work", ""} else "right")
     for measure in measures:
         unit = "" if measure.unit == "x" else f" {measure.unit}"
         low, high = min(measure.ratios), max(measure.ratios)
         target = f"{measure.kind} {measure.target:g}{unit}" if measure.target is not None else ""
-        verdict = {True: "[green]reached[/]", False: "[red]not reached[/]", None: ""}[measure.reached]
+        verdict = {True: "[green]reached[/]", False: "[red]not reached[/]", None: ""}[
+            measure.reached
+        ]
         shown.add_row(
-            measure.work, _number(measure.sluice) if measure.unit == "x" else "", _number(measure.baseline),
-            f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})", target, verdict,
+            measure.work,
+            _number(measure.sluice) if measure.unit == "x" else "",
+            _number(measure.baseline),
+            f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})",
+            target,
+            verdict,
         )
     return shown
 
@@ -88,9 +123,21 @@ def write(measures: list[Measure], folder: Path, parameters: dict[str, int]) -> 
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now().astimezone()
     path = folder / f"{now:%Y-%m-%dT%H%M%S}.json"
-    machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
-    rows = [measure._asdict() | {"value": measure.value, "reached": measure.reached} for measure in measures]
-    everything = {"at": now.isoformat(), "parameters": parameters, "machine": machine, "measures": rows}
+    machine = {
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+    rows = [
+        measure._asdict() | {"value": measure.value, "reached": measure.reached}
+        for measure in measures
+    ]
+    everything = {
+        "at": now.isoformat(),
+        "parameters": parameters,
+        "machine": machine,
+        "measures": rows,
+    }
     path.write_text(json.dumps(everything, indent=2))
     return path
 

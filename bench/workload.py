@@ -13,16 +13,27 @@ from local.deliveries import Delivered, Mess, deliver
 from local.flights import flight_events_many
 
 MESS = Mess(premature_share=0, late_share=0)
-REFUSED_BY_BOTH = frozenset({
-    "broken_json", "missing_event_id", "null_event_time", "missing_event_time", "empty_value", "tombstone", "not_an_object",
-    "wrong_case_key",
-})
+REFUSED_BY_BOTH = frozenset(
+    {
+        "broken_json",
+        "missing_event_id",
+        "null_event_time",
+        "missing_event_time",
+        "empty_value",
+        "tombstone",
+        "not_an_object",
+        "wrong_case_key",
+    }
+)
 
 
 def deliveries(first: int, later: int, size: int, seed: int = 7) -> list[Sequence[Delivered]]:
     """A first delivery of about `first` events and `later` ones of about `size`; duplicates and malformed records on top."""
     events = first + later * size
-    records = [record for record in deliver(flight_events_many(events), MESS, seed)
-               if record.kind != "malformed" or record.reason in REFUSED_BY_BOTH]
+    records = [
+        record
+        for record in deliver(flight_events_many(events), MESS, seed)
+        if record.kind != "malformed" or record.reason in REFUSED_BY_BOTH
+    ]
     ends = [len(records) * (first + n * size) // events for n in range(later + 1)]
     return [records[start:end] for start, end in pairwise([0, *ends])]

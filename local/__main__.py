@@ -22,7 +22,9 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich
 broker = typer.Typer(help="The Kafka broker: one JVM on loopback.", no_args_is_help=True)
 app.add_typer(broker, name="broker")
 
-Home = Annotated[Path, typer.Option(help="Folder of the broker (in kafka) and the ledger (in ledger/<topic>).")]
+Home = Annotated[
+    Path, typer.Option(help="Folder of the broker (in kafka) and the ledger (in ledger/<topic>).")
+]
 
 
 @broker.command("start")
@@ -59,9 +61,13 @@ def send(
     topic: Annotated[str, typer.Option(help="Topic, made if need be.")] = "flights",
     start: Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="First day.")] = START,
     months: Annotated[int, typer.Option(min=1, help="Months of flights.")] = 1,
-    deliveries: Annotated[int, typer.Option(min=1, help="Parts in which these flights are sent.")] = 1,
+    deliveries: Annotated[
+        int, typer.Option(min=1, help="Parts in which these flights are sent.")
+    ] = 1,
     delivery: Annotated[int, typer.Option(min=1, help="The part to send now.")] = 1,
-    seed: Annotated[int, typer.Option(help="Decides duplicates, delays and malformed records.")] = 7,
+    seed: Annotated[
+        int, typer.Option(help="Decides duplicates, delays and malformed records.")
+    ] = 7,
     partitions: Annotated[int, typer.Option(min=1, help="Partitions of a new topic.")] = 4,
     home: Home = ROOT / ".local",
 ) -> None:
@@ -76,17 +82,27 @@ def send(
     if bootstrap is None:
         message = "the broker is not running; start it with `python -m local broker start`"
         raise kafka.BrokerError(message)
-    records = split(deliver(flight_events(start.date(), months), seed=seed), deliveries)[delivery - 1]
+    records = split(deliver(flight_events(start.date(), months), seed=seed), deliveries)[
+        delivery - 1
+    ]
     counts = publish(bootstrap, topic, records, delivery, home / "ledger" / topic, partitions)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    typer.echo(f"delivery {delivery} of {deliveries} to {topic}: {len(records):,} records ({kinds})")
+    typer.echo(
+        f"delivery {delivery} of {deliveries} to {topic}: {len(records):,} records ({kinds})"
+    )
 
 
 def main() -> None:
     """Run the command line; a foreseen error is one line and exit status 2."""
     try:
         app(prog_name="python -m local")
-    except (kafka.BrokerError, NoFreePort, PublishError, ledger.LedgerError, FlightDataError) as error:
+    except (
+        kafka.BrokerError,
+        NoFreePort,
+        PublishError,
+        ledger.LedgerError,
+        FlightDataError,
+    ) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
 

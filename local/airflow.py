@@ -101,7 +101,11 @@ def stop(home: Path) -> bool:
 def running(home: Path) -> Airflow | None:
     """The Airflow of `home` if its processes are alive, all of them."""
     home = home.resolve()
-    return _airflow(home) if (home / PASSWORDS).exists() and _members(home) and not _ended(home) else None
+    return (
+        _airflow(home)
+        if (home / PASSWORDS).exists() and _members(home) and not _ended(home)
+        else None
+    )
 
 
 def _migrate(home: Path, environment: Mapping[str, str]) -> None:
@@ -109,8 +113,14 @@ def _migrate(home: Path, environment: Mapping[str, str]) -> None:
     stamp, wanted = home / "migrated", version("apache-airflow")
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    done = subprocess.run([BIN / "airflow", "db", "migrate"], cwd=home, env=dict(environment), capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run(
+        [BIN / "airflow", "db", "migrate"],
+        cwd=home,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         message = f"Airflow's database cannot be made: {_last_lines(done.stdout + done.stderr)}"
         raise AirflowError(message)
@@ -126,10 +136,19 @@ def _launch(home: Path, port: int, environment: Mapping[str, str]) -> None:
         password.write_text(json.dumps({USER: secrets.token_urlsafe(9)}))
     (home / "ended").unlink(missing_ok=True)
     airflow = shlex.quote(str(BIN / "airflow"))
-    lines = (f"{{ {airflow} {words} >{name}.log 2>&1; echo {name} >>ended; }} &" for name, words in COMPONENTS.items())
+    lines = (
+        f"{{ {airflow} {words} >{name}.log 2>&1; echo {name} >>ended; }} &"
+        for name, words in COMPONENTS.items()
+    )
     script = "\n".join((*lines, "wait"))
     # Launched by a shell that leaves: nobody's child, so it leaves no zombie behind, and Ctrl-C here does not reach it.
-    subprocess.run(["/bin/sh", "-c", LAUNCH, "sh", script], cwd=home, env=dict(environment), check=True, start_new_session=True)
+    subprocess.run(
+        ["/bin/sh", "-c", LAUNCH, "sh", script],
+        cwd=home,
+        env=dict(environment),
+        check=True,
+        start_new_session=True,
+    )
 
 
 def _wait(home: Path) -> None:
@@ -163,7 +182,9 @@ def _members(home: Path) -> list[psutil.Process]:
     members = []
     for process in psutil.process_iter():
         try:
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == str(home):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == str(
+                home
+            ):
                 members.append(process)
         except psutil.Error:
             continue

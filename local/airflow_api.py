@@ -32,7 +32,12 @@ class Api:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._client.close()
 
     def dags(self) -> list[str]:
@@ -45,7 +50,10 @@ class Api:
         while missing := wanted - set(self.dags()):
             if time.monotonic() > deadline:
                 errors = self._answer("GET", "/api/v2/importErrors")["import_errors"]
-                why = "; ".join(error["stack_trace"].strip().splitlines()[-1] for error in errors) or "no import error"
+                why = (
+                    "; ".join(error["stack_trace"].strip().splitlines()[-1] for error in errors)
+                    or "no import error"
+                )
                 message = f"Airflow has not found the DAGs {sorted(missing)}: {why}"
                 raise AirflowError(message)
             time.sleep(POLL_SECONDS)
@@ -53,9 +61,17 @@ class Api:
     def trigger(self, dag_id: str, run_id: str) -> None:
         """Start a manual run."""
         now = datetime.now(UTC).isoformat()
-        self._answer("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"dag_run_id": run_id, "logical_date": now})
+        self._answer(
+            "POST", f"/api/v2/dags/{dag_id}/dagRuns", {"dag_run_id": run_id, "logical_date": now}
+        )
 
-    def wait(self, run_id: str, dag_ids: Collection[str], say: Callable[[str], None], seconds: float = 1800) -> dict[str, str]:
+    def wait(
+        self,
+        run_id: str,
+        dag_ids: Collection[str],
+        say: Callable[[str], None],
+        seconds: float = 1800,
+    ) -> dict[str, str]:
         """Until the runs of that id have ended in all of `dag_ids`: their states.
 
         `say` gets a line for every change of a task, every line of a drain's progress, and when long nothing happens.
@@ -68,7 +84,9 @@ class Api:
         quiet = began
         while unfinished := [dag_id for dag_id, state in states.items() if state not in ENDED]:
             for dag_id in unfinished:
-                states[dag_id] = str(self._answer("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")["state"])
+                states[dag_id] = str(
+                    self._answer("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")["state"]
+                )
                 tasks = self.tasks(dag_id, run_id)
                 lines = next(progress[dag_id]) + _changes(dag_id, seen[dag_id], tasks)
                 seen[dag_id] = tasks
@@ -77,8 +95,15 @@ class Api:
                 quiet = time.monotonic() if lines else quiet
             if time.monotonic() - quiet > QUIET_SECONDS:
                 quiet = time.monotonic()
-                busy = [f"{dag_id}.{task}" for dag_id in unfinished for task, now in seen[dag_id].items() if now == "running"]
-                say(f"... {', '.join(busy) or 'Airflow'} at work, {quiet - began:.0f} s since the start")
+                busy = [
+                    f"{dag_id}.{task}"
+                    for dag_id in unfinished
+                    for task, now in seen[dag_id].items()
+                    if now == "running"
+                ]
+                say(
+                    f"... {', '.join(busy) or 'Airflow'} at work, {quiet - began:.0f} s since the start"
+                )
             if time.monotonic() - began > seconds:
                 message = f"run {run_id} has not ended after {seconds:.0f} s: {seen}"
                 raise AirflowError(message)
@@ -87,7 +112,9 @@ class Api:
 
     def tasks(self, dag_id: str, run_id: str) -> dict[str, str | None]:
         """The state of each task of a run."""
-        found = self._answer("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
+        found = self._answer("GET", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances")[
+            "task_instances"
+        ]
         return {task["task_id"]: task["state"] for task in found}
 
     def handed_over(self, dag_id: str, run_id: str, task_id: str) -> Any:
@@ -99,7 +126,9 @@ class Api:
     def runs(self, dag_id: str, since: datetime) -> dict[str, str]:
         """The runs that have started since then, scheduled ones too, and the state of each."""
         path = f"/api/v2/dags/{dag_id}/dagRuns"
-        found = self._answer("GET", path, params={"start_date_gte": since.isoformat(), "limit": "100"})["dag_runs"]
+        found = self._answer(
+            "GET", path, params={"start_date_gte": since.isoformat(), "limit": "100"}
+        )["dag_runs"]
         return {run["dag_run_id"]: run["state"] for run in found}
 
     def asset_events(self) -> list[dict[str, Any]]:
@@ -109,23 +138,37 @@ class Api:
     def errors(self, dag_id: str, run_id: str) -> list[str]:
         """The error lines in the logs of a run's tasks."""
         logs = sorted(_logs(self._home, dag_id, run_id).glob("task_id=*/attempt=*.log"))
-        found = [event["event"] for log in logs for event in _events(log, 0)[0] if event.get("level") in {"error", "critical"}]
+        found = [
+            event["event"]
+            for log in logs
+            for event in _events(log, 0)[0]
+            if event.get("level") in {"error", "critical"}
+        ]
         return [line for line in found if line != AIRFLOWS_OWN]
 
     def _answer(
-        self, method: str, path: str, body: dict[str, Any] | None = None, params: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        params: dict[str, str] | None = None,
     ) -> dict[str, Any]:
         answer = self._client.request(method, path, json=body, params=params)
         if answer.is_error:
-            message = f"Airflow refused {method} {path} with {answer.status_code}: {answer.text[:300]}"
+            message = (
+                f"Airflow refused {method} {path} with {answer.status_code}: {answer.text[:300]}"
+            )
             raise AirflowError(message)
         return dict(answer.json())
 
 
 def _changes(dag_id: str, before: dict[str, str | None], now: dict[str, str | None]) -> list[str]:
     """A line for every task that runs, or has ended, and had not before."""
-    return [f"{dag_id}: {task} {state}" for task, state in now.items()
-            if before.get(task) != state and state not in {None, "scheduled", "queued"}]
+    return [
+        f"{dag_id}: {task} {state}"
+        for task, state in now.items()
+        if before.get(task) != state and state not in {None, "scheduled", "queued"}
+    ]
 
 
 def _logs(home: Path, dag_id: str, run_id: str) -> Path:
@@ -139,7 +182,11 @@ def _progress(home: Path, dag_id: str, run_id: str) -> Iterator[list[str]]:
         lines = []
         for log in sorted((_logs(home, dag_id, run_id) / "task_id=drain").glob("attempt=*.log")):
             events, read[log] = _events(log, read.get(log, 0))
-            lines += [line for event in events if (line := _message(event["event"])).startswith(f"{dag_id}: ")]
+            lines += [
+                line
+                for event in events
+                if (line := _message(event["event"])).startswith(f"{dag_id}: ")
+            ]
         yield lines
 
 
@@ -154,4 +201,6 @@ def _events(log: Path, start: int) -> tuple[list[dict[str, Any]], int]:
         file.seek(start)
         data = file.read()
     whole = data[: data.rfind(b"\n") + 1]
-    return [json.loads(line) for line in whole.splitlines() if line.startswith(b"{")], start + len(whole)
+    return [json.loads(line) for line in whole.splitlines() if line.startswith(b"{")], start + len(
+        whole
+    )

@@ -44,16 +44,30 @@ def make(settings: Settings) -> Path:
 def _drained(settings: Settings, unfinished: Path) -> None:
     """Drain every pipeline in one JVM, which writes the archive at its end."""
     options = submit.configuration(settings, archived=False)
-    options["spark.driver.extraJavaOptions"] += f" -XX:ArchiveClassesAtExit={unfinished} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    options["spark.driver.extraJavaOptions"] += (
+        f" -XX:ArchiveClassesAtExit={unfinished} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    )
     conf = [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
-    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", settings.master, *conf, __file__]
+    command = [
+        str(Path(sys.executable).parent / "spark-submit"),
+        "--master",
+        settings.master,
+        *conf,
+        __file__,
+    ]
     with TemporaryDirectory(prefix="sluice-archive-") as home:
         try:
             brokers = broker.start(Path(home) / "kafka", REPO / "jars" / "kafka")
             ours = settings._replace(root=str(Path(home) / "root"), kafka=brokers)
             subprocess.run(
-                command, env={**os.environ, **submit.environment(ours)}, cwd=home, check=True, timeout=SECONDS,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                command,
+                env={**os.environ, **submit.environment(ours)},
+                cwd=home,
+                check=True,
+                timeout=SECONDS,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
         finally:
             broker.stop(Path(home) / "kafka")
     if not unfinished.exists():
@@ -86,7 +100,13 @@ def main() -> None:
         made = make(Settings.of_the_build())
     except SluiceError as error:
         sys.exit(f"no class-data archive: {error}")
-    except (subprocess.SubprocessError, OSError, ValueError, broker.BrokerError, NoFreePort) as error:
+    except (
+        subprocess.SubprocessError,
+        OSError,
+        ValueError,
+        broker.BrokerError,
+        NoFreePort,
+    ) as error:
         tell_what_is_missing("class-data archive", "start more slowly", error, "local.archive")
         return
     sys.stdout.write(f"{made}: {made.stat().st_size // 2**20} MB\n")

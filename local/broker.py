@@ -64,7 +64,9 @@ def running(home: Path) -> str | None:
     return _bootstrap(home) if jvm.process(home) else None
 
 
-def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
+def create_topic(
+    bootstrap: str, topic: str, partitions: int, config: Mapping[str, str] | None = None
+) -> None:
     """Create `topic` unless it is there, and return once every partition has a leader.
 
     Raises BrokerError when it is there with another number of partitions, or cannot be created.
@@ -113,7 +115,14 @@ def _format(home: Path, command: list[str]) -> None:
     """Give the empty data folder its cluster id, without which Kafka does not start."""
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # One argument with "=": an id may begin with a dash, which would read as an option.
-    tool = [*command, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", "server.properties"]
+    tool = [
+        *command,
+        "kafka.tools.StorageTool",
+        "format",
+        f"--cluster-id={cluster}",
+        "-c",
+        "server.properties",
+    ]
     done = subprocess.run(tool, cwd=home, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         message = f"{home / 'data'} cannot be formatted: {_last_lines(done.stdout + done.stderr)}"
@@ -122,7 +131,11 @@ def _format(home: Path, command: list[str]) -> None:
 
 def _wait(home: Path) -> None:
     """Until the broker answers; raises BrokerError when its process has died or START_SECONDS have passed."""
-    admin, deadline, state = _admin(_bootstrap(home)), time.monotonic() + START_SECONDS, "does not answer"
+    admin, deadline, state = (
+        _admin(_bootstrap(home)),
+        time.monotonic() + START_SECONDS,
+        "does not answer",
+    )
     while time.monotonic() < deadline:
         try:
             if admin.list_topics(timeout=1).brokers:
@@ -143,12 +156,16 @@ def _bootstrap(home: Path) -> str:
 
 def _admin(bootstrap: str) -> AdminClient:
     # Refused connections are expected while the broker starts: no log lines, and the next try soon.
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200})
+    return AdminClient(
+        {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200}
+    )
 
 
 def _last_lines(text: str) -> str:
     """The last four lines as one, without the frames of Java's stack traces."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    lines = [
+        line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")
+    ]
     return " | ".join(lines[-4:]) or "(empty)"
 
 

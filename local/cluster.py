@@ -39,8 +39,12 @@ class Cluster:
         folder.mkdir(parents=True)
         self._properties = folder / "spark.properties"
         self._properties.touch(mode=0o600)
-        lines = ["spark.authenticate true", f"spark.authenticate.secret {secret}", "spark.network.crypto.enabled true",
-                 "spark.network.crypto.cipher AES/GCM/NoPadding"]
+        lines = [
+            "spark.authenticate true",
+            f"spark.authenticate.secret {secret}",
+            "spark.network.crypto.enabled true",
+            "spark.network.crypto.cipher AES/GCM/NoPadding",
+        ]
         self._properties.write_text("\n".join(lines if secret else []) + "\n")
         self.workers: list[subprocess.Popen[bytes]] = []
         log = self._daemon("master", "master.Master")
@@ -98,7 +102,13 @@ class Cluster:
             with contextlib.suppress(psutil.NoSuchProcess):
                 for child in psutil.Process(worker.pid).children(recursive=True):
                     with contextlib.suppress(psutil.NoSuchProcess):
-                        found += [child] if any("CoarseGrainedExecutorBackend" in word for word in child.cmdline()) else []
+                        found += (
+                            [child]
+                            if any(
+                                "CoarseGrainedExecutorBackend" in word for word in child.cmdline()
+                            )
+                            else []
+                        )
         return found
 
     def stop(self) -> None:
@@ -116,29 +126,67 @@ class Cluster:
         with urllib.request.urlopen(f"{self._page}/json/", timeout=PATIENCE_SECONDS) as answer:
             return json.load(answer)
 
-    def _daemon(self, name: str, main: str, *words: str, host: str = LOOPBACK, core: int | None = None) -> Path:
+    def _daemon(
+        self, name: str, main: str, *words: str, host: str = LOOPBACK, core: int | None = None
+    ) -> Path:
         log = self._folder / f"{name}.log"
-        bare = {key: os.environ[key] for key in ("PATH", "HOME", "JAVA_HOME", "LANG") if key in os.environ}
-        environment = {**bare, "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m", "TZ": ELSEWHERE,
-                       "SPARK_LOCAL_DIRS": str(self._folder / "local"),
-                       "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+        bare = {
+            key: os.environ[key]
+            for key in ("PATH", "HOME", "JAVA_HOME", "LANG")
+            if key in os.environ
+        }
+        environment = {
+            **bare,
+            "SPARK_LOCAL_IP": host,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "TZ": ELSEWHERE,
+            "SPARK_LOCAL_DIRS": str(self._folder / "local"),
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
         bound = [] if core is None else ["taskset", "--cpu-list", str(core)]
-        command = [*bound, str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, "--port", "0",
-                   "--webui-port", "0", "--properties-file", str(self._properties), *words]
+        command = [
+            *bound,
+            str(HOME / "bin" / "spark-class"),
+            f"org.apache.spark.deploy.{main}",
+            "--host",
+            host,
+            "--port",
+            "0",
+            "--webui-port",
+            "0",
+            "--properties-file",
+            str(self._properties),
+            *words,
+        ]
         with log.open("wb") as output:
-            self._started.append(subprocess.Popen(
-                command, env=environment, cwd=self._folder, stdout=output, stderr=subprocess.STDOUT, start_new_session=True))
+            self._started.append(
+                subprocess.Popen(
+                    command,
+                    env=environment,
+                    cwd=self._folder,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
         return log
 
     def _said(self, log: Path, what: re.Pattern[str]) -> str:
-        wait_until(lambda: what.search(log.read_text()) is not None or self._started[-1].poll() is not None, f"{log}: {what}")
+        wait_until(
+            lambda: (
+                what.search(log.read_text()) is not None or self._started[-1].poll() is not None
+            ),
+            f"{log}: {what}",
+        )
         found = what.search(log.read_text())
         assert found, log.read_text()[-2000:]
         return found[1]
 
 
 @contextmanager
-def running(folder: Path, workers: int = 2, secret: str = "", *, bound: bool = False) -> Iterator[Cluster]:
+def running(
+    folder: Path, workers: int = 2, secret: str = "", *, bound: bool = False
+) -> Iterator[Cluster]:
     """A cluster as long as the block runs; `bound`: each worker to a core of its own, by Linux's taskset."""
     cluster = Cluster(folder, secret)
     try:

@@ -76,7 +76,9 @@ def deliver(events: Iterable[FlightEvent], mess: Mess = USUAL, seed: int = 7) ->
         if chance.random() < mess.malformed_share:
             reason, broken = next(breaking)
             fields = event.fields() | {"event_id": f"{event.event_id}-broken"}
-            records.append(Delivered(arrival, key, broken(fields), "malformed", reason, False, None))
+            records.append(
+                Delivered(arrival, key, broken(fields), "malformed", reason, False, None)
+            )
         if chance.random() < mess.premature_share:
             records.append(_premature(chance, event, arrival))
     # A stable sort: records of the same millisecond stay in the order of their events.
@@ -129,8 +131,12 @@ MALFORMATIONS: dict[str, Callable[[dict[str, Any]], bytes | None]] = {
     "empty_value": lambda _: b"",
     "tombstone": lambda _: None,
     "trailing_garbage": lambda fields: _json(fields) + b" 0xDEADBEEF",
-    "two_objects": lambda fields: _json(fields) + _json(fields | {"event_id": f"{fields['event_id']}-2"}),
-    "wrong_case_key": lambda fields: _json({"Event_Id": fields["event_id"]} | _without(fields, "event_id")),
+    "two_objects": lambda fields: (
+        _json(fields) + _json(fields | {"event_id": f"{fields['event_id']}-2"})
+    ),
+    "wrong_case_key": lambda fields: _json(
+        {"Event_Id": fields["event_id"]} | _without(fields, "event_id")
+    ),
     "integer_overflow": lambda fields: _json(fields | {"flight": 99999999999}),
     "fraction_into_integer": lambda fields: _json(fields | {"delay_minutes": 3.7}),
     "not_an_object": lambda fields: _json(list(fields.values())),

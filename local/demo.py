@@ -43,13 +43,21 @@ class Clock:
         self._began = time.monotonic()
 
     def say(self, line: str) -> None:
-        console.print(f"[dim]{time.monotonic() - self._began:6.1f}[/] {escape(line)}", soft_wrap=True)
+        console.print(
+            f"[dim]{time.monotonic() - self._began:6.1f}[/] {escape(line)}", soft_wrap=True
+        )
 
 
 def demo(
-    months: Annotated[int, typer.Option(min=1, max=12, help="Months of flights, from January 2013 on.")] = 2,
-    deliveries: Annotated[int, typer.Option(min=1, help="Parts in which they arrive; each is a run of every DAG.")] = 3,
-    seed: Annotated[int, typer.Option(help="Decides duplicates, delays and malformed records.")] = 7,
+    months: Annotated[
+        int, typer.Option(min=1, max=12, help="Months of flights, from January 2013 on.")
+    ] = 2,
+    deliveries: Annotated[
+        int, typer.Option(min=1, help="Parts in which they arrive; each is a run of every DAG.")
+    ] = 3,
+    seed: Annotated[
+        int, typer.Option(help="Decides duplicates, delays and malformed records.")
+    ] = 7,
     keep: Annotated[bool, typer.Option("--keep", help="Leave Kafka and Airflow running.")] = False,
 ) -> None:
     """Run every pipeline over a few deliveries of real flights, and hold what they did against the ledger of what was sent.
@@ -77,7 +85,9 @@ def _run(clock: Clock, months: int, deliveries: int, seed: int) -> summary.Repor
         making = pool.submit(airflow.prepare, HOME / "airflow")
         brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka")
         making.result()
-        clock.say(f"Kafka is at {brokers}; starting Airflow, and playing {months} months of flights meanwhile")
+        clock.say(
+            f"Kafka is at {brokers}; starting Airflow, and playing {months} months of flights meanwhile"
+        )
         ours = of_tasks(brokers, HOME / "root")
         starting = pool.submit(airflow.start, HOME / "airflow", ours, schedule=False)
         parts = split(deliver(flight_events(FIRST_DAY, months), seed=seed), deliveries)
@@ -115,7 +125,11 @@ def _drain(clock: Clock, api: Api, number: int) -> dict[tuple[str, int], Report]
 
 def _newest(pipeline: str, run_id: str) -> Path:
     folder = local_report_path(str(HOME / "root"), pipeline, run_id).parent
-    return max(folder.glob(f"{run_id}-try*.json"), key=lambda path: path.stat().st_mtime, default=folder / run_id)
+    return max(
+        folder.glob(f"{run_id}-try*.json"),
+        key=lambda path: path.stat().st_mtime,
+        default=folder / run_id,
+    )
 
 
 def _show(reports: summary.Reports) -> None:
@@ -157,7 +171,13 @@ def main() -> None:
     try:
         app(prog_name="python -m local.demo")
     except (
-        airflow.AirflowError, broker.BrokerError, NoFreePort, PublishError, ledger.LedgerError, FlightDataError, SluiceError,
+        airflow.AirflowError,
+        broker.BrokerError,
+        NoFreePort,
+        PublishError,
+        ledger.LedgerError,
+        FlightDataError,
+        SluiceError,
     ) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

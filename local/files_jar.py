@@ -22,7 +22,12 @@ from spark_jobs.launch import submit
 SOURCES = REPO / "spark_jobs" / "java"
 COMPILER = REPO / "jars" / "build"
 DELTA = REPO / "jars" / "spark"
-NEEDED = ("hadoop-client-api-*.jar", "spark-sql_*.jar", "spark-common-utils_*.jar", "scala-library-*.jar")
+NEEDED = (
+    "hadoop-client-api-*.jar",
+    "spark-sql_*.jar",
+    "spark-common-utils_*.jar",
+    "scala-library-*.jar",
+)
 """Of pyspark's jars: what the sources name. S3A itself is not among them: they ask it through Hadoop's FileSystem."""
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a JVM that lives for two seconds: half the processor time."""
@@ -36,23 +41,46 @@ def make(settings: Settings) -> Path:
     """
     final = submit.files_jar(settings)
     if not final.parent.is_dir():
-        raise JarsMissing(f"{final.parent} is no folder.", "Run `make setup`, or point SLUICE_JARS at the jars.")
+        raise JarsMissing(
+            f"{final.parent} is no folder.", "Run `make setup`, or point SLUICE_JARS at the jars."
+        )
     with TemporaryDirectory(prefix="sluice-files-") as folder:
         _compile(Path(folder))
         with replacing(final) as unfinished, ZipFile(unfinished, "w") as jar:
             for path in sorted(Path(folder).rglob("*.class")):
                 # One date for all, so that the same sources give the same bytes.
-                jar.writestr(ZipInfo(str(path.relative_to(folder)), (1980, 1, 1, 0, 0, 0)), path.read_bytes())
+                jar.writestr(
+                    ZipInfo(str(path.relative_to(folder)), (1980, 1, 1, 0, 0, 0)), path.read_bytes()
+                )
     return final
 
 
 def _compile(folder: Path) -> None:
     compiler = _the_one(COMPILER, "ecj-*.jar")
-    needed = [*(_the_one(_spark_jars(), name) for name in NEEDED), _the_one(DELTA, "delta-storage-*.jar")]
+    needed = [
+        *(_the_one(_spark_jars(), name) for name in NEEDED),
+        _the_one(DELTA, "delta-storage-*.jar"),
+    ]
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     path = os.pathsep.join(map(str, needed))
-    words = [jvm.java() or "java", *SMALL, "-jar", str(compiler), "-source", "17", "-target", "17", "-cp", path]
-    subprocess.run([*words, "-d", str(folder), *sources], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    words = [
+        jvm.java() or "java",
+        *SMALL,
+        "-jar",
+        str(compiler),
+        "-source",
+        "17",
+        "-target",
+        "17",
+        "-cp",
+        path,
+    ]
+    subprocess.run(
+        [*words, "-d", str(folder), *sources],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def _the_one(folder: Path, pattern: str) -> Path:
@@ -80,15 +108,19 @@ def main() -> None:
         sys.exit(f"no {submit.FILES_JAR}: {error}")
     except (subprocess.SubprocessError, OSError, ValueError) as error:
         # The archive fits the class path that it was made with, and this jar is a part of it.
-        tell_what_is_missing(submit.FILES_JAR, "take longer", error, "local.files_jar", "local.archive")
+        tell_what_is_missing(
+            submit.FILES_JAR, "take longer", error, "local.files_jar", "local.archive"
+        )
 
 
 def tell_what_is_missing(what: str, effect: str, error: Exception, *modules: str) -> None:
     """Say on standard error what drains go without, why, and what makes it: set-up does not come here again by itself."""
     again = " && ".join(f"{sys.executable} -m {module}" for module in modules)
     output: bytes = getattr(error, "output", None) or b""
-    sys.stderr.write(f"no {what}: {error}. Drains work without it and {effect}. To make it: {again}\n"
-                     f"{output.decode(errors='replace')[-2000:]}")
+    sys.stderr.write(
+        f"no {what}: {error}. Drains work without it and {effect}. To make it: {again}\n"
+        f"{output.decode(errors='replace')[-2000:]}"
+    )
 
 
 if __name__ == "__main__":

@@ -94,7 +94,9 @@ def flight_events_many(count: int) -> Iterator[FlightEvent]:
     weeks = _between(FIRST_DAY, FIRST_DAY + ROUND)
     rounds = range(1, -(-count // len(weeks)))
     # Merged, not chained: the last night's arrivals come after the next round's first departures.
-    merged = heapq.merge(weeks, *(_shifted(weeks, number * ROUND) for number in rounds), key=BY_TIME)
+    merged = heapq.merge(
+        weeks, *(_shifted(weeks, number * ROUND) for number in rounds), key=BY_TIME
+    )
     return islice(merged, count)
 
 
@@ -113,7 +115,9 @@ def _between(first: date, end: date) -> list[FlightEvent]:
     """The events of the flights scheduled to leave from day `first` to the day before `end`, by event time."""
     zones = nycflights.zones()
     events = [
-        event for number, day, row in nycflights.flights(first, end) for event in _events(number, day, zones, row)
+        event
+        for number, day, row in nycflights.flights(first, end)
+        for event in _events(number, day, zones, row)
     ]
     return sorted(events, key=BY_TIME)
 
@@ -125,11 +129,22 @@ def _events(number: int, day: date, zones: dict[str, ZoneInfo], row: Row) -> Ite
     identity = f"{day}-{row.carrier}-{row.flight}-{row.origin}-{number:06d}"
     facts = (row.carrier, row.flight, row.tailnum, row.origin, row.dest)
     left, cancelled = leaves + timedelta(minutes=row.dep_delay or 0), row.dep_delay is None
-    yield FlightEvent(f"{identity}-dep", "departure", left, leaves, *facts, row.dep_delay, cancelled, row.distance)
+    yield FlightEvent(
+        f"{identity}-dep", "departure", left, leaves, *facts, row.dep_delay, cancelled, row.distance
+    )
     if row.arr_delay is not None:
         arrives = _next(leaves, row.sched_arr_time, zones[row.dest])
         arrived = arrives + timedelta(minutes=row.arr_delay)
-        yield FlightEvent(f"{identity}-arr", "arrival", arrived, arrives, *facts, row.arr_delay, False, row.distance)
+        yield FlightEvent(
+            f"{identity}-arr",
+            "arrival",
+            arrived,
+            arrives,
+            *facts,
+            row.arr_delay,
+            False,
+            row.distance,
+        )
 
 
 def _next(moment: datetime, clock: int, zone: ZoneInfo) -> datetime:

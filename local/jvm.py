@@ -22,7 +22,14 @@ def java() -> str | None:
 
 def command(home: Path, jars: Path, java: str) -> list[str]:
     """The start of a command line for one of Kafka's main classes, to be run in `home`."""
-    return [java, "-Xmx512m", "-Dlog4j2.configurationFile=log4j2.properties", _mark(home), "-cp", f"{jars}/*"]
+    return [
+        java,
+        "-Xmx512m",
+        "-Dlog4j2.configurationFile=log4j2.properties",
+        _mark(home),
+        "-cp",
+        f"{jars}/*",
+    ]
 
 
 def launch(home: Path, port: int, command: Sequence[str]) -> None:
@@ -31,7 +38,9 @@ def launch(home: Path, port: int, command: Sequence[str]) -> None:
     # A shell in a session of its own starts the JVM and leaves: Ctrl-C here does not reach the broker, and it is
     # nobody's child, so it leaves no zombie behind.
     shell = ["/bin/sh", "-c", DETACHED, "sh", *command]
-    launched = subprocess.run(shell, cwd=home, stdout=subprocess.PIPE, text=True, check=True, start_new_session=True)
+    launched = subprocess.run(
+        shell, cwd=home, stdout=subprocess.PIPE, text=True, check=True, start_new_session=True
+    )
     now = datetime.now(UTC).isoformat(timespec="seconds")
     record = {"pid": int(launched.stdout), "port": port, "started": now}
     (home / "broker.json").write_text(json.dumps(record))

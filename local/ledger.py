@@ -57,7 +57,11 @@ def delivery_file(folder: Path, delivery: int) -> Path:
 
 
 def write(
-    folder: Path, delivery: int, topic: str, records: Sequence[Delivered], places: Sequence[tuple[int, int]]
+    folder: Path,
+    delivery: int,
+    topic: str,
+    records: Sequence[Delivered],
+    places: Sequence[tuple[int, int]],
 ) -> Path:
     """Write a delivery's file, whole or not at all; `places` are the (partition, offset) of `records`, in their order.
 
@@ -76,9 +80,13 @@ def write(
         "value": [record.value if record.event is None else None for record in records],
     }
     columns |= {
-        name: [getattr(record, name) for record in records] for name in ("kafka_timestamp", "kind", "reason", "delayed")
+        name: [getattr(record, name) for record in records]
+        for name in ("kafka_timestamp", "kind", "reason", "delayed")
     }
-    columns |= {name: [None if event is None else getattr(event, name) for event in events] for name in PAYLOAD}
+    columns |= {
+        name: [None if event is None else getattr(event, name) for event in events]
+        for name in PAYLOAD
+    }
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(file) as unfinished:
         parquet.write_table(pa.table(columns, schema=SCHEMA), unfinished, compression="zstd")

@@ -41,14 +41,21 @@ class Row(NamedTuple):
 
 def flights(first: date, end: date) -> Iterator[tuple[int, date, Row]]:
     """The flights scheduled to leave from day `first` to the day before `end`: line in the data (from 1), day, row."""
-    options = csv.ConvertOptions(include_columns=list(Row._fields), null_values=["", "NA"], strings_can_be_null=True)
+    options = csv.ConvertOptions(
+        include_columns=list(Row._fields), null_values=["", "NA"], strings_can_be_null=True
+    )
     with ZipFile(_folder() / "flights.csv.zip") as archive:
         table = csv.read_csv(BytesIO(archive.read("flights.csv")), convert_options=options)
     # A date for each (month, day) that is wanted, once: there are a thousand flights to a day.
-    days = {(day.month, day.day): day for day in map(date.fromordinal, range(first.toordinal(), end.toordinal()))}
+    days = {
+        (day.month, day.day): day
+        for day in map(date.fromordinal, range(first.toordinal(), end.toordinal()))
+    }
     table = table.append_column("number", pa.array(range(1, table.num_rows + 1)))
     # The months first, in Arrow: of a year's rows a test wants some hundreds.
-    table = table.filter(pc.is_in(table["month"], pa.array({month for month, _ in days}, table["month"].type)))
+    table = table.filter(
+        pc.is_in(table["month"], pa.array({month for month, _ in days}, table["month"].type))
+    )
     columns = [table[name].to_pylist() for name in Row._fields]
     for number, row in zip(table["number"].to_pylist(), zip(*columns, strict=True), strict=True):
         if (day := days.get(row[:2])) is not None:
@@ -59,7 +66,9 @@ def zones() -> dict[str, ZoneInfo]:
     """The time zone of every destination, by its airport's code."""
     airports = csv.read_csv(_folder() / "airports.csv").select(["faa", "tzone"]).to_pylist()
     # An airport without a zone has NA in the data; no flight goes there.
-    return {row["faa"]: ZoneInfo(row["tzone"]) for row in airports if "/" in (row["tzone"] or "")} | ISLANDS
+    return {
+        row["faa"]: ZoneInfo(row["tzone"]) for row in airports if "/" in (row["tzone"] or "")
+    } | ISLANDS
 
 
 def _folder() -> Path:

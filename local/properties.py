@@ -20,7 +20,13 @@ def server_properties(port: int, controller_port: int, secured: Secured | None =
     listeners = secured.listeners if secured else {}
     beside = [f"{name}://127.0.0.1:{at}" for name, (_, at) in listeners.items()]
     advertised = ",".join([f"PLAINTEXT://127.0.0.1:{port}", *beside])
-    protocols = ",".join(["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT", *(f"{n}:{p}" for n, (p, _) in listeners.items())])
+    protocols = ",".join(
+        [
+            "PLAINTEXT:PLAINTEXT",
+            "CONTROLLER:PLAINTEXT",
+            *(f"{n}:{p}" for n, (p, _) in listeners.items()),
+        ]
+    )
     return f"""\
 process.roles=broker,controller
 node.id=1

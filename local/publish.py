@@ -25,7 +25,12 @@ Client = tuple[tuple[str, str], ...]
 
 
 def publish(
-    bootstrap: str, topic: str, records: Sequence[Delivered], delivery: int, ledger_folder: Path, partitions: int,
+    bootstrap: str,
+    topic: str,
+    records: Sequence[Delivered],
+    delivery: int,
+    ledger_folder: Path,
+    partitions: int,
     client: Client = (),
 ) -> dict[str, int]:
     """Send `records` in their order, making the topic if need be, and return how many there were of each kind.
@@ -99,7 +104,9 @@ def _producer(bootstrap: str, client: Client) -> Producer:
     )
 
 
-def _produce(producer: Producer, topic: str, record: Delivered, partitions: int, confirmed: Confirmed) -> None:
+def _produce(
+    producer: Producer, topic: str, record: Delivered, partitions: int, confirmed: Confirmed
+) -> None:
     while True:
         try:
             producer.produce(

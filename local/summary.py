@@ -27,14 +27,30 @@ def show_runs(console: Console, reports: Reports) -> None:
     for (pipeline, delivery), report in sorted(reports.items()):
         counts = (f"{getattr(report.account, name):,}" for name in COUNTS)
         seconds = (report.ended_at - report.started_at).total_seconds()
-        table.add_row(pipeline, str(delivery), *counts, f"{report.state.rows:,}", f"{seconds:.1f}",
-                      style="red" if report.problem or report.account.unaccounted else "")
+        table.add_row(
+            pipeline,
+            str(delivery),
+            *counts,
+            f"{report.state.rows:,}",
+            f"{seconds:.1f}",
+            style="red" if report.problem or report.account.unaccounted else "",
+        )
     console.print(table)
 
 
 def show_checks(console: Console, reports: Reports) -> None:
     """The checks of each pipeline, as they were after its last delivery, and worse ones of an earlier delivery."""
-    table = _table("What was checked", "pipeline", "delivery", "suite", "check", "column", "severity", "outcome", "observed")
+    table = _table(
+        "What was checked",
+        "pipeline",
+        "delivery",
+        "suite",
+        "check",
+        "column",
+        "severity",
+        "outcome",
+        "observed",
+    )
     last = {pipeline: max(n for name, n in reports if name == pipeline) for pipeline, _ in reports}
     for (pipeline, delivery), report in sorted(reports.items()):
         for check in report.checks:
@@ -46,13 +62,24 @@ def show_checks(console: Console, reports: Reports) -> None:
 def show_rows(console: Console, tables: Iterable[Path], rows: int = 3) -> None:
     """Some rows of each table, read without a JVM."""
     for path in tables:
-        found = QueryBuilder().register("t", DeltaTable(path)).execute(f"SELECT * FROM t LIMIT {rows}").read_all()
+        found = (
+            QueryBuilder()
+            .register("t", DeltaTable(path))
+            .execute(f"SELECT * FROM t LIMIT {rows}")
+            .read_all()
+        )
         title = f"{found.num_rows} rows of {path.name}"
-        columns = [[_cell(value) for value in found.column(name).to_pylist()] for name in found.column_names]
+        columns = [
+            [_cell(value) for value in found.column(name).to_pylist()]
+            for name in found.column_names
+        ]
         table = _table(title, *found.column_names)
         for row in zip(*columns, strict=True):
             table.add_row(*map(Text, row))
-        if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
+        if (
+            table.__rich_measure__(console, console.options.update(max_width=1000)).maximum
+            > console.width
+        ):
             # Too wide: a line a column, as psql's \\x does.
             table = _table(title, "column", *map(str, range(1, found.num_rows + 1)))
             for name, values in zip(found.column_names, columns, strict=True):
@@ -72,7 +99,8 @@ def show_verdict(console: Console, reports: Reports, sent: Mapping[int, Mapping[
     console.print(
         f"[green]✓[/] The ledger of what was published agrees: {records:,} records read by each of {len(pipelines)} "
         f"pipelines, {sum(kinds['malformed'] for kinds in sent.values()):,} malformed, "
-        f"{sum(kinds['premature'] for kinds in sent.values()):,} premature, 0 unaccounted.")
+        f"{sum(kinds['premature'] for kinds in sent.values()):,} premature, 0 unaccounted."
+    )
     return True
 
 
@@ -82,28 +110,49 @@ def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> li
     for (pipeline, delivery), report in sorted(reports.items()):
         kinds, account = sent[delivery], report.account
         for what, wanted, got in (
-            ("records read", sum(kinds.values()), account.read), ("malformed", kinds["malformed"], account.malformed),
-            ("premature", kinds["premature"], account.premature), ("unaccounted", 0, account.unaccounted),
+            ("records read", sum(kinds.values()), account.read),
+            ("malformed", kinds["malformed"], account.malformed),
+            ("premature", kinds["premature"], account.premature),
+            ("unaccounted", 0, account.unaccounted),
         ):
             if wanted != got:
-                found.append(f"{pipeline}, delivery {delivery}: {what} {got:,}, but the ledger says {wanted:,}")
+                found.append(
+                    f"{pipeline}, delivery {delivery}: {what} {got:,}, but the ledger says {wanted:,}"
+                )
     return found
 
 
 def total(reports: Reports, pipeline: str) -> Account:
     """The sum of a pipeline's accounts."""
-    return sum((report.account for (name, _), report in reports.items() if name == pipeline), Account())
+    return sum(
+        (report.account for (name, _), report in reports.items() if name == pipeline), Account()
+    )
 
 
 def _check(check: CheckResult) -> tuple[str, ...]:
     name = check.type.removeprefix("expect_")
     outcome = f"[{COLOURS[check.outcome]}]{check.outcome}[/]"
-    failing = f"{check.unexpected:,} failing, for example {check.sample[:40]}" if check.unexpected else ""
-    return check.suite, name, check.column or "", check.severity, outcome, escape(failing or check.observed)
+    failing = (
+        f"{check.unexpected:,} failing, for example {check.sample[:40]}" if check.unexpected else ""
+    )
+    return (
+        check.suite,
+        name,
+        check.column or "",
+        check.severity,
+        outcome,
+        escape(failing or check.observed),
+    )
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for column in columns:
         table.add_column(column)
     return table
@@ -112,4 +161,10 @@ def _table(title: str, *columns: str) -> Table:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
-    return "" if value is None else f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "minute") else str(value)
+    return (
+        ""
+        if value is None
+        else f"{value:%Y-%m-%d %H:%M}"
+        if hasattr(value, "minute")
+        else str(value)
+    )

@@ -36,7 +36,10 @@ def down() -> None:
 
     Example: python -m local.up down
     """
-    for name, was in (("Airflow", airflow.stop(HOME / "airflow")), ("Kafka", broker.stop(HOME / "kafka"))):
+    for name, was in (
+        ("Airflow", airflow.stop(HOME / "airflow")),
+        ("Kafka", broker.stop(HOME / "kafka")),
+    ):
         typer.echo(f"{name} {'stopped' if was else 'was not running'}")
 
 
@@ -50,18 +53,26 @@ def status() -> None:
     if brokers and running:
         _say(brokers, running)
         return
-    typer.echo(f"Kafka {'runs' if brokers else 'does not run'}, Airflow {'runs' if running else 'does not run'}")
+    typer.echo(
+        f"Kafka {'runs' if brokers else 'does not run'}, Airflow {'runs' if running else 'does not run'}"
+    )
     raise typer.Exit(1)
 
 
 def _say(brokers: str, running: airflow.Airflow) -> None:
-    typer.echo("\n".join((
-        f"Airflow  {running.url}   user {running.user}, password {running.password}",
-        f"Kafka    {brokers}", "",
-        f"  export SLUICE_KAFKA={brokers}",
-        "  .venv/bin/python -m local publish --months 2 --deliveries 3 --delivery 1", "",
-        "Each DAG runs by its schedule; trigger it in the UI to see it at once. `make down` stops both.",
-    )))
+    typer.echo(
+        "\n".join(
+            (
+                f"Airflow  {running.url}   user {running.user}, password {running.password}",
+                f"Kafka    {brokers}",
+                "",
+                f"  export SLUICE_KAFKA={brokers}",
+                "  .venv/bin/python -m local publish --months 2 --deliveries 3 --delivery 1",
+                "",
+                "Each DAG runs by its schedule; trigger it in the UI to see it at once. `make down` stops both.",
+            )
+        )
+    )
 
 
 def main() -> None:

@@ -15,8 +15,20 @@ from pathlib import Path
 from spark_jobs.contract.settings import REPO
 
 NEEDED = (
-    "annotated-types", "msgspec", "numpy", "pandas", "protobuf", "pyarrow", "pydantic", "pydantic-core", "python-dateutil",
-    "pytz", "six", "typing-extensions", "typing-inspection", "tzdata",
+    "annotated-types",
+    "msgspec",
+    "numpy",
+    "pandas",
+    "protobuf",
+    "pyarrow",
+    "pydantic",
+    "pydantic-core",
+    "python-dateutil",
+    "pytz",
+    "six",
+    "typing-extensions",
+    "typing-inspection",
+    "tzdata",
 )
 """pyspark's own needs of Arrow and of Python state; then what decoding and processors import in a worker, and theirs."""
 LOCK = REPO / "requirements" / "lock.txt"
@@ -26,8 +38,12 @@ _NAME = re.compile(r"(?P<name>[a-z0-9._-]+)==")
 def requirements() -> str:
     """The lock's entries of what is needed, with their hashes."""
     entries = re.split(r"\n(?=[a-z0-9])", LOCK.read_text())
-    wanted = [entry for entry in entries if (named := _NAME.match(entry)) and named["name"] in NEEDED]
-    assert {_NAME.match(entry)["name"] for entry in wanted} == set(NEEDED), "the lock lacks something"
+    wanted = [
+        entry for entry in entries if (named := _NAME.match(entry)) and named["name"] in NEEDED
+    ]
+    assert {_NAME.match(entry)["name"] for entry in wanted} == set(NEEDED), (
+        "the lock lacks something"
+    )
     return "\n".join(wanted) + "\n"
 
 
@@ -44,7 +60,17 @@ def made(home: Path) -> Path:
         listed.write_text(text)
         uv = REPO / ".local" / "uv" / "bin" / "uv"
         _run(uv, "venv", "-q", "--python", sys.executable, folder)
-        _run(uv, "pip", "sync", "-q", "--python", python, "--require-hashes", "--compile-bytecode", listed)
+        _run(
+            uv,
+            "pip",
+            "sync",
+            "-q",
+            "--python",
+            python,
+            "--require-hashes",
+            "--compile-bytecode",
+            listed,
+        )
         (folder / "whole").touch()
     return python
 

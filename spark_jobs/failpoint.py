@@ -33,9 +33,15 @@ class Failure(RuntimeError):
 
 def _parse(text: str) -> dict[str, str]:
     actions = dict(pair.split("=") for pair in text.split())
-    unknown = [f"{name}={action}" for name, action in actions.items() if name not in POINTS or action not in ACTIONS]
+    unknown = [
+        f"{name}={action}"
+        for name, action in actions.items()
+        if name not in POINTS or action not in ACTIONS
+    ]
     if unknown:
-        raise ValueError(f"SLUICE_FAILPOINTS: {unknown} are not among {list(POINTS)} with one of {list(ACTIONS)}")
+        raise ValueError(
+            f"SLUICE_FAILPOINTS: {unknown} are not among {list(POINTS)} with one of {list(ACTIONS)}"
+        )
     return actions
 
 

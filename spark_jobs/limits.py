@@ -40,15 +40,21 @@ class RunLimits:
         """The error of a run that was asked to stop and has work left; None for any other run."""
         if not self.asked or self.reached != self.asked:
             return None
-        return Stopped("the run was asked to stop before Kafka was drained.", "The next run resumes.")
+        return Stopped(
+            "the run was asked to stop before Kafka was drained.", "The next run resumes."
+        )
 
     def admit(self, batch: Batch) -> bool:
         """Decide whether this batch may run, and count it if it may."""
         self.reached = self.asked or (self._exceeded() if batch.covered else "")
-        self.over = bool(self.reached) or (self._spec.endless and not batch.covered and self.no_data_batch_ran)
+        self.over = bool(self.reached) or (
+            self._spec.endless and not batch.covered and self.no_data_batch_ran
+        )
         if not self.over:
             self._batches += 1 if batch.covered else 0
-            self.no_data_batch_ran = self.no_data_batch_ran or (not batch.covered and batch.clock_ms >= self._began_ms)
+            self.no_data_batch_ran = self.no_data_batch_ran or (
+                not batch.covered and batch.clock_ms >= self._began_ms
+            )
         return not self.over
 
     def allow_no_data_batch(self) -> None:

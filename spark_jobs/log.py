@@ -66,7 +66,9 @@ def setup(form: Format = "text") -> None:
         logger.removeHandler(earlier)
     logger.addHandler(output)
     logger.setLevel(logging.INFO)
-    logger.propagate = False  # a pipeline may give the root logger a handler: each line would appear twice
+    logger.propagate = (
+        False  # a pipeline may give the root logger a handler: each line would appear twice
+    )
     for name, known in logging.root.manager.loggerDict.items():
         if isinstance(known, logging.Logger) and (name == LOGGER or name.startswith(f"{LOGGER}.")):
             known.disabled = False

@@ -35,7 +35,9 @@ def main(words: list[str]) -> int:
     """Run one command. A run always leaves a report, unless it is killed. Returns the exit status."""
     wanted = _parse(words)
     log.setup(log_format())
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every error that it passes on, also interrupted sleeps
+    logging.getLogger("py4j").setLevel(
+        logging.CRITICAL
+    )  # it logs every error that it passes on, also interrupted sleeps
     gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
@@ -46,7 +48,9 @@ def main(words: list[str]) -> int:
 
 
 def _run(wanted: argparse.Namespace) -> int:
-    with stop_on_signals() as stop:  # until the report is written: a run without one counts as failed
+    with (
+        stop_on_signals() as stop
+    ):  # until the report is written: a run without one counts as failed
         parent_watch.watch()
         report = _written(_drained(wanted, stop), wanted)
     failpoint.at("reported")
@@ -73,8 +77,13 @@ def _drained(wanted: argparse.Namespace, stop: StopRequest) -> Report:
         return drain(spec, Settings.from_environment(), wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         return Report(
-            kind=wanted.command, pipeline=wanted.pipeline, run_id=wanted.run_id, status="failed",
-            problem=Problem.of(_known(error)), started_at=started, ended_at=datetime.now(UTC),
+            kind=wanted.command,
+            pipeline=wanted.pipeline,
+            run_id=wanted.run_id,
+            status="failed",
+            problem=Problem.of(_known(error)),
+            started_at=started,
+            ended_at=datetime.now(UTC),
         )
 
 
@@ -82,7 +91,11 @@ def _print(wanted: argparse.Namespace) -> int:
     """Run a command that only prints. Returns the exit status."""
     try:
         spec, settings = registry.load(wanted.pipeline), Settings.from_environment()
-        lines = explain(spec, settings) if wanted.command == "explain" else state_view(spec, settings, _state_query(wanted))
+        lines = (
+            explain(spec, settings)
+            if wanted.command == "explain"
+            else state_view(spec, settings, _state_query(wanted))
+        )
         for line in lines:
             print(line, flush=True)  # noqa: T201 - the output
     except Exception as error:  # noqa: BLE001 - any error becomes one line
@@ -101,7 +114,14 @@ def _known(error: BaseException) -> SluiceError:
 
 
 def _state_query(wanted: argparse.Namespace) -> StateQuery:
-    return StateQuery(tuple(wanted.key), wanted.step, wanted.at_batch, wanted.changes, wanted.batches, wanted.limit)
+    return StateQuery(
+        tuple(wanted.key),
+        wanted.step,
+        wanted.at_batch,
+        wanted.changes,
+        wanted.batches,
+        wanted.limit,
+    )
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -111,16 +131,24 @@ def _parse(words: list[str]) -> argparse.Namespace:
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
     command.add_argument("--report", type=opened, required=True, help="path of the report, as JSON")
     command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
-    command = commands.add_parser("explain", help="print the physical plan and its use of state; reads no records")
+    command = commands.add_parser(
+        "explain", help="print the physical plan and its use of state; reads no records"
+    )
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
-    command = commands.add_parser("state", help="print the state of a pipeline's stateful steps; writes nothing")
+    command = commands.add_parser(
+        "state", help="print the state of a pipeline's stateful steps; writes nothing"
+    )
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
     command.add_argument("--key", action="append", default=[], help="COLUMN=VALUE")
     command.add_argument("--step", type=int, help="the step's number, from 1")
     command.add_argument("--at-batch", type=int, help="show the state after this batch")
     command.add_argument("--changes", action="store_true", help="show what the batches changed")
-    command.add_argument("--batches", type=int, default=StateQuery().batches, help="number of batches to compare")
-    command.add_argument("--limit", type=int, default=StateQuery().limit, help="number of rows to show")
+    command.add_argument(
+        "--batches", type=int, default=StateQuery().batches, help="number of batches to compare"
+    )
+    command.add_argument(
+        "--limit", type=int, default=StateQuery().limit, help="number of rows to show"
+    )
     return parser.parse_args(words)
 
 

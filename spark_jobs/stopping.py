@@ -26,7 +26,10 @@ class StopRequest:
     def raise_if_asked(self) -> None:
         """Raise Stopped if somebody has asked. For places at which the run has changed nothing yet."""
         if self.asked:
-            raise Stopped("the run was asked to stop before it read anything.", "The next run does the same work.")
+            raise Stopped(
+                "the run was asked to stop before it read anything.",
+                "The next run does the same work.",
+            )
 
 
 @contextmanager
@@ -40,7 +43,9 @@ def stop_on_signals() -> Iterator[StopRequest]:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         request.stop(ASKED)
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {
+        number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)
+    }
     try:
         yield request
     finally:

@@ -20,8 +20,13 @@ def spark_type(name: str) -> DataType:
     from pyspark.sql import types  # noqa: PLC0415 - see the module's docstring
 
     return {
-        "string": types.StringType(), "int": types.IntegerType(), "bigint": types.LongType(), "double": types.DoubleType(),
-        "boolean": types.BooleanType(), "timestamp": types.TimestampType(), "date": types.DateType(),
+        "string": types.StringType(),
+        "int": types.IntegerType(),
+        "bigint": types.LongType(),
+        "double": types.DoubleType(),
+        "boolean": types.BooleanType(),
+        "timestamp": types.TimestampType(),
+        "date": types.DateType(),
     }[name]
 
 
@@ -30,16 +35,26 @@ def arrow_type(name: str) -> pa.DataType:
     import pyarrow as pa  # noqa: PLC0415 - see the module's docstring
 
     return {
-        "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
-        "boolean": pa.bool_(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(),
+        "string": pa.string(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "date": pa.date32(),
     }[name]
 
 
 def json_type(name: str) -> Any:
     """The annotation for msgspec: a Python type with the range of Spark's type. Any: Python has no type for annotations."""
     return {
-        "string": str, "int": _signed(32), "bigint": _signed(64), "double": float,
-        "boolean": bool, "timestamp": Annotated[datetime, msgspec.Meta(tz=True)], "date": date,
+        "string": str,
+        "int": _signed(32),
+        "bigint": _signed(64),
+        "double": float,
+        "boolean": bool,
+        "timestamp": Annotated[datetime, msgspec.Meta(tz=True)],
+        "date": date,
     }[name]
 
 

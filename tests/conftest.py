@@ -16,14 +16,34 @@ from xdist.scheduler import LoadScopeScheduling
 from spark_jobs.contract.settings import VARIABLES
 
 for _name in VARIABLES:
-    os.environ.pop(_name, None)  # this user's own installation, whose Kafka would be written to, and whose root read
+    os.environ.pop(
+        _name, None
+    )  # this user's own installation, whose Kafka would be written to, and whose root read
 
 HERE = Path(__file__).parent
-LONGEST_FIRST = ("stack", "e2e", "cluster", "faults", "store", "spark", "airflow", "unit", "examples")
+LONGEST_FIRST = (
+    "stack",
+    "e2e",
+    "cluster",
+    "faults",
+    "store",
+    "spark",
+    "airflow",
+    "unit",
+    "examples",
+)
 A_LANE_EACH = ("stack", "e2e", "cluster", "faults", "store")
 TOGETHER = (
-    "spark/test_state.py", "spark/test_doctor.py", "spark/test_failpoints.py", "spark/test_safety.py", "spark/test_reset.py",
-    "spark/test_logic.py", "airflow/test_dags.py", "unit/test_flights.py", "unit/test_deliveries.py", "unit/test_files_jar.py",
+    "spark/test_state.py",
+    "spark/test_doctor.py",
+    "spark/test_failpoints.py",
+    "spark/test_safety.py",
+    "spark/test_reset.py",
+    "spark/test_logic.py",
+    "airflow/test_dags.py",
+    "unit/test_flights.py",
+    "unit/test_deliveries.py",
+    "unit/test_files_jar.py",
     "examples/test_examples.py",
 )
 

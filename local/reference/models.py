@@ -45,7 +45,12 @@ def _rows(model: type[BaseModel], *, defaults: bool) -> Iterator[tuple[str, ...]
 
 def _type(field: FieldInfo) -> str:
     bounds = [(bound, *BOUNDS[type(bound)]) for bound in field.metadata if type(bound) in BOUNDS]
-    return ", ".join([shown(field.annotation), *(f"{words} {getattr(bound, name):,}" for bound, name, words in bounds)])
+    return ", ".join(
+        [
+            shown(field.annotation),
+            *(f"{words} {getattr(bound, name):,}" for bound, name, words in bounds),
+        ]
+    )
 
 
 def shown(annotation: Any) -> str:
@@ -63,12 +68,20 @@ def shown(annotation: Any) -> str:
         case origin if origin is dict:
             return f"{shown(parts[0])} -> {shown(parts[1])}"
         case _:
-            return f"tuple of {shown(parts[0])}" if Ellipsis in parts else f"({', '.join(map(shown, parts))})"
+            return (
+                f"tuple of {shown(parts[0])}"
+                if Ellipsis in parts
+                else f"({', '.join(map(shown, parts))})"
+            )
 
 
 def _class(kind: type) -> str:
     """A model is a link to its own table."""
-    return f"[{kind.__name__}](#{kind.__name__.lower()})" if issubclass(kind, BaseModel) else kind.__name__
+    return (
+        f"[{kind.__name__}](#{kind.__name__.lower()})"
+        if issubclass(kind, BaseModel)
+        else kind.__name__
+    )
 
 
 def _default(field: FieldInfo) -> str:

@@ -17,7 +17,19 @@ from spark_jobs.contract.windows import Session, Sliding, Tumbling
 
 PAGE = REPO / "docs" / "reference.md"
 SPEC = (
-    Pipeline, Topic, Field, Deduplicate, Aggregate, Tumbling, Sliding, Session, GroupState, Transform, State, Schedule, Check,
+    Pipeline,
+    Topic,
+    Field,
+    Deduplicate,
+    Aggregate,
+    Tumbling,
+    Sliding,
+    Session,
+    GroupState,
+    Transform,
+    State,
+    Schedule,
+    Check,
 )
 DIAGNOSIS = {
     "SLUICE_TRACEBACK=1": "print the stack trace of an unexpected error",
@@ -27,7 +39,10 @@ DIAGNOSIS = {
 
 def page() -> str:
     """The whole text."""
-    return "\n".join(section() for section in (_head, _spec, _settings, _log, ops, report, metrics, asset_event, _errors))
+    return "\n".join(
+        section()
+        for section in (_head, _spec, _settings, _log, ops, report, metrics, asset_event, _errors)
+    )
 
 
 def _head() -> str:
@@ -81,8 +96,13 @@ A run writes to standard output, which is also in Airflow's task log. With `SLUI
 
 def _errors() -> str:
     rows = (
-        (code(error.code), str(error.exit_status), "yes" if error.retry else "no",
-         (error.__doc__ or "").partition("\n")[0], error.usual_remedy)
+        (
+            code(error.code),
+            str(error.exit_status),
+            "yes" if error.retry else "no",
+            (error.__doc__ or "").partition("\n")[0],
+            error.usual_remedy,
+        )
         for error in (*catalogue(), SluiceError)
     )
     return f"""\

@@ -20,7 +20,9 @@ REPORT = (Report, Account, StateUse, CheckResult, Problem)
 
 def ops() -> str:
     """One table a table, and the struct in ops.batches."""
-    whole = {f"ops.{name}": columns for name, columns in COLUMNS.items()} | {"operators, in ops.batches": OPERATOR}
+    whole = {f"ops.{name}": columns for name, columns in COLUMNS.items()} | {
+        "operators, in ops.batches": OPERATOR
+    }
     return f"""\
 ## Ops tables
 Delta tables under `$SLUICE_ROOT/ops`; `sluice show` reads them. Types are Arrow's. A column is a count of records where its
@@ -31,7 +33,10 @@ meaning says no other unit.
 
 
 def _columns(columns: tuple[Column, ...]) -> str:
-    return table(("column", "type", "meaning"), ((code(name), _arrow(str(kind)), about) for name, kind, about in columns))
+    return table(
+        ("column", "type", "meaning"),
+        ((code(name), _arrow(str(kind)), about) for name, kind, about in columns),
+    )
 
 
 def _arrow(kind: str) -> str:
@@ -52,10 +57,17 @@ def metrics() -> str:
     """What state checks judge, with the default checks."""
     at = Field(name="at", type="timestamp")
     example = Pipeline(
-        name="example", about="An example.", topic=Topic(name="example", event_time="at", fields=(at,)),
-        watermark_delay="2 hours", steps=(Deduplicate(keys=("at",)),), state=State(budget_rows=1_000_000),
+        name="example",
+        about="An example.",
+        topic=Topic(name="example", event_time="at", fields=(at,)),
+        watermark_delay="2 hours",
+        steps=(Deduplicate(keys=("at",)),),
+        state=State(budget_rows=1_000_000),
     )
-    usual = {check.columns[0]: f"{check.severity}: at most {check.kwargs['max_value']:,}" for check in state_checks_of(example)}
+    usual = {
+        check.columns[0]: f"{check.severity}: at most {check.kwargs['max_value']:,}"
+        for check in state_checks_of(example)
+    }
     rows = ((code(name), about, usual.get(name, "")) for name, about in STATE_METRICS.items())
     return f"""\
 ## State metrics

@@ -24,7 +24,13 @@ BUCKET = "sluice"
 SECRETS = Path("/run/secrets")
 FAILED, EXISTS = 300, 409
 SECONDS = 30
-ON_OBJECTS = ("GetObject", "PutObject", "DeleteObject", "AbortMultipartUpload", "ListMultipartUploadParts")
+ON_OBJECTS = (
+    "GetObject",
+    "PutObject",
+    "DeleteObject",
+    "AbortMultipartUpload",
+    "ListMultipartUploadParts",
+)
 ON_BUCKET = ("ListBucket", "ListBucketMultipartUploads")
 
 
@@ -59,13 +65,23 @@ def main() -> None:
 def policy(access: str) -> dict[str, object]:
     """The least that a run needs: docs/object-store.md."""
     bucket = f"arn:aws:s3:::{BUCKET}"
-    return {"Version": "2012-10-17", "Statement": [
-        {"Effect": "Allow", "Principal": {"AWS": [access]}, "Action": [f"s3:{action}" for action in actions], "Resource": [on]}
-        for actions, on in ((ON_OBJECTS, f"{bucket}/*"), (ON_BUCKET, bucket))
-    ]}
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"AWS": [access]},
+                "Action": [f"s3:{action}" for action in actions],
+                "Resource": [on],
+            }
+            for actions, on in ((ON_OBJECTS, f"{bucket}/*"), (ON_BUCKET, bucket))
+        ],
+    }
 
 
-def _asked(keys: Keys, method: str, path: str, query: dict[str, str] | None = None, body: str = "") -> int:
+def _asked(
+    keys: Keys, method: str, path: str, query: dict[str, str] | None = None, body: str = ""
+) -> int:
     """The answer's status: success, or EXISTS. Raises StoreError on any other."""
     data, said = body.encode(), urlencode(sorted((query or {}).items()))
     connection = HTTPConnection(HOST, timeout=SECONDS)

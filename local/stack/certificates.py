@@ -37,9 +37,14 @@ def vouches(authority_certificate: str, certificate: str) -> bool:
     return True
 
 
-def pair(authority_key: str, authority_certificate: str, name: str, hosts: tuple[str, ...] = ()) -> str:
+def pair(
+    authority_key: str, authority_certificate: str, name: str, hosts: tuple[str, ...] = ()
+) -> str:
     """A new private key and a certificate for `name`, by the authority, in one PEM. With `hosts` it is a server's too."""
-    issuer, signer = x509.load_pem_x509_certificate(authority_certificate.encode()), _signer(authority_key)
+    issuer, signer = (
+        x509.load_pem_x509_certificate(authority_certificate.encode()),
+        _signer(authority_key),
+    )
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _certificate(_named(name), issuer.subject, key.public_key())
     if hosts:
@@ -54,11 +59,15 @@ def _signer(authority_key: str) -> ec.EllipticCurvePrivateKey:
     return signer
 
 
-def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _certificate(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
     # An hour back: clocks differ.
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(hours=1))
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(
+        now - timedelta(hours=1)
+    )
     return builder.not_valid_after(now + YEARS)
 
 
@@ -68,7 +77,9 @@ def _named(name: str) -> x509.Name:
 
 def _private(key: ec.EllipticCurvePrivateKey) -> str:
     none = serialization.NoEncryption()
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, none).decode()
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, none
+    ).decode()
 
 
 def _pem(certificate: x509.Certificate) -> str:

@@ -39,12 +39,27 @@ console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight
 
 
 def demo(
-    months: Annotated[int, typer.Option(min=1, max=12, help="Months of flights, from January 2013 on.")] = 2,
-    deliveries: Annotated[int, typer.Option(min=1, help="Parts in which they arrive; each is a run of every DAG.")] = 3,
-    seed: Annotated[int, typer.Option(help="Decides duplicates, delays and malformed records.")] = 7,
-    first: Annotated[int, typer.Option(min=1, help="The delivery to begin with; those before it were published earlier.")] = 1,
-    last: Annotated[int | None, typer.Option(help="The delivery to end with; default: all.")] = None,
-    publish_only: Annotated[bool, typer.Option("--publish-only", help="Leave it to Airflow's schedule to drain them.")] = False,
+    months: Annotated[
+        int, typer.Option(min=1, max=12, help="Months of flights, from January 2013 on.")
+    ] = 2,
+    deliveries: Annotated[
+        int, typer.Option(min=1, help="Parts in which they arrive; each is a run of every DAG.")
+    ] = 3,
+    seed: Annotated[
+        int, typer.Option(help="Decides duplicates, delays and malformed records.")
+    ] = 7,
+    first: Annotated[
+        int,
+        typer.Option(
+            min=1, help="The delivery to begin with; those before it were published earlier."
+        ),
+    ] = 1,
+    last: Annotated[
+        int | None, typer.Option(help="The delivery to end with; default: all.")
+    ] = None,
+    publish_only: Annotated[
+        bool, typer.Option("--publish-only", help="Leave it to Airflow's schedule to drain them.")
+    ] = False,
 ) -> None:
     """Publish, let Airflow drain, and hold what its runs say against the ledger.
 
@@ -54,7 +69,9 @@ def demo(
     kafka = KafkaConfig.read(os.environ["SLUICE_KAFKA_CONFIG"])
     password = json.loads(Path("/run/secrets/airflow_passwords").read_text())[USER]
     clock.say(f"playing {months} months of flights")
-    parts = list(enumerate(split(deliver(flight_events(FIRST_DAY, months), seed=seed), deliveries), 1))[first - 1 : last]
+    parts = list(
+        enumerate(split(deliver(flight_events(FIRST_DAY, months), seed=seed), deliveries), 1)
+    )[first - 1 : last]
     if publish_only:
         for number, part in parts:
             _publish(clock, kafka, number, part)
@@ -62,7 +79,12 @@ def demo(
     _play(clock, kafka, password, parts)
 
 
-def _play(clock: Clock, kafka: KafkaConfig, password: str, parts: Sequence[tuple[int, Sequence[Delivered]]]) -> None:
+def _play(
+    clock: Clock,
+    kafka: KafkaConfig,
+    password: str,
+    parts: Sequence[tuple[int, Sequence[Delivered]]],
+) -> None:
     """Publish and drain the deliveries, by number, one after the other; show what came of all."""
     reports: dict[tuple[str, int], Report] = {}
     with Api(Airflow(DATA, URL, USER, password)) as api:
@@ -96,7 +118,11 @@ def _drained(clock: Clock, api: Api, number: int, since: datetime) -> dict[tuple
             message = f"{name} failed in {run_id}; its task logs are in Airflow's UI"
             raise AirflowError(message)
         runs = [run for run, ended in sorted(api.runs(name, since).items()) if ended in ENDED]
-        given = [Report.model_validate(value) for run in runs if (value := api.handed_over(name, run, DRAIN))]
+        given = [
+            Report.model_validate(value)
+            for run in runs
+            if (value := api.handed_over(name, run, DRAIN))
+        ]
         if not given:
             message = f"{name} has drained nothing since delivery {number} was published"
             raise AirflowError(message)
@@ -106,7 +132,9 @@ def _drained(clock: Clock, api: Api, number: int, since: datetime) -> dict[tuple
 
 def _joined(reports: Sequence[Report]) -> Report:
     newest = max(reports, key=lambda report: report.ended_at)
-    return newest.model_copy(update={"account": sum((report.account for report in reports), Account())})
+    return newest.model_copy(
+        update={"account": sum((report.account for report in reports), Account())}
+    )
 
 
 def _show(reports: summary.Reports) -> None:
@@ -118,7 +146,9 @@ def _show(reports: summary.Reports) -> None:
         summary.show_rows(console, [Path(root) / "tables" / name for name in registry.names()])
     sent = ledger.counts(DATA / "ledger")
     deliveries = {number for _, number in reports}
-    if not summary.show_verdict(console, reports, {n: kinds for n, kinds in sent.items() if n in deliveries}):
+    if not summary.show_verdict(
+        console, reports, {n: kinds for n, kinds in sent.items() if n in deliveries}
+    ):
         raise typer.Exit(1)
 
 

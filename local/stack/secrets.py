@@ -62,7 +62,10 @@ def make(home: Path, owner: int, group: int) -> list[str]:
     store = Store(home / "secrets", owner, group)
     password = store("postgres_password", _token)
     # In a URL: _token has only characters that mean nothing there.
-    store("airflow_database", lambda: f"postgresql+psycopg2://airflow:{password}@postgres:5432/airflow")
+    store(
+        "airflow_database",
+        lambda: f"postgresql+psycopg2://airflow:{password}@postgres:5432/airflow",
+    )
     store("airflow_fernet_key", lambda: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
     store("airflow_jwt_secret", lambda: secrets.token_urlsafe(64))
     store("airflow_api_secret", lambda: secrets.token_urlsafe(32))
@@ -80,14 +83,18 @@ def _kafka(store: Store) -> None:
     key = store("kafka_ca_key", certificates.private_key)
     certificate = store("kafka_ca", lambda: certificates.authority(key, "Sluice's stack"))
     pairs = {
-        "kafka_broker": store("kafka_broker", lambda: certificates.pair(key, certificate, "broker", BROKER_HOSTS)),
+        "kafka_broker": store(
+            "kafka_broker", lambda: certificates.pair(key, certificate, "broker", BROKER_HOSTS)
+        ),
         "kafka_admin": store("kafka_admin", lambda: certificates.pair(key, certificate, "admin")),
     }
     strange = [name for name, text in pairs.items() if not certificates.vouches(certificate, text)]
     if strange:
-        message = (f".stack/secrets/kafka_ca does not vouch for {' and '.join(strange)}: the authority was made anew and they "
-                   "were not, or the other way round. Remove kafka_ca_key, kafka_ca, kafka_broker and kafka_admin, all four, "
-                   "and make them again: docs/deploy.md, Rotating secrets")
+        message = (
+            f".stack/secrets/kafka_ca does not vouch for {' and '.join(strange)}: the authority was made anew and they "
+            "were not, or the other way round. Remove kafka_ca_key, kafka_ca, kafka_broker and kafka_admin, all four, "
+            "and make them again: docs/deploy.md, Rotating secrets"
+        )
         raise Unfit(message)
     for user in ("sluice", "producer"):
         store(f"kafka_{user}", lambda user=user: _client(user))  # type: ignore[misc]
@@ -95,10 +102,17 @@ def _kafka(store: Store) -> None:
 
 def _client(user: str) -> str:
     """What SLUICE_KAFKA_CONFIG names (docs/kafka.md)."""
-    return "\n".join((
-        f"bootstrap.servers={KAFKA}", "security.protocol=SASL_SSL", f"ssl.ca.location={CA}",
-        "sasl.mechanism=SCRAM-SHA-512", f"sasl.username={user}", f"sasl.password={_token()}", "",
-    ))
+    return "\n".join(
+        (
+            f"bootstrap.servers={KAFKA}",
+            "security.protocol=SASL_SSL",
+            f"ssl.ca.location={CA}",
+            "sasl.mechanism=SCRAM-SHA-512",
+            f"sasl.username={user}",
+            f"sasl.password={_token()}",
+            "",
+        )
+    )
 
 
 def _token() -> str:
@@ -113,11 +127,15 @@ def _keys(user: str) -> str:
 def _say_who(home: Path, owner: int, group: int) -> None:
     """For Compose: whom the containers run as, and what his name is there."""
     names = home / "passwd"
-    names.write_text(f"root:x:0:0:root:/root:/usr/sbin/nologin\nsluice:x:{owner}:{group}:Sluice:/tmp:/usr/sbin/nologin\n")
+    names.write_text(
+        f"root:x:0:0:root:/root:/usr/sbin/nologin\nsluice:x:{owner}:{group}:Sluice:/tmp:/usr/sbin/nologin\n"
+    )
     names.chmod(0o644)
     environment = home.parent / ".env"
     text = environment.read_text() if environment.exists() else ""
-    lines = [line for line in text.splitlines() if not line.startswith(("SLUICE_UID=", "SLUICE_GID="))]
+    lines = [
+        line for line in text.splitlines() if not line.startswith(("SLUICE_UID=", "SLUICE_GID="))
+    ]
     wanted = [*lines, f"SLUICE_UID={owner}", f"SLUICE_GID={group}"]
     if wanted != text.splitlines():
         environment.write_text("\n".join(wanted) + "\n")
@@ -134,9 +152,13 @@ def main() -> None:
     except Unfit as error:
         sys.exit(f"error: {error}")
     except OSError as error:
-        sys.exit(f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong to whoever made them: "
-                 "only he or root makes more; under rootless docker only root may write the project's folder.")
-    sys.stdout.write(f"secrets in .stack/secrets: {', '.join(made) + ' made' if made else 'all there, none touched'}\n")
+        sys.exit(
+            f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong to whoever made them: "
+            "only he or root makes more; under rootless docker only root may write the project's folder."
+        )
+    sys.stdout.write(
+        f"secrets in .stack/secrets: {', '.join(made) + ' made' if made else 'all there, none touched'}\n"
+    )
 
 
 def _owner(home: Path) -> tuple[int, int]:
@@ -145,7 +167,9 @@ def _owner(home: Path) -> tuple[int, int]:
         return os.geteuid(), os.getegid()
     folder = home / "secrets"
     there = folder.stat() if folder.exists() else None
-    return (there.st_uid, there.st_gid) if there and there.st_uid else (NOBODY_SPECIAL, NOBODY_SPECIAL)
+    return (
+        (there.st_uid, there.st_gid) if there and there.st_uid else (NOBODY_SPECIAL, NOBODY_SPECIAL)
+    )
 
 
 if __name__ == "__main__":

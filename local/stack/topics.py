@@ -36,23 +36,33 @@ FOREVER = {"retention.ms": "-1"}
 
 def main() -> None:
     pem = SECRETS / "kafka_admin"
-    admin = AdminClient({
-        "bootstrap.servers": BROKER, "security.protocol": "SSL", "ssl.ca.location": str(SECRETS / "kafka_ca"),
-        "ssl.certificate.location": str(pem), "ssl.key.location": str(pem),
-    })
+    admin = AdminClient(
+        {
+            "bootstrap.servers": BROKER,
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(SECRETS / "kafka_ca"),
+            "ssl.certificate.location": str(pem),
+            "ssl.key.location": str(pem),
+        }
+    )
     topics = sorted({spec.topic.name for spec in registry.load_all()})
     for user in RIGHTS:
         _user(admin, user)
     for topic in topics:
         _topic(admin, topic)
-    rights = [_right(user, operation, topic) for user, operation in RIGHTS.items() for topic in topics]
+    rights = [
+        _right(user, operation, topic) for user, operation in RIGHTS.items() for topic in topics
+    ]
     for future in admin.create_acls(rights).values():
         future.result()
     sys.stdout.write(f"topics {', '.join(topics)}; users {', '.join(RIGHTS)}\n")
 
 
 def _user(admin: AdminClient, name: str) -> None:
-    declared = {line.name: line.value for line in properties_file.parse((SECRETS / f"kafka_{name}").read_text())}
+    declared = {
+        line.name: line.value
+        for line in properties_file.parse((SECRETS / f"kafka_{name}").read_text())
+    }
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, ITERATIONS)
     wanted = UserScramCredentialUpsertion(name, info, declared["sasl.password"].encode())
     admin.alter_user_scram_credentials([wanted])[name].result()
@@ -67,8 +77,15 @@ def _topic(admin: AdminClient, name: str) -> None:
 
 
 def _right(user: str, operation: AclOperation, topic: str) -> AclBinding:
-    return AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{user}", "*", operation,
-                      AclPermissionType.ALLOW)
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        operation,
+        AclPermissionType.ALLOW,
+    )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,10 @@ class CheckOperator(BaseOperator):
                 self.log.log(_level(check), "%s", check_line(check))
             if error := verdict(report.pipeline, report.table_version, checks):
                 raise error
-        return {outcome: sum(check.outcome == outcome for check in checks) for outcome in ("passed", "failed")}
+        return {
+            outcome: sum(check.outcome == outcome for check in checks)
+            for outcome in ("passed", "failed")
+        }
 
 
 def _level(check: CheckResult) -> int:

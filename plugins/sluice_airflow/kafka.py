@@ -19,8 +19,15 @@ CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"
 """The prefix of the folders with secrets for a child process."""
 AN_OBJECT = 'Write it as one object: {"bootstrap.servers": "kafka-1.example:9093", "security.protocol": "SASL_SSL", ...}.'
-_KINDS = {list: "a list", dict: "an object", str: "text", int: "a number", float: "a number", bool: "true or false",
-          type(None): "null"}
+_KINDS = {
+    list: "a list",
+    dict: "an object",
+    str: "text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 
 
 def task_settings() -> Settings:
@@ -47,13 +54,16 @@ def kafka_connection() -> KafkaConfig | None:
         return None
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "kafka":
-        raise KafkaConfigInvalid(f"{source} has type {connection.conn_type!r}: it is not a Kafka connection.",
-                                 "Give it type 'kafka'.")
+        raise KafkaConfigInvalid(
+            f"{source} has type {connection.conn_type!r}: it is not a Kafka connection.",
+            "Give it type 'kafka'.",
+        )
     for field in ("host", "login", "password", "schema", "port"):
         if getattr(connection, field):
             raise KafkaConfigInvalid(
                 f"{source} has a {field}, but a Kafka connection keeps everything in extra.",
-                "Move it to extra: bootstrap.servers, sasl.username, sasl.password.")
+                "Move it to extra: bootstrap.servers, sasl.username, sasl.password.",
+            )
     return KafkaConfig.of(_properties(connection.extra, source), source)
 
 
@@ -68,7 +78,9 @@ def config_in_file(settings: Settings) -> Iterator[Settings]:
         yield settings
         return
     with secret_folder(PREFIX) as folder:
-        yield settings._replace(kafka_config=settings.kafka_config.write_to(folder / "kafka.properties"))
+        yield settings._replace(
+            kafka_config=settings.kafka_config.write_to(folder / "kafka.properties")
+        )
 
 
 def _properties(extra: str | None, source: str) -> dict[str, str]:
@@ -79,13 +91,23 @@ def _properties(extra: str | None, source: str) -> dict[str, str]:
     try:
         properties = json.loads(extra) if extra else {}
     except ValueError as error:
-        at = f" ({error.msg}, line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        at = (
+            f" ({error.msg}, line {error.lineno})"
+            if isinstance(error, json.JSONDecodeError)
+            else ""
+        )
         raise KafkaConfigInvalid(f"{source}: extra is not JSON{at}.", AN_OBJECT) from None
     if not isinstance(properties, dict):
-        raise KafkaConfigInvalid(f"{source}: extra is {_KINDS[type(properties)]}, not an object.", AN_OBJECT)
+        raise KafkaConfigInvalid(
+            f"{source}: extra is {_KINDS[type(properties)]}, not an object.", AN_OBJECT
+        )
     for name, value in properties.items():
         if not isinstance(value, str | int | float):
             raise KafkaConfigInvalid(
                 f"{source}: {name} is {_KINDS[type(value)]}: a property must be text, a number, true or false.",
-                "Write it as text, or leave it out.")
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in properties.items()}
+                "Write it as text, or leave it out.",
+            )
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in properties.items()
+    }

@@ -16,7 +16,13 @@ from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.xcom import planned_records, to_xcom
 from spark_jobs.contract import registry, spark_options
-from spark_jobs.contract.errors import CheckBroken, CheckFailed, ConnectionMissing, SettingInvalid, SparkFailed
+from spark_jobs.contract.errors import (
+    CheckBroken,
+    CheckFailed,
+    ConnectionMissing,
+    SettingInvalid,
+    SparkFailed,
+)
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
@@ -72,7 +78,9 @@ class DrainOperator(SparkSubmitOperator):
         with one_line_errors(self.log), root_credentials() as keys:
             master, given = require_spark(self._conn_id)
             own = task_settings()
-            own = own._replace(master=master, spark_conf=spark_options.merged(own.spark_conf, given))
+            own = own._replace(
+                master=master, spark_conf=spark_options.merged(own.spark_conf, given)
+            )
             attempt = f"{context['run_id']}-try{context['ti'].try_number}"
             path = local_report_path(own.root, self.pipeline, attempt)
             path.unlink(missing_ok=True)
@@ -89,27 +97,38 @@ class DrainOperator(SparkSubmitOperator):
         submitted = getattr(self._hook, "_submit_sp", None)
         if submitted is not None:
             end_tree(submitted.pid, GRACE_SECONDS)
-        for secret in self._secrets:  # Airflow may kill the task before the blocks that remove it end
+        for (
+            secret
+        ) in self._secrets:  # Airflow may kill the task before the blocks that remove it end
             secret.unlink(missing_ok=True)
 
-    def _set_submit_arguments(self, settings: Settings, report: Path, attempt: str, records: int) -> None:
+    def _set_submit_arguments(
+        self, settings: Settings, report: Path, attempt: str, records: int
+    ) -> None:
         # Set here and not when the DAG is parsed: they depend on the machine that runs the task.
         self.application = submit.application()
         self.application_args = submit.arguments("drain", self.pipeline, report, attempt)
         self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
         # The provider finds spark-submit by its name only, so this interpreter's folder comes first on the PATH.
-        search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+        search = os.pathsep.join(
+            (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
+        )
         self.env_vars = {**submit.environment(settings), "PATH": search}
 
     def _submit(self, context: Context) -> None:
         try:
             super().execute(context)
         except FileNotFoundError:
-            raise SparkFailed("this worker has no spark-submit on its PATH.",
-                              "Install pyspark in Airflow's environment.") from None
+            raise SparkFailed(
+                "this worker has no spark-submit on its PATH.",
+                "Install pyspark in Airflow's environment.",
+            ) from None
         except AirflowException:
             status = getattr(getattr(self._hook, "_submit_sp", None), "returncode", None)
-            self.log.warning("spark-submit ended with exit status %s; see the report's error, or the lines above", status)
+            self.log.warning(
+                "spark-submit ended with exit status %s; see the report's error, or the lines above",
+                status,
+            )
 
     def _checked_report(self, report: Report) -> Report:
         if report.problem is not None and report.problem.code not in CHECK_CODES:
@@ -117,7 +136,10 @@ class DrainOperator(SparkSubmitOperator):
         for line in summary(report):
             self.log.info("%s", line)
         if report.problem is not None:
-            self.log.warning("the rows are written, but not published; a check task names the check: %s", report.problem.code)
+            self.log.warning(
+                "the rows are written, but not published; a check task names the check: %s",
+                report.problem.code,
+            )
         return report
 
 
@@ -144,10 +166,14 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
     master += f":{connection.port}" if connection.port else ""
     given = connection.extra_dejson.get("conf", {})
     if not isinstance(given, dict):
-        raise SettingInvalid(f"connection {conn_id!r}: conf in its extra is {type(given).__name__}, not an object.",
-                             'Write it as an object: {"conf": {"spark.executor.memory": "2g"}}.')
+        raise SettingInvalid(
+            f"connection {conn_id!r}: conf in its extra is {type(given).__name__}, not an object.",
+            'Write it as an object: {"conf": {"spark.executor.memory": "2g"}}.',
+        )
     source = f"connection {conn_id!r}: conf in its extra"
-    return master, spark_options.checked({name: _text(value) for name, value in given.items()}, source)
+    return master, spark_options.checked(
+        {name: _text(value) for name, value in given.items()}, source
+    )
 
 
 def _text(value: object) -> str:

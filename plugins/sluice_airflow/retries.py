@@ -23,7 +23,10 @@ def _rule(error: type[SluiceError], *, subclasses: bool) -> RetryRule:
 
 # The base class comes last and covers its subclasses: an error that this Sluice does not know is not retried.
 POLICY = ExceptionRetryPolicy(
-    rules=[*(_rule(error, subclasses=False) for error in catalogue()), _rule(SluiceError, subclasses=True)]
+    rules=[
+        *(_rule(error, subclasses=False) for error in catalogue()),
+        _rule(SluiceError, subclasses=True),
+    ]
 )
 """For other errors (a lost worker, a bug) only the number of retries counts."""
 
@@ -49,8 +52,17 @@ class one_line_errors:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        known = error if error is None or isinstance(error, SluiceError) else translate_store_error(error)
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        known = (
+            error
+            if error is None or isinstance(error, SluiceError)
+            else translate_store_error(error)
+        )
         if known is not None:
             self._log.error("%s", known)
             raise known.with_traceback(None) from None

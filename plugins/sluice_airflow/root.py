@@ -21,8 +21,14 @@ PREFIX = "sluice-root-"
 EXTRA = {"region_name": "AWS_REGION", "endpoint_url": "AWS_ENDPOINT_URL"}
 """Field of the connection's extra -> the variable that all clients of the store read."""
 TOKEN = "aws_session_token"
-KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
-        "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN")
+KEYS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_ROLE_ARN",
+)
 """Variables that at least one of the four clients prefers to a profile. They are unset while the profile has the keys."""
 
 
@@ -57,22 +63,32 @@ def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
     """The variables, and the lines of the profile; no lines where the connection has no keys."""
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "aws":
-        raise SettingInvalid(f"{source} has type {connection.conn_type!r}: it is not an object store's connection.",
-                             "Give it type 'aws'.")
+        raise SettingInvalid(
+            f"{source} has type {connection.conn_type!r}: it is not an object store's connection.",
+            "Give it type 'aws'.",
+        )
     extra = dict(connection.extra_dejson)
     token = extra.pop(TOKEN, None)
     if unknown := sorted(extra.keys() - EXTRA.keys()):
-        raise SettingInvalid(f"{source} has {unknown[0]} in extra, which would have no effect.",
-                             f"Extra can have {', '.join((*EXTRA, TOKEN))}; set a role or profile on the machine.")
+        raise SettingInvalid(
+            f"{source} has {unknown[0]} in extra, which would have no effect.",
+            f"Extra can have {', '.join((*EXTRA, TOKEN))}; set a role or profile on the machine.",
+        )
     if bool(connection.login) != bool(connection.password):
-        raise SettingInvalid(f"{source} has {'no secret key' if connection.login else 'no access key'}.",
-                             "Give both, as login and password; or neither, to use the keys of the machine.")
+        raise SettingInvalid(
+            f"{source} has {'no secret key' if connection.login else 'no access key'}.",
+            "Give both, as login and password; or neither, to use the keys of the machine.",
+        )
     for secret in filter(None, (connection.password, token)):
         mask_secret(secret)
     variables: dict[str, str | None] = {EXTRA[name]: str(value) for name, value in extra.items()}
     if EXTRA["endpoint_url"] in variables:
         variables["AWS_ENDPOINT_URL_S3"] = None  # a value of the worker would take precedence
-    keys = {"aws_access_key_id": connection.login, "aws_secret_access_key": connection.password, TOKEN: token}
+    keys = {
+        "aws_access_key_id": connection.login,
+        "aws_secret_access_key": connection.password,
+        TOKEN: token,
+    }
     return variables, [f"{name} = {value}" for name, value in keys.items() if value]
 
 

@@ -17,7 +17,10 @@ YOUNG_SECONDS = 60
 @contextmanager
 def secret_folder(prefix: str) -> Iterator[Path]:
     """Yields a folder that exists inside the block. If this process is killed, `sweep` removes the folder: its lock is free."""
-    with tempfile.TemporaryDirectory(prefix=prefix) as folder, (Path(folder) / "lock").open("w") as lock:
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix) as folder,
+        (Path(folder) / "lock").open("w") as lock,
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(folder)
 

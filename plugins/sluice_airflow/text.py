@@ -15,26 +15,51 @@ KEPT_UNTIL = {
     "event_time": "keys are kept until the watermark passes their event time",
     "for_ever": "keys are kept for ever",
 }
-CLOCKS = {"none": "without timers", "event": "timers by event time", "processing": "timers by processing time"}
+CLOCKS = {
+    "none": "without timers",
+    "event": "timers by event time",
+    "processing": "timers by processing time",
+}
 
 
 def page(spec: Pipeline) -> str:
     """The DAG's page, in Markdown: the pipeline's topic, watermark, steps, state and checks."""
-    delay = f"{interval(spec.watermark_delay)} behind the newest event time" if spec.watermark_delay else "none"
+    delay = (
+        f"{interval(spec.watermark_delay)} behind the newest event time"
+        if spec.watermark_delay
+        else "none"
+    )
     state = spec.state
     fields = ", ".join(f"`{field.name}` {field.type}" for field in spec.topic.fields)
-    return "\n".join((
-        f"### {spec.name}", "", spec.about, "",
-        f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.", "",
-        f"**Watermark**: {delay}. Records with event time over {interval(spec.topic.max_ahead)} after the Kafka timestamp go "
-        "to `ops.quarantine`.", "",
-        "**Steps**", "", *(f"{n}. {describe_step(step)}" for n, step in enumerate(spec.steps, 1)), "",
-        f"**State**: version {state.version}, state store {state.provider}, {state.shuffle_partitions} shuffle partitions.", "",
-        "**Checks on the rows that a run wrote**", "", *(_bullets(spec.output_checks)), "",
-        "**Checks on the state**", "", *(_bullets(state_checks.state_checks_of(spec))), "",
-        "`plan` reads Kafka and the checkpoint without Spark, and skips the other tasks when there is nothing to do. "
-        "`publish` tells downstream DAGs the table version to read. It runs only after every critical check has passed.",
-    ))
+    return "\n".join(
+        (
+            f"### {spec.name}",
+            "",
+            spec.about,
+            "",
+            f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.",
+            "",
+            f"**Watermark**: {delay}. Records with event time over {interval(spec.topic.max_ahead)} after the Kafka timestamp go "
+            "to `ops.quarantine`.",
+            "",
+            "**Steps**",
+            "",
+            *(f"{n}. {describe_step(step)}" for n, step in enumerate(spec.steps, 1)),
+            "",
+            f"**State**: version {state.version}, state store {state.provider}, {state.shuffle_partitions} shuffle partitions.",
+            "",
+            "**Checks on the rows that a run wrote**",
+            "",
+            *(_bullets(spec.output_checks)),
+            "",
+            "**Checks on the state**",
+            "",
+            *(_bullets(state_checks.state_checks_of(spec))),
+            "",
+            "`plan` reads Kafka and the checkpoint without Spark, and skips the other tasks when there is nothing to do. "
+            "`publish` tells downstream DAGs the table version to read. It runs only after every critical check has passed.",
+        )
+    )
 
 
 def describe_step(step: Step) -> str:
@@ -51,7 +76,10 @@ def describe_step(step: Step) -> str:
             return f"drop duplicates: rows whose {key} ({KEPT_UNTIL[step.scope]})"
         case Aggregate():
             measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in step.measures.items())
-            groups = " and ".join(filter(None, [str(step.window or ""), _names(step.keys)])) or "all rows together"
+            groups = (
+                " and ".join(filter(None, [str(step.window or ""), _names(step.keys)]))
+                or "all rows together"
+            )
             return f"for every {groups}: {measures}"
         case GroupState():
             columns = _names(field.name for field in step.output)
@@ -66,5 +94,8 @@ def _names(columns: Iterable[str]) -> str:
 def _bullets(checks: tuple[Check, ...]) -> list[str]:
     def bullet(check: Check) -> str:
         arguments = ", ".join(f"{key}={value!r}" for key, value in check.kwargs.items())
-        return f"- {check.severity}: `{check.type}({arguments})`" + (f" ({check.about})" if check.about else "")
+        return f"- {check.severity}: `{check.type}({arguments})`" + (
+            f" ({check.about})" if check.about else ""
+        )
+
     return [bullet(check) for check in checks] or ["- none"]

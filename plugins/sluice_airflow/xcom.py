@@ -28,5 +28,8 @@ def report_from_xcom(context: Context) -> Report:
     """The report of this DAG run's drain. Raises ReportMissing without one."""
     value = context["ti"].xcom_pull(task_ids=DRAIN)
     if value is None:
-        raise ReportMissing(f"the task {DRAIN} of this DAG run has left no report.", f"Clear {DRAIN} to run it again.")
+        raise ReportMissing(
+            f"the task {DRAIN} of this DAG run has left no report.",
+            f"Clear {DRAIN} to run it again.",
+        )
     return Report.model_validate(value)

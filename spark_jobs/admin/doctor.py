@@ -47,15 +47,29 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
     if known is None:
-        return Intent((f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None)
+        return Intent(
+            (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
+        )
     integrity = Integrity(checkpoint)
-    lines = [f"{spec.name}: {paths.version}, generation {known.generation}, {_range(checkpoint.committed())} committed"]
+    lines = [
+        f"{spec.name}: {paths.version}, generation {known.generation}, {_range(checkpoint.committed())} committed"
+    ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
     files = [*_cursor_repair(spec, paths, known), *_metadata_repair(checkpoint, integrity)]
     logs = _log_repairs(spec, settings, paths, integrity, known)
     if not files and not logs:
-        restorable = f"; you can rewind to {_range(integrity.restorable_batches)}" if integrity.damage else ""
-        return Intent((*lines, f"nothing to fix: the files from which the next run resumes are whole{restorable}"), None)
+        restorable = (
+            f"; you can rewind to {_range(integrity.restorable_batches)}"
+            if integrity.damage
+            else ""
+        )
+        return Intent(
+            (
+                *lines,
+                f"nothing to fix: the files from which the next run resumes are whole{restorable}",
+            ),
+            None,
+        )
 
     def execute() -> None:
         with lease(paths.lease, "sluice doctor"):
@@ -67,7 +81,9 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     return Intent((*lines, *(f"fix: {repair.line}" for repair in (*files, *logs))), execute)
 
 
-def _log_repairs(spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity) -> list[Repair]:
+def _log_repairs(
+    spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity
+) -> list[Repair]:
     """The repair of the logs and the state; empty if the next run can resume."""
     checkpoint, damage = Checkpoint(paths.checkpoint), integrity.damage
     restorable = integrity.restorable_batches
@@ -81,16 +97,33 @@ def _log_repairs(spec: Pipeline, settings: Settings, paths: Paths, integrity: In
         if newest == last or (newest == last + 1 and sound):
             return []
         if newest == last + 1 and written < newest:
-            return [_set_aside(paths, entry, f"batch {newest} has no rows in the table, and Spark plans it again")]
+            return [
+                _set_aside(
+                    paths,
+                    entry,
+                    f"batch {newest} has no rows in the table, and Spark plans it again",
+                )
+            ]
     if newest == last and sound and commit in damage and (last == 0 or last - 1 in restorable):
-        return [_set_aside(paths, commit, f"batch {last} runs again, for its state; its rows are in the table")]
+        return [
+            _set_aside(
+                paths, commit, f"batch {last} runs again, for its state; its rows are in the table"
+            )
+        ]
     if not restorable:
         first = "; ".join(f"{path} {reason}" for path, reason in list(damage.items())[:5])
-        raise CheckpointBroken(f"{first}: no batch of {spec.name} is whole, so there is none to rewind to.",
-                               f"Restore the files, or start again from Kafka: sluice reset {spec.name}")
+        raise CheckpointBroken(
+            f"{first}: no batch of {spec.name} is whole, so there is none to rewind to.",
+            f"Restore the files, or start again from Kafka: sluice reset {spec.name}",
+        )
     lines, execute = rewind(spec, settings, restorable[-1])
     assert execute is not None
-    return [Repair(f"go back to the end of batch {restorable[-1]}, the newest that is whole: {'; '.join(lines[1:])}", execute)]
+    return [
+        Repair(
+            f"go back to the end of batch {restorable[-1]}, the newest that is whole: {'; '.join(lines[1:])}",
+            execute,
+        )
+    ]
 
 
 def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Repair]:
@@ -102,15 +135,24 @@ def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Repai
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         path.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
-    return [Repair(f"write {path} again, with a new query id: neither state nor table depends on it", execute)]
+    return [
+        Repair(
+            f"write {path} again, with a new query id: neither state nor table depends on it",
+            execute,
+        )
+    ]
 
 
 def _cursor_repair(spec: Pipeline, paths: Paths, known: Identity) -> list[Repair]:
     try:
         read_cursor(paths.cursor)
     except CheckpointBroken:
-        return [Repair(f"write {paths.cursor} again, from ops.batches and ops.runs",
-                       lambda: _cursor(spec, paths, known).write(paths.cursor))]
+        return [
+            Repair(
+                f"write {paths.cursor} again, from ops.batches and ops.runs",
+                lambda: _cursor(spec, paths, known).write(paths.cursor),
+            )
+        ]
     return []
 
 
@@ -131,20 +173,33 @@ def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
     where = f"pipeline = '{spec.name}'"
     # Rows of an ops table, so Any: pyarrow has no type for them.
     batches: list[dict[str, Any]] = ops_tables.query(
-        paths.root, "batches",
-        f"SELECT * FROM batches WHERE {where} AND generation = '{known.generation}' ORDER BY batch_id").to_pylist()
+        paths.root,
+        "batches",
+        f"SELECT * FROM batches WHERE {where} AND generation = '{known.generation}' ORDER BY batch_id",
+    ).to_pylist()
     runs = ops_tables.query(
-        paths.root, "runs",
-        f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC").to_pylist()
+        paths.root,
+        "runs",
+        f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC",
+    ).to_pylist()
     reports = (Report.model_validate_json(run["report"]) for run in runs)
-    passed = next((report for report in reports if report.generation == known.generation and report.batches), None)
+    passed = next(
+        (report for report in reports if report.generation == known.generation and report.batches),
+        None,
+    )
     last = batches[-1] if batches else {}
     return Cursor(
-        audited=last.get("batch_id", -1), judged=passed.batches[-1] if passed else -1,
+        audited=last.get("batch_id", -1),
+        judged=passed.batches[-1] if passed else -1,
         judged_table_version=passed.table_version if passed else 0,
-        table_version=max((row["table_version"] for row in batches if row["table_version"] is not None), default=None),
+        table_version=max(
+            (row["table_version"] for row in batches if row["table_version"] is not None),
+            default=None,
+        ),
         state=StateUse(rows=last.get("state_rows") or 0, bytes=last.get("state_bytes") or 0),
-        last_event_time=max((row["last_event_time"] for row in batches if row["last_event_time"]), default=None),
+        last_event_time=max(
+            (row["last_event_time"] for row in batches if row["last_event_time"]), default=None
+        ),
         timers_waiting=None,
     )
 

@@ -59,15 +59,24 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with lease(paths.lease, "sluice reset") as held:
-            if unfinished_moves(paths.moving) != cut_off:  # the next run may have written at these paths since
-                raise LeaseHeld(f"another reset of {spec.name} has begun or ended since this one looked.",
-                                f"See what there is to do now: sluice reset {spec.name}")
+            if (
+                unfinished_moves(paths.moving) != cut_off
+            ):  # the next run may have written at these paths since
+                raise LeaseHeld(
+                    f"another reset of {spec.name} has begun or ended since this one looked.",
+                    f"See what there is to do now: sluice reset {spec.name}",
+                )
             return move(moves, paths.moving, held.confirm)
 
     return Intent(
-        (f"{spec.name}: {state}", *(f"move {old} to {new}" for old, new in moves),
-         "the next drain reads Kafka from its earliest offsets into a new table, with a new generation",
-         "records that Kafka no longer holds are not read again: their results are only in the old table"), execute)
+        (
+            f"{spec.name}: {state}",
+            *(f"move {old} to {new}" for old, new in moves),
+            "the next drain reads Kafka from its earliest offsets into a new table, with a new generation",
+            "records that Kafka no longer holds are not read again: their results are only in the old table",
+        ),
+        execute,
+    )
 
 
 def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
@@ -82,7 +91,8 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
         available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
         raise StateUnreadable(
             f"the checkpoint of {spec.name} does not have the complete state after batch {batch}; it has that of {available}.",
-            f"Rewind to one of those, or start again: sluice reset {spec.name}")
+            f"Rewind to one of those, or start again: sluice reset {spec.name}",
+        )
     later = [planned for planned in checkpoint.planned() if planned > batch]
     version = history.version_after(paths.table, known.owner(spec.name), batch)
     kept = paths.version.with_name(f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S}")
@@ -94,31 +104,47 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             delta = open_table(paths.table)
             if version != delta.version():
                 delta.restore(version)
-            delta.alter.set_table_properties({table.GENERATION: generation}, raise_if_not_exists=False)
+            delta.alter.set_table_properties(
+                {table.GENERATION: generation}, raise_if_not_exists=False
+            )
             _remove_later_batches(paths, checkpoint, batch, known.generation)
             cursor = read_cursor(paths.cursor)
             restored = table.version(paths.table)
-            cursor.model_copy(update={
-                "audited": min(cursor.audited, batch), "judged": min(cursor.judged, batch), "table_version": restored,
-                "judged_table_version": restored if cursor.judged >= batch else cursor.judged_table_version,
-            }).write(paths.cursor)
+            cursor.model_copy(
+                update={
+                    "audited": min(cursor.audited, batch),
+                    "judged": min(cursor.judged, batch),
+                    "table_version": restored,
+                    "judged_table_version": restored
+                    if cursor.judged >= batch
+                    else cursor.judged_table_version,
+                }
+            ).write(paths.cursor)
             known.model_copy(update={"generation": generation}).write(paths.identity)
 
     end = checkpoint.batch(batch).end
-    return Intent((
-        f"{spec.name}: generation {known.generation}, batches up to {max(checkpoint.planned())}",
-        f"copy {paths.version} to {kept}",
-        f"restore {paths.table} to version {version}, its content after batch {batch}",
-        f"remove batches {later or 'none'} from the checkpoint and the ops tables",
-        f"the next drain reads from offsets {end}, with a new generation",
-    ), execute)
+    return Intent(
+        (
+            f"{spec.name}: generation {known.generation}, batches up to {max(checkpoint.planned())}",
+            f"copy {paths.version} to {kept}",
+            f"restore {paths.table} to version {version}, its content after batch {batch}",
+            f"remove batches {later or 'none'} from the checkpoint and the ops tables",
+            f"the next drain reads from offsets {end}, with a new generation",
+        ),
+        execute,
+    )
 
 
-def _remove_later_batches(paths: Paths, checkpoint: Checkpoint, batch: int, generation: str) -> None:
+def _remove_later_batches(
+    paths: Paths, checkpoint: Checkpoint, batch: int, generation: str
+) -> None:
     """Remove the batches after this one from the ops tables and the checkpoint's logs."""
     for name in ("batches", "late", "quarantine"):
         ops_tables.remove_after(paths.root, name, paths.table.name, generation, batch)
-    for folder in ("commits", "offsets"):  # in this order: Spark cannot resume from a commit without its offsets
+    for folder in (
+        "commits",
+        "offsets",
+    ):  # in this order: Spark cannot resume from a commit without its offsets
         for path in [*(checkpoint.folder / folder).iterdir()]:
             # Also a checksum without its file: by it Hadoop would refuse the next entry of that name.
             number = path.name.removeprefix(".").removesuffix(".crc")

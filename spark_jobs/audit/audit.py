@@ -71,17 +71,23 @@ class Audit:
 
         A batch without progress waits. When the query has `ended`, its progress is lost, and its counts are read from Kafka.
         """
-        waiting = [batch for batch in self.run.checkpoint.committed() if batch > self._cursor.audited]
+        waiting = [
+            batch for batch in self.run.checkpoint.committed() if batch > self._cursor.audited
+        ]
         ready = waiting if ended else [batch for batch in waiting if batch in progress][:AT_ONCE]
         if not ready:
             return
         began = time.monotonic()
         written = writer.written(self.run, ready[0])
         for batch_id in ready:
-            self._account(self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id))
+            self._account(
+                self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id)
+            )
         self.seconds += time.monotonic() - began
 
-    def _account(self, batch: Batch, reported: Progress | None, written: writer.Written | None) -> None:
+    def _account(
+        self, batch: Batch, reported: Progress | None, written: writer.Written | None
+    ) -> None:
         # If a stage ran twice, only the duration is reliable: the batch is counted as one whose progress was lost.
         progress = None if reported and reported.repeated else reported
         records = self._records(batch, progress)
@@ -93,7 +99,9 @@ class Audit:
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
         operators = operator_metrics(self.run.spec, progress, fired) if progress else None
         seconds = reported.seconds if reported else None
-        done = AuditedBatch(batch, account, progress, seconds, written, event_times(progress, records), operators)
+        done = AuditedBatch(
+            batch, account, progress, seconds, written, event_times(progress, records), operators
+        )
         row = self._where(batch) | done.row(self._cursor)
         failpoint.at("audit")
         ops_tables.replace(self.run.paths.root, "batches", [row], **self._key(batch))
@@ -105,13 +113,21 @@ class Audit:
         """The counts of the batch's rejected records, which are stored. Reads Kafka again also to confirm gaps."""
         if progress is None:
             return self._read_again(batch) if batch.covered else None
-        known = captured(batch, progress, self._capture) if self._capture and batch.covered == progress.read else None
+        known = (
+            captured(batch, progress, self._capture)
+            if self._capture and batch.covered == progress.read
+            else None
+        )
         if known is None:
             return self._read_again(batch)
         if known:
             self._keep(batch, known)
         counts = Counter(record.outcome for record in known)
-        return RecordCounts(read=progress.read, reread=False, **{outcome.value: counts[outcome] for outcome in REJECTED})
+        return RecordCounts(
+            read=progress.read,
+            reread=False,
+            **{outcome.value: counts[outcome] for outcome in REJECTED},
+        )
 
     def _read_again(self, batch: Batch) -> RecordCounts:
         counts, rejected = read_again(self.run, batch)
@@ -121,9 +137,19 @@ class Audit:
     def _keep(self, batch: Batch, rejected: list[RejectedRecord]) -> None:
         where = self._where(batch)
         topic = self.run.spec.topic
-        step = self.run.spec.entry.kind if self.run.spec.entry else ""  # without state no record is late
-        late = [where | record.late(topic, batch, step) for record in rejected if record.outcome is Outcome.LATE]
-        others = [where | record.quarantined(topic) for record in rejected if record.outcome is not Outcome.LATE]
+        step = (
+            self.run.spec.entry.kind if self.run.spec.entry else ""
+        )  # without state no record is late
+        late = [
+            where | record.late(topic, batch, step)
+            for record in rejected
+            if record.outcome is Outcome.LATE
+        ]
+        others = [
+            where | record.quarantined(topic)
+            for record in rejected
+            if record.outcome is not Outcome.LATE
+        ]
         ops_tables.replace(self.run.paths.root, "quarantine", others, **self._key(batch))
         ops_tables.replace(self.run.paths.root, "late", late, **self._key(batch))
 
@@ -132,7 +158,11 @@ class Audit:
         cursor.write(self.run.target.cursor)
 
     def _key(self, batch: Batch) -> dict[str, str | int]:
-        return {"pipeline": self.run.spec.name, "generation": self.run.identity.generation, "batch_id": batch.id}
+        return {
+            "pipeline": self.run.spec.name,
+            "generation": self.run.identity.generation,
+            "batch_id": batch.id,
+        }
 
     def _where(self, batch: Batch) -> Row:
         return {**self._key(batch), "run_id": self.run.run_id}

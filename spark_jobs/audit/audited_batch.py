@@ -43,13 +43,21 @@ class AuditedBatch(NamedTuple):
         batch = self.batch
         first, last = self.event_times
         return self.account.model_dump() | {
-            "source": "progress" if self.progress else "reread", "seconds": self.seconds,
-            "offsets_start": json.dumps(batch.start), "offsets_end": json.dumps(batch.end),
-            "first_event_time": first, "last_event_time": last,
-            "watermark": batch.watermark, "late_before": moment(batch.late_before_ms * 1000 or None),
-            "state_rows": state.rows, "state_bytes": state.bytes,
-            "operators": None if self.operators is None else [operator.row() for operator in self.operators],
-            "table_version": self.written.version if self.written else None, "audited_at": datetime.now(UTC),
+            "source": "progress" if self.progress else "reread",
+            "seconds": self.seconds,
+            "offsets_start": json.dumps(batch.start),
+            "offsets_end": json.dumps(batch.end),
+            "first_event_time": first,
+            "last_event_time": last,
+            "watermark": batch.watermark,
+            "late_before": moment(batch.late_before_ms * 1000 or None),
+            "state_rows": state.rows,
+            "state_bytes": state.bytes,
+            "operators": None
+            if self.operators is None
+            else [operator.row() for operator in self.operators],
+            "table_version": self.written.version if self.written else None,
+            "audited_at": datetime.now(UTC),
         }
 
     def cursor_after(self, before: Cursor) -> Cursor:
@@ -58,17 +66,25 @@ class AuditedBatch(NamedTuple):
         still = before.still_batches + 1 if newest == before.last_event_time else 0
         progress = self.progress if self.progress and self.progress.operators else None
         waiting = timers_waiting(progress) if progress else before.timers_waiting
-        return before.model_copy(update={
-            "audited": self.batch.id, "state": self.state(before), "last_event_time": newest,
-            "still_batches": still if self.account.accepted else before.still_batches,
-            "table_version": self.written.version if self.written else before.table_version,
-            "timers_waiting": waiting,
-        })
+        return before.model_copy(
+            update={
+                "audited": self.batch.id,
+                "state": self.state(before),
+                "last_event_time": newest,
+                "still_batches": still if self.account.accepted else before.still_batches,
+                "table_version": self.written.version if self.written else before.table_version,
+                "timers_waiting": waiting,
+            }
+        )
 
 
-def event_times(progress: Progress | None, records: RecordCounts | None) -> tuple[datetime | None, datetime | None]:
+def event_times(
+    progress: Progress | None, records: RecordCounts | None
+) -> tuple[datetime | None, datetime | None]:
     """The smallest and the largest event time of the stateful input, as Spark observed it or as it was read again."""
     if progress is not None:
         seen = progress.observed.get(ENTERED, {})
         return moment(seen.get("first_event_us")), moment(seen.get("last_event_us"))
-    return (moment(records.first_event_us), moment(records.last_event_us)) if records else (None, None)
+    return (
+        (moment(records.first_event_us), moment(records.last_event_us)) if records else (None, None)
+    )

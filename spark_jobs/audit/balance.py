@@ -38,7 +38,13 @@ class RecordCounts(NamedTuple):
         return self.read - self.malformed - self.premature - self.late - self.accepted
 
 
-def balance(spec: Pipeline, batch: Batch, progress: Progress | None, records: RecordCounts | None, rows_out: int) -> Account:
+def balance(
+    spec: Pipeline,
+    batch: Batch,
+    progress: Progress | None,
+    records: RecordCounts | None,
+    rows_out: int,
+) -> Account:
     """The batch's account. `unaccounted` is the sum of all differences between two sources; 0 means that all agree."""
     if progress is None:
         return _by_reading(spec, batch, records or RecordCounts(), rows_out)
@@ -49,10 +55,15 @@ def _by_progress(
     spec: Pipeline, batch: Batch, progress: Progress, records: RecordCounts | None, rows_out: int
 ) -> Account:
     malformed, premature, good = (
-        progress.counted(CLASSIFIED, outcome) for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD))
+        progress.counted(CLASSIFIED, outcome)
+        for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
+    )
     entered, late = progress.counted(ENTERED, "rows"), records.late if records else 0
     filtered = good - entered
-    passed = [progress.counted(chain.observation_name(index), "rows") for index in range(spec.first_stateful, len(spec.steps))]
+    passed = [
+        progress.counted(chain.observation_name(index), "rows")
+        for index in range(spec.first_stateful, len(spec.steps))
+    ]
     duplicates, unexplained = _duplicates(spec, progress, [entered - late, *passed])
     differences = [
         batch.covered - progress.read - (batch.covered - records.read if records else 0),
@@ -66,8 +77,16 @@ def _by_progress(
         differences += [malformed - records.malformed, premature - records.premature]
         differences += [filtered - records.filtered] if records.reread else []
     return Account(
-        covered=batch.covered, gaps=batch.covered - progress.read, read=progress.read, malformed=malformed, premature=premature,
-        filtered=filtered, late=late, accepted=entered - late, duplicates=duplicates, rows_out=rows_out,
+        covered=batch.covered,
+        gaps=batch.covered - progress.read,
+        read=progress.read,
+        malformed=malformed,
+        premature=premature,
+        filtered=filtered,
+        late=late,
+        accepted=entered - late,
+        duplicates=duplicates,
+        rows_out=rows_out,
         unaccounted=sum(map(abs, differences)),
     )
 
@@ -75,10 +94,18 @@ def _by_progress(
 def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: int) -> Account:
     """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares only Kafka and the table."""
     return Account(
-        covered=batch.covered, gaps=batch.covered - records.read, read=records.read, malformed=records.malformed,
-        premature=records.premature, filtered=records.filtered, late=records.late, accepted=records.accepted,
-        duplicates=records.accepted - rows_out if spec.steps[-1].balance.drops_duplicates else 0, rows_out=rows_out,
-        unaccounted=abs(min(records.filtered, 0)) + abs(_more_or_less(spec, records.accepted, rows_out)),
+        covered=batch.covered,
+        gaps=batch.covered - records.read,
+        read=records.read,
+        malformed=records.malformed,
+        premature=records.premature,
+        filtered=records.filtered,
+        late=records.late,
+        accepted=records.accepted,
+        duplicates=records.accepted - rows_out if spec.steps[-1].balance.drops_duplicates else 0,
+        rows_out=rows_out,
+        unaccounted=abs(min(records.filtered, 0))
+        + abs(_more_or_less(spec, records.accepted, rows_out)),
     )
 
 
@@ -120,5 +147,7 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
     """Rows that the table must have. In update mode, only the last of several rows with one key is written."""
-    several = spec.steps[-1].balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key
+    several = (
+        spec.steps[-1].balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key
+    )
     return min(yielded, rows_out) if several and bool(rows_out) == bool(yielded) else yielded

@@ -31,14 +31,25 @@ class OperatorMetrics(NamedTuple):
     def row(self) -> dict[str, int | str | None]:
         """Its struct in the column `operators` of ops.batches."""
         where = {"step": self.number, "kind": self.step.kind, "operatorName": self.progress.name}
-        rows = {"rows_in": self.rows_in, "rows_out": self.rows_out, "timers_fired": self.timers_fired}
-        return {**where, **rows, **self.progress.reported, **{name: self.custom(name) for name in CUSTOM}}
+        rows = {
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "timers_fired": self.timers_fired,
+        }
+        return {
+            **where,
+            **rows,
+            **self.progress.reported,
+            **{name: self.custom(name) for name in CUSTOM},
+        }
 
     def __str__(self) -> str:
         """One line for the log. Counts of 0 are left out."""
         reported = self.progress.reported
         groups = self.step.balance.counted_in
-        seconds = (reported["allUpdatesTimeMs"] + reported["allRemovalsTimeMs"] + reported["commitTimeMs"]) / 1000
+        seconds = (
+            reported["allUpdatesTimeMs"] + reported["allRemovalsTimeMs"] + reported["commitTimeMs"]
+        ) / 1000
         parts = [
             f"{self.rows_in:,} rows in, {self.rows_out:,} out",
             f"{reported['numRowsUpdated']:,} written to state, {reported['numRowsRemoved']:,} removed",
@@ -54,7 +65,9 @@ class OperatorMetrics(NamedTuple):
         return f"step {self.number + 1}, {self.step.kind}: {'; '.join(filter(None, parts))}"
 
 
-def operator_metrics(spec: Pipeline, progress: Progress, fired: dict[int, int]) -> list[OperatorMetrics]:
+def operator_metrics(
+    spec: Pipeline, progress: Progress, fired: dict[int, int]
+) -> list[OperatorMetrics]:
     """The operators that reported, from the source to the sink. `fired`: step index -> timers that fired in the batch."""
     metrics = []
     operators = iter(progress.operators)
@@ -73,7 +86,12 @@ def timers_waiting(progress: Progress) -> int | None:
     Each timer has two entries there, by key and by time (TimerStateImpl). A list has a counter for each key (ListStateImpl).
     """
     customs = [operator.custom for operator in progress.operators]
-    hiding = [value for custom in customs for name, value in custom.items() if "WithTTLVars" in name or "ListState" in name]
+    hiding = [
+        value
+        for custom in customs
+        for name, value in custom.items()
+        if "WithTTLVars" in name or "ListState" in name
+    ]
     if any(hiding):
         return None
     return sum(int(custom.get("rocksdbNumInternalColFamiliesKeys") or 0) for custom in customs) // 2

@@ -28,7 +28,11 @@ class OperatorProgress(NamedTuple):
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
         """From its JSON."""
-        return cls(event["operatorName"], {name: int(event[name]) for name in REPORTED}, event.get("customMetrics") or {})
+        return cls(
+            event["operatorName"],
+            {name: int(event[name]) for name in REPORTED},
+            event.get("customMetrics") or {},
+        )
 
     @property
     def duplicates(self) -> int:
@@ -57,9 +61,17 @@ class Progress(NamedTuple):
     @classmethod
     def of(cls, event: Event) -> Self:
         """From its JSON."""
-        operators = tuple(OperatorProgress.of(operator) for operator in reversed(event["stateOperators"]))
+        operators = tuple(
+            OperatorProgress.of(operator) for operator in reversed(event["stateOperators"])
+        )
         seconds = event["durationMs"].get("triggerExecution", 0) / 1000
-        return cls(event["batchId"], seconds, event["numInputRows"], event.get("observedMetrics") or {}, operators)
+        return cls(
+            event["batchId"],
+            seconds,
+            event["numInputRows"],
+            event.get("observedMetrics") or {},
+            operators,
+        )
 
     @property
     def state(self) -> StateUse | None:
@@ -67,7 +79,11 @@ class Progress(NamedTuple):
         if not self.operators:
             return None
         rows = [operator.reported["numRowsTotal"] for operator in self.operators]
-        return StateUse(rows=sum(rows), open=rows[-1], bytes=sum(operator.stored_bytes for operator in self.operators))
+        return StateUse(
+            rows=sum(rows),
+            open=rows[-1],
+            bytes=sum(operator.stored_bytes for operator in self.operators),
+        )
 
     @property
     def dropped(self) -> int:

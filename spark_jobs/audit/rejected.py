@@ -37,9 +37,14 @@ class RejectedRecord(NamedTuple):
     def of_progress(cls, record: Mapping[str, Any]) -> Self:
         """From the struct of classify/capture.py, in the JSON of Spark's progress: no key where it is null, bytes in base64."""
         return cls(
-            partition=record["partition"], offset=record["offset"], kafka_timestamp=moment(record["kafka_us"]),
-            event_time=moment(record.get("event_us")), key=_bytes(record.get("key")), value=_bytes(record.get("value")),
-            outcome=Outcome(record["fate"]), malformed=record.get("malformed"),
+            partition=record["partition"],
+            offset=record["offset"],
+            kafka_timestamp=moment(record["kafka_us"]),
+            event_time=moment(record.get("event_us")),
+            key=_bytes(record.get("key")),
+            value=_bytes(record.get("value")),
+            outcome=Outcome(record["fate"]),
+            malformed=record.get("malformed"),
         )
 
     @classmethod
@@ -53,22 +58,34 @@ class RejectedRecord(NamedTuple):
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without those of the batch. `step` is the kind of the step that dropped it."""
-        return self._raw(topic) | {"watermark_missed": moment(batch.late_before_ms * 1000), "step": step}
+        return self._raw(topic) | {
+            "watermark_missed": moment(batch.late_before_ms * 1000),
+            "step": step,
+        }
 
     def _raw(self, topic: Topic) -> Row:
         return {
-            "topic": topic.name, "partition": self.partition, "offset": self.offset, "kafka_timestamp": self.kafka_timestamp,
-            "event_time": self.event_time, "key": self.key, "value": self.value,
+            "topic": topic.name,
+            "partition": self.partition,
+            "offset": self.offset,
+            "kafka_timestamp": self.kafka_timestamp,
+            "event_time": self.event_time,
+            "key": self.key,
+            "value": self.value,
         }
 
     def _reason(self, topic: Topic) -> str:
         if self.event_time is None or self.kafka_timestamp is None or self.malformed is not None:
             return self.malformed or ""
         ahead = self.event_time - self.kafka_timestamp
-        return f"event time is {ahead} past the Kafka timestamp; at most {topic.max_ahead} is allowed"
+        return (
+            f"event time is {ahead} past the Kafka timestamp; at most {topic.max_ahead} is allowed"
+        )
 
 
-def captured(batch: Batch, progress: Progress, policy: CapturePolicy) -> list[RejectedRecord] | None:
+def captured(
+    batch: Batch, progress: Progress, policy: CapturePolicy
+) -> list[RejectedRecord] | None:
     """The batch's rejected records; None if some are missing: too many to capture, or late by another watermark."""
     same = batch.late_before_ms == policy.late_before_ms
     if progress.dropped and not same:
@@ -76,7 +93,11 @@ def captured(batch: Batch, progress: Progress, policy: CapturePolicy) -> list[Re
     records = progress.captured(CLASSIFIED) + (progress.captured(ENTERED) if same else [])
     expected = sum(progress.counted(CLASSIFIED, outcome) for outcome in QUARANTINED)
     expected += progress.counted(ENTERED, Outcome.LATE) if same else 0
-    return [RejectedRecord.of_progress(record) for record in records] if len(records) == expected else None
+    return (
+        [RejectedRecord.of_progress(record) for record in records]
+        if len(records) == expected
+        else None
+    )
 
 
 def _bytes(base64: str | None) -> bytes | None:

@@ -27,7 +27,8 @@ class Repeated:
         self._context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - the store has no Python form
         self._none = spark.sparkContext._gateway.jvm.java.util.ArrayList()  # type: ignore[union-attr]  # noqa: SLF001 - as above
         self._doubles = spark.sparkContext._gateway.new_array(  # type: ignore[union-attr]  # noqa: SLF001 - as above
-            spark.sparkContext._gateway.jvm.double, 0)  # type: ignore[union-attr]  # noqa: SLF001 - as above
+            spark.sparkContext._gateway.jvm.double, 0
+        )  # type: ignore[union-attr]  # noqa: SLF001 - as above
         self._group = group
         self._done = -1
         """The last job up to which all jobs have ended and were read."""
@@ -68,7 +69,9 @@ class Repeated:
                 continue
             job = store.job(number)
             stages = job.stageIds()
-            repeated = repeated or any(self._ran_again(store, stages.apply(at)) for at in range(stages.size()))
+            repeated = repeated or any(
+                self._ran_again(store, stages.apply(at)) for at in range(stages.size())
+            )
             ended = ended and job.status().toString() != "RUNNING"
             if ended:
                 self._done = number
@@ -78,4 +81,6 @@ class Repeated:
         attempts = store.stageData(stage, False, self._none, False, self._doubles)
         # No attempt at all: Spark has removed the stage. A skipped stage has one.
         return attempts.size() != 1 or any(
-            attempts.apply(at).numCompleteTasks() > attempts.apply(at).numTasks() for at in range(attempts.size()))
+            attempts.apply(at).numCompleteTasks() > attempts.apply(at).numTasks()
+            for at in range(attempts.size())
+        )

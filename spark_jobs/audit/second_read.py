@@ -34,20 +34,37 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
     spec, read, counted = run.spec, Observation(), Observation()
     records = kafka_source.read_batch(run.spark, spec, run.settings, part)
     classified = dataflow(records.observe(read, F.count(F.lit(1)).alias("read")), spec).classified
-    outcomes = resolve_outcomes(classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms)
-    rows = outcomes.observe(counted, *resolved_counts(spec)).where(has_outcome(REJECTED)).select(
-        "kafka.partition", "kafka.offset", F.col("kafka.timestamp").alias("kafka_timestamp"),
-        F.col(spec.topic.event_time).alias("event_time"), "kafka.raw.key", "kafka.raw.value",
-        F.col(COLUMN).alias("outcome"), "malformed",
-    ).toArrow()
-    return RecordCounts(**counted.get | read.get), [RejectedRecord.of_row(row) for row in rows.to_pylist()]
+    outcomes = resolve_outcomes(
+        classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms
+    )
+    rows = (
+        outcomes.observe(counted, *resolved_counts(spec))
+        .where(has_outcome(REJECTED))
+        .select(
+            "kafka.partition",
+            "kafka.offset",
+            F.col("kafka.timestamp").alias("kafka_timestamp"),
+            F.col(spec.topic.event_time).alias("event_time"),
+            "kafka.raw.key",
+            "kafka.raw.value",
+            F.col(COLUMN).alias("outcome"),
+            "malformed",
+        )
+        .toArrow()
+    )
+    return RecordCounts(**counted.get | read.get), [
+        RejectedRecord.of_row(row) for row in rows.to_pylist()
+    ]
 
 
 def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
     """The batch in parts of about `most` offsets or fewer. All partitions are cut at the same shares."""
     parts = max(1, -(-batch.covered // most))
     cuts = [
-        {p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts for p, end in batch.end.items()}
+        {
+            p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts
+            for p, end in batch.end.items()
+        }
         for n in range(parts + 1)
     ]
     for start, end in pairwise(cuts):

@@ -46,7 +46,10 @@ def sst_files(snapshot: UPath) -> list[tuple[UPath, int]]:
     """The SST files that a snapshot needs, with their sizes in bytes."""
     with snapshot.open("rb") as opened, zipfile.ZipFile(opened) as file:
         metadata = json.loads(file.read("metadata").decode().splitlines()[1])
-    return [(snapshot.parent / "SSTs" / sst["dfsSstFileName"], int(sst["sizeBytes"])) for sst in metadata["sstFiles"]]
+    return [
+        (snapshot.parent / "SSTs" / sst["dfsSstFileName"], int(sst["sizeBytes"]))
+        for sst in metadata["sstFiles"]
+    ]
 
 
 def _check_checksum(path: UPath, content: bytes) -> str:
@@ -74,4 +77,8 @@ def _check_format(path: UPath, content: bytes) -> str:
             json.loads(content)["id"]
     except (ValueError, KeyError):
         return "does not parse"
-    return "is no whole zip file" if path.suffix == ".zip" and not zipfile.is_zipfile(io.BytesIO(content)) else ""
+    return (
+        "is no whole zip file"
+        if path.suffix == ".zip" and not zipfile.is_zipfile(io.BytesIO(content))
+        else ""
+    )

@@ -12,7 +12,13 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken, CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
+from spark_jobs.contract.errors import (
+    CheckpointBroken,
+    CheckpointForeign,
+    RecordsGone,
+    StateIncompatible,
+    TopicRemade,
+)
 from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint
 from spark_jobs.contract.paths import Paths
@@ -52,8 +58,10 @@ def read_identity(paths: Paths) -> Identity | None:
     Raises CheckpointBroken if the file is missing or does not parse, or if a reset was cut off.
     """
     if moves := unfinished_moves(paths.moving):
-        raise CheckpointBroken(f"a reset of {paths.table.name} was cut off: {moves[0][0]} was moved only in part.",
-                               f"Run it again, and it continues where it stopped: sluice reset {paths.table.name} --execute")
+        raise CheckpointBroken(
+            f"a reset of {paths.table.name} was cut off: {moves[0][0]} was moved only in part.",
+            f"Run it again, and it continues where it stopped: sluice reset {paths.table.name} --execute",
+        )
     try:
         if paths.identity.exists():
             return Identity.model_validate_json(paths.identity.read_text())
@@ -65,7 +73,8 @@ def read_identity(paths: Paths) -> Identity | None:
         wrong = "is missing"
     raise CheckpointBroken(
         f"{paths.identity} {wrong}. It identifies the checkpoint's topic and spec; Sluice cannot resume without it.",
-        f"Restore it from a copy, or start again from Kafka: sluice reset {paths.table.name}")
+        f"Restore it from a copy, or start again from Kafka: sluice reset {paths.table.name}",
+    )
 
 
 def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
@@ -81,7 +90,11 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
     refused = [change for change in differences if change.weight == "refused"]
     if refused:
         logic = next((change for change in refused if change.field == "logic"), None)
-        compatible = f" or, if the new code can read that state, add {logic.was!r} to compatible_logic;" if logic else ""
+        compatible = (
+            f" or, if the new code can read that state, add {logic.was!r} to compatible_logic;"
+            if logic
+            else ""
+        )
         raise StateIncompatible(
             f"the state at {paths.version} was made by another spec: {'; '.join(map(str, refused))}.",
             f"Revert the spec;{compatible} or {_reset_remedy(spec)}.",
@@ -137,10 +150,14 @@ def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: TopicState) -> 
     checkpoint = Checkpoint(paths.checkpoint)
     planned = checkpoint.planned()
     known = checkpoint.batch(planned[-1]).end if planned else {}
-    short = {p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)}
+    short = {
+        p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)
+    }
     if short:
-        where = ", ".join(f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
-                          for p, (latest, end) in short.items())
+        where = ", ".join(
+            f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
+            for p, (latest, end) in short.items()
+        )
         raise TopicRemade(
             f"topic {spec.topic.name!r} ends before this checkpoint's offsets: {where}. The brokers lost records that they had "
             "acknowledged, or an older copy of the topic was restored. New records at these offsets would be skipped.",
@@ -159,7 +176,9 @@ def data_loss(paths: Paths, topic: TopicState) -> DataLoss:
     planned, committed = checkpoint.planned(), checkpoint.committed()
     if not planned:
         return {}
-    next_to_read = checkpoint.batch(committed[-1]).end if committed else checkpoint.batch(planned[0]).start
+    next_to_read = (
+        checkpoint.batch(committed[-1]).end if committed else checkpoint.batch(planned[0]).start
+    )
     # A partition that no batch has yet will be read from 0.
     unread = {p: (next_to_read.get(p, 0), first - 1) for p, first in topic.earliest.items()}
     return {p: (at, last) for p, (at, last) in unread.items() if last >= at}
@@ -167,4 +186,6 @@ def data_loss(paths: Paths, topic: TopicState) -> DataLoss:
 
 def format_data_loss(loss: DataLoss) -> str:
     """The number of records and the offsets of each partition, on one line."""
-    return ", ".join(f"partition {p}: {last - at + 1} records ({at} to {last})" for p, (at, last) in loss.items())
+    return ", ".join(
+        f"partition {p}: {last - at + 1} records ({at} to {last})" for p, (at, last) in loss.items()
+    )

@@ -32,9 +32,18 @@ class Integrity:
         damage |= {path: MISSING for path in self._missing_entries() if not path.exists()}
         oldest = self._oldest_expected_batch()
         for batch in self._checkpoint.committed():
-            damage |= {path: MISSING for path in self._state_files(batch) if batch >= oldest and not path.exists()}
-        damage |= {path: reason for snapshot in self._folder.glob("state/*/*/*.zip") if snapshot not in damage
-                   for path, reason in corrupt_ssts(snapshot) if path not in damage}
+            damage |= {
+                path: MISSING
+                for path in self._state_files(batch)
+                if batch >= oldest and not path.exists()
+            }
+        damage |= {
+            path: reason
+            for snapshot in self._folder.glob("state/*/*/*.zip")
+            if snapshot not in damage
+            for path, reason in corrupt_ssts(snapshot)
+            if path not in damage
+        }
         return damage
 
     @cached_property
@@ -70,8 +79,14 @@ class Integrity:
         """Log entries that must exist: each from the first of its log to the newest batch; the newest needs no commit."""
         planned, committed = self._checkpoint.planned(), self._checkpoint.committed()
         newest = max([*planned, *committed], default=-1)
-        yield from (self._folder / "offsets" / str(batch) for batch in range(min(planned, default=0), newest + 1))
-        yield from (self._folder / "commits" / str(batch) for batch in range(min(committed, default=newest), newest))
+        yield from (
+            self._folder / "offsets" / str(batch)
+            for batch in range(min(planned, default=0), newest + 1)
+        )
+        yield from (
+            self._folder / "commits" / str(batch)
+            for batch in range(min(committed, default=newest), newest)
+        )
         if newest >= 0:
             yield self._folder / "metadata"
 
@@ -83,7 +98,9 @@ class Integrity:
         unique_ids = json.loads(commit.read_text().splitlines()[1]).get("stateUniqueIds") or {}
         for operator, partitions in unique_ids.items():
             for partition, (unique, *_) in enumerate(partitions):
-                yield self._folder / "state" / operator / str(partition) / f"{batch + 1}_{unique}.zip"
+                yield (
+                    self._folder / "state" / operator / str(partition) / f"{batch + 1}_{unique}.zip"
+                )
         if not unique_ids:
             stores = (path for path in self._folder.glob("state/*/*") if path.name.isdigit())
             yield from (_version(store, batch + 1) for store in stores)
@@ -95,7 +112,11 @@ def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
     newest = max([*planned, *committed], default=-1)
     if newest < 0:
         return
-    needed = [checkpoint.folder / "offsets" / str(batch) for batch in (newest - 1, newest) if batch >= min(planned, default=0)]
+    needed = [
+        checkpoint.folder / "offsets" / str(batch)
+        for batch in (newest - 1, newest)
+        if batch >= min(planned, default=0)
+    ]
     needed += [checkpoint.folder / "commits" / str(batch) for batch in committed[-1:]]
     for path in (checkpoint.folder / "metadata", *needed):
         if reason := find_damage(path):
@@ -111,7 +132,11 @@ def remove_orphan_checksums(checkpoint: Checkpoint) -> None:
 
 
 def _files(folder: UPath) -> Iterator[UPath]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    )
 
 
 def _version(store: UPath, version: int) -> UPath:

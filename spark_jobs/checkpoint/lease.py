@@ -69,12 +69,24 @@ def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
     descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _try_lock(descriptor):
-            raise LeaseHeld(f"{path.parent} is being written by {_describe_holder(path)}.",
-                            "Wait until it ends, or stop it. Never run two drains of one pipeline at once.")
+            raise LeaseHeld(
+                f"{path.parent} is being written by {_describe_holder(path)}.",
+                "Wait until it ends, or stop it. Never run two drains of one pipeline at once.",
+            )
         os.ftruncate(descriptor, 0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        os.pwrite(descriptor, json.dumps(
-            {"run_id": run_id, "pid": os.getpid(), "host": socket.gethostname(), "started_at": started}).encode(), 0)
+        os.pwrite(
+            descriptor,
+            json.dumps(
+                {
+                    "run_id": run_id,
+                    "pid": os.getpid(),
+                    "host": socket.gethostname(),
+                    "started_at": started,
+                }
+            ).encode(),
+            0,
+        )
         yield
     finally:
         os.close(descriptor)

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 def checkpoint_broken(what: str, pipeline: str) -> CheckpointBroken:
     """The error of a checkpoint from which no run can resume. `what` names the file and what is wrong with it."""
-    return CheckpointBroken(f"{what}: Sluice cannot resume from the checkpoint of {pipeline}.",
-                            f"See every damaged file, and what would fix it: sluice doctor {pipeline}")
+    return CheckpointBroken(
+        f"{what}: Sluice cannot resume from the checkpoint of {pipeline}.",
+        f"See every damaged file, and what would fix it: sluice doctor {pipeline}",
+    )
 
 
 class Checkpoint:
@@ -47,10 +49,20 @@ class Checkpoint:
     def batch(self, batch_id: int) -> Batch:
         """The batch as `offsets/<batch_id>` and the entry before it have it. Raises FileNotFoundError if one is purged."""
         metadata, end = self._read(batch_id)
-        before, start = self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, self._initial_offsets())
+        before, start = (
+            self._read(batch_id - 1)
+            if batch_id
+            else ({"batchWatermarkMs": 0}, self._initial_offsets())
+        )
         # A partition that was added since the batch before starts at 0: Kafka has no earlier record of it.
-        return Batch(batch_id, start, end, int(metadata["batchWatermarkMs"]), int(before["batchWatermarkMs"]),
-                     int(metadata.get("batchTimestampMs", 0)))
+        return Batch(
+            batch_id,
+            start,
+            end,
+            int(metadata["batchWatermarkMs"]),
+            int(before["batchWatermarkMs"]),
+            int(metadata.get("batchTimestampMs", 0)),
+        )
 
     def next_watermark_ms(self, batch_id: int) -> int:
         """The watermark for the batch after this committed one, in milliseconds since the epoch (CommitMetadata)."""
@@ -70,7 +82,9 @@ class Checkpoint:
         """
         state = self.folder / "state"
         operators = [state / str(operator) for operator in _ids(state)]
-        stores = [operator / str(partition) for operator in operators for partition in _ids(operator)]
+        stores = [
+            operator / str(partition) for operator in operators for partition in _ids(operator)
+        ]
         if not stores:
             return []
         kept = set.intersection(*map(versions, stores)) & {batch + 1 for batch in self.planned()}
@@ -80,9 +94,13 @@ class Checkpoint:
         path = self.folder / "offsets" / str(batch_id)
         try:
             _, metadata, *sources = path.read_text().splitlines()
-            return json.loads(metadata), _offsets(sources[0]) if sources and sources[0] != "-" else {}
+            return json.loads(metadata), _offsets(sources[0]) if sources and sources[
+                0
+            ] != "-" else {}
         except ValueError:
-            raise checkpoint_broken(f"{path} does not parse", self.folder.parent.parent.name) from None
+            raise checkpoint_broken(
+                f"{path} does not parse", self.folder.parent.parent.name
+            ) from None
 
     def _initial_offsets(self) -> Offsets:
         """Where the first batch started. Not at 0 in a partition whose first records retention had removed by then."""
@@ -96,9 +114,15 @@ def _offsets(line: str) -> Offsets:
 
 def versions(store: UPath) -> set[int]:
     """The versions of one state store that have a file, snapshot or delta."""
-    names = (path.name for path in store.iterdir() if path.suffix in {".zip", ".delta", ".snapshot"})
+    names = (
+        path.name for path in store.iterdir() if path.suffix in {".zip", ".delta", ".snapshot"}
+    )
     return {int(number) for name in names if (number := name.split(".")[0].split("_")[0]).isdigit()}
 
 
 def _ids(folder: UPath) -> list[int]:
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.exists() else []
+    return (
+        sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
+        if folder.exists()
+        else []
+    )

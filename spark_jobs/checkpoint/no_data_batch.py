@@ -57,7 +57,9 @@ def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | N
     moved = checkpoint.next_watermark_ms(last.id)
     silent = _silence_watermark_ms(spec, clock)
     if silent > max(moved, last.watermark_ms):
-        return NoDataBatch(silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True)
+        return NoDataBatch(
+            silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True
+        )
     if moved > last.watermark_ms:
         return NoDataBatch(moved, "the watermark moved, and no batch has used it yet")
     if spec.endless and clock.rows and not clock.no_data_batch_ran:
@@ -75,21 +77,39 @@ def _silence_watermark_ms(spec: Pipeline, clock: Clock) -> int:
         return 0
     if clock.newest is None or clock.now - clock.newest < spec.close_after:
         return 0
-    return (clock.now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return (
+        clock.now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)
+    ) // timedelta(milliseconds=1)
 
 
 def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
     """Write the batch into the offset log, atomically; its id. Raises LeaseLost if another process wrote that entry."""
     last = checkpoint.committed()[-1]
-    version, metadata, *sources = (checkpoint.folder / "offsets" / str(last)).read_text().splitlines()
-    replaced = {"batchWatermarkMs": batch.watermark_ms, "batchTimestampMs": int(now.timestamp() * 1000)}
+    version, metadata, *sources = (
+        (checkpoint.folder / "offsets" / str(last)).read_text().splitlines()
+    )
+    replaced = {
+        "batchWatermarkMs": batch.watermark_ms,
+        "batchTimestampMs": int(now.timestamp() * 1000),
+    }
     path = checkpoint.folder / "offsets" / str(last + 1)
     _remove_checksum(path)
     try:
-        create_whole(path, "\n".join([version, json.dumps(json.loads(metadata) | replaced, separators=(",", ":")), *sources]))
+        create_whole(
+            path,
+            "\n".join(
+                [
+                    version,
+                    json.dumps(json.loads(metadata) | replaced, separators=(",", ":")),
+                    *sources,
+                ]
+            ),
+        )
     except FileExistsError:
-        raise LeaseLost(f"batch {last + 1} was planned in {path.parent} by another process in the meantime.",
-                        "The next run begins with that batch.") from None
+        raise LeaseLost(
+            f"batch {last + 1} was planned in {path.parent} by another process in the meantime.",
+            "The next run begins with that batch.",
+        ) from None
     return last + 1
 
 

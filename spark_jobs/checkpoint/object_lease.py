@@ -56,8 +56,13 @@ class ObjectLease:
         self._path = path
         self._store = client(str(path.parent))
         self._content = LeaseContent(
-            token=uuid.uuid4().hex, run_id=run_id, pid=os.getpid(), host=socket.gethostname(),
-            started_at=datetime.now(UTC).isoformat(timespec="seconds"), released=False)
+            token=uuid.uuid4().hex,
+            run_id=run_id,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            released=False,
+        )
         self._fence = -1
         self._renewed_at = 0.0
         self._done = threading.Event()
@@ -80,9 +85,15 @@ class ObjectLease:
         """Raise LeaseLost if another process has taken the lease, or may have. Called before every commit."""
         taken = self._newest() != self._fence
         if taken or time.monotonic() - self._renewed_at > TTL_SECONDS:
-            how = "was taken by another run: this one did not answer" if taken else "is held no longer: not renewed"
-            raise LeaseLost(f"{self._path.parent} {how} for {TTL_SECONDS:.0f} s.",
-                            "Nothing of its last batch was committed; the next run resumes there.")
+            how = (
+                "was taken by another run: this one did not answer"
+                if taken
+                else "is held no longer: not renewed"
+            )
+            raise LeaseLost(
+                f"{self._path.parent} {how} for {TTL_SECONDS:.0f} s.",
+                "Nothing of its last batch was committed; the next run resumes there.",
+            )
 
     def release(self) -> None:
         """Stop renewing, and let the next run take the lease without waiting for it to expire."""
@@ -90,7 +101,9 @@ class ObjectLease:
         self._renewing.join()  # it would put the object as held again
         with suppress(BaseError, OSError):  # if the store does not answer, the lease expires
             if self._newest() == self._fence:
-                obstore.put(self._store, self._name(self._fence), _json(self._content | {"released": True}))
+                obstore.put(
+                    self._store, self._name(self._fence), _json(self._content | {"released": True})
+                )
 
     def holder(self) -> str | None:
         """The run, process and host that hold the lease now, as text; None if it is free."""
@@ -119,7 +132,9 @@ class ObjectLease:
 
     def _renew(self) -> None:
         while not self._done.wait(RENEW_SECONDS):
-            with suppress(BaseError, OSError):  # the store may answer again before the lease expires
+            with suppress(
+                BaseError, OSError
+            ):  # the store may answer again before the lease expires
                 if self._newest() != self._fence:
                     return
                 began = time.monotonic()
@@ -153,15 +168,20 @@ class ObjectLease:
         return max(self._fences(), default=None)
 
     def _fences(self) -> list[int]:
-        names = (entry["path"].removeprefix(NAME) for entry in obstore.list_with_delimiter(self._store)["objects"])
+        names = (
+            entry["path"].removeprefix(NAME)
+            for entry in obstore.list_with_delimiter(self._store)["objects"]
+        )
         return sorted(int(name) for name in names if name.isdigit())
 
     def _name(self, fence: int) -> str:
         return f"{NAME}{fence:012}"
 
     def _held(self, holder: str) -> LeaseHeld:
-        return LeaseHeld(f"{self._path.parent} is being written by {holder}.",
-                         f"Wait until it ends, or stop it. The lease expires {TTL_SECONDS:.0f} s after its process has died.")
+        return LeaseHeld(
+            f"{self._path.parent} is being written by {holder}.",
+            f"Wait until it ends, or stop it. The lease expires {TTL_SECONDS:.0f} s after its process has died.",
+        )
 
 
 def _json(content: LeaseContent) -> bytes:

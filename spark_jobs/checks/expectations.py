@@ -23,7 +23,10 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.run import Run
 
 if TYPE_CHECKING:
-    from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
+    from great_expectations.core import (
+        ExpectationSuiteValidationResult,
+        ExpectationValidationResult,
+    )
     from great_expectations.expectations.expectation import Expectation
     from pandas import DataFrame as PandasFrame
 
@@ -51,8 +54,14 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
     if mode_facts(run.spec.output_mode).replaces_table:
         rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
     else:
-        changes = table.option("readChangeFeed", "true").option("startingVersion", since + 1).option("endingVersion", version)
-        rows = changes.load(spark_url(run.target.table)).where("_change_type IN ('insert', 'update_postimage')")
+        changes = (
+            table.option("readChangeFeed", "true")
+            .option("startingVersion", since + 1)
+            .option("endingVersion", version)
+        )
+        rows = changes.load(spark_url(run.target.table)).where(
+            "_change_type IN ('insert', 'update_postimage')"
+        )
     rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp").cache()
     try:
         return _validate("output", run.spec.output_checks, rows)
@@ -67,11 +76,16 @@ def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
     row = metrics.model_dump()
     results = _validate("state", state_checks.state_checks_of(run.spec), pd.DataFrame([row]))
     # There is one row, so the value itself is the most useful to show.
-    shown = [{} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))} for r in results]
+    shown = [
+        {} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))}
+        for r in results
+    ]
     return [result.model_copy(update=update) for result, update in zip(results, shown, strict=True)]
 
 
-def _validate(suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFrame) -> list[CheckResult]:
+def _validate(
+    suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFrame
+) -> list[CheckResult]:
     gx = _gx()
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
@@ -79,7 +93,11 @@ def _validate(suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFr
         source = context.data_sources.add_spark(suite, persist=False)
     else:
         source = context.data_sources.add_pandas(suite)
-    batch = source.add_dataframe_asset(suite).add_batch_definition_whole_dataframe(suite).get_batch({"dataframe": data})
+    batch = (
+        source.add_dataframe_asset(suite)
+        .add_batch_definition_whole_dataframe(suite)
+        .get_batch({"dataframe": data})
+    )
     checks = tuple(checks)
     wanted = gx.ExpectationSuite(name=suite)
     for check in checks:
@@ -87,7 +105,9 @@ def _validate(suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFr
     outcome: ExpectationSuiteValidationResult = batch.validate(
         wanted, result_format={"result_format": "SUMMARY", "partial_unexpected_count": SAMPLE_SIZE}
     )
-    return [_result(suite, check, result) for check, result in zip(checks, outcome.results, strict=True)]
+    return [
+        _result(suite, check, result) for check, result in zip(checks, outcome.results, strict=True)
+    ]
 
 
 def _expectation(check: Check) -> Expectation:
@@ -97,10 +117,14 @@ def _expectation(check: Check) -> Expectation:
 
     try:
         severity = FailureSeverity(check.severity)
-        return ExpectationConfiguration(type=check.type, kwargs=check.kwargs, severity=severity).to_domain_obj()
+        return ExpectationConfiguration(
+            type=check.type, kwargs=check.kwargs, severity=severity
+        ).to_domain_obj()
     except (ExpectationNotFoundError, ValueError, TypeError) as error:
-        raise CheckBroken(f"{check.type} with {check.kwargs} is not an expectation: {str(error).splitlines()[0]}.",
-                          "Correct the check in the pipeline's spec.") from None
+        raise CheckBroken(
+            f"{check.type} with {check.kwargs} is not an expectation: {str(error).splitlines()[0]}.",
+            "Correct the check in the pipeline's spec.",
+        ) from None
 
 
 def _result(suite: Suite, check: Check, result: ExpectationValidationResult) -> CheckResult:
@@ -109,10 +133,14 @@ def _result(suite: Suite, check: Check, result: ExpectationValidationResult) -> 
     details = result.result or {}
     sample = details.get("partial_unexpected_list") or []
     return CheckResult(
-        suite=suite, type=check.type, column=check.kwargs.get("column") or check.kwargs.get("column_A"),
-        severity=check.severity, about=check.about,
+        suite=suite,
+        type=check.type,
+        column=check.kwargs.get("column") or check.kwargs.get("column_A"),
+        severity=check.severity,
+        about=check.about,
         outcome="broken" if error else outcome,
-        observed=error or _json(details.get("observed_value", {"rows": details.get("element_count")})),
+        observed=error
+        or _json(details.get("observed_value", {"rows": details.get("element_count")})),
         unexpected=int(details.get("unexpected_count") or 0),
         sample=_json(sample[:SAMPLE_SIZE]) if sample else "",
     )
@@ -121,7 +149,9 @@ def _result(suite: Suite, check: Check, result: ExpectationValidationResult) -> 
 def _exception(info: dict[str, Any] | None) -> str:
     """The message of the exception, if any. Some expectations nest it below a metric's id."""
     parts = [info or {}, *(value for value in (info or {}).values() if isinstance(value, dict))]
-    return next((str(part.get("exception_message")) for part in parts if part.get("raised_exception")), "")
+    return next(
+        (str(part.get("exception_message")) for part in parts if part.get("raised_exception")), ""
+    )
 
 
 def _json(value: object) -> str:

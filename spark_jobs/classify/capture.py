@@ -22,10 +22,14 @@ CLASSIFIED, ENTERED = "fate", "entered"
 def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
     """The same rows. Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature records."""
     rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
-    return classified.withColumn("kept", rejected).observe(CLASSIFIED, *outcome_counts(), F.collect_list("kept").alias("kept"))
+    return classified.withColumn("kept", rejected).observe(
+        CLASSIFIED, *outcome_counts(), F.collect_list("kept").alias("kept")
+    )
 
 
-def observe_stateful_input(stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy) -> DataFrame:
+def observe_stateful_input(
+    stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy
+) -> DataFrame:
     """The same rows. Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept array<struct>: the
     raw late records.
     """
@@ -39,8 +43,13 @@ def observe_stateful_input(stateful_input: DataFrame, spec: Pipeline, policy: Ca
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
     """A record as audit/rejected.py reads it; null if its raw bytes were not captured."""
     parts = F.struct(
-        "kafka.partition", "kafka.offset", F.unix_micros("kafka.timestamp").alias("kafka_us"),
-        F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"), "kafka.raw.key", "kafka.raw.value",
-        outcome.alias("fate"), malformed.alias("malformed"),
+        "kafka.partition",
+        "kafka.offset",
+        F.unix_micros("kafka.timestamp").alias("kafka_us"),
+        F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"),
+        "kafka.raw.key",
+        "kafka.raw.value",
+        outcome.alias("fate"),
+        malformed.alias("malformed"),
     )
     return F.when(F.col("kafka.raw").isNotNull(), parts)

@@ -16,7 +16,9 @@ from spark_jobs.steps.chain import is_late
 def classify(decoded: DataFrame, topic: Topic) -> DataFrame:
     """The decoded records, with fate string: one of CLASSIFIED."""
     outcome = F.when(F.col("malformed").isNotNull(), _text(Outcome.MALFORMED))
-    outcome = outcome.when(is_premature(topic), _text(Outcome.PREMATURE)).otherwise(_text(Outcome.GOOD))
+    outcome = outcome.when(is_premature(topic), _text(Outcome.PREMATURE)).otherwise(
+        _text(Outcome.GOOD)
+    )
     return decoded.withColumn(COLUMN, outcome)
 
 
@@ -41,7 +43,10 @@ def stateful_input_metrics(spec: Pipeline) -> list[Column]:
 
 
 def resolve_outcomes(
-    classified: DataFrame, stateful_input: Callable[[], DataFrame], spec: Pipeline, late_before_ms: int
+    classified: DataFrame,
+    stateful_input: Callable[[], DataFrame],
+    spec: Pipeline,
+    late_before_ms: int,
 ) -> DataFrame:
     """The records of a finished batch. Columns: event time, kafka, malformed, and fate string, one of RESOLVED.
 
@@ -49,7 +54,9 @@ def resolve_outcomes(
     if a Transform is not a condition: such a Transform gets good records only, so the query must read them twice.
     """
     columns = (spec.topic.event_time, "kafka", "malformed", COLUMN)
-    at_state = F.when(is_late(spec, late_before_ms), _text(Outcome.LATE)).otherwise(_text(Outcome.ACCEPTED))
+    at_state = F.when(is_late(spec, late_before_ms), _text(Outcome.LATE)).otherwise(
+        _text(Outcome.ACCEPTED)
+    )
     good = _is(Outcome.GOOD)
     conditions = [step.where for step in spec.before_state]
     if all(conditions):
@@ -58,7 +65,11 @@ def resolve_outcomes(
             reached = reached & F.coalesce(F.expr(where or ""), F.lit(False))
         outcome = F.when(~good, F.col(COLUMN)).otherwise(at_state)
         return classified.where(~good | reached).withColumn(COLUMN, outcome).select(*columns)
-    entered = stateful_input().withColumn("malformed", F.lit(None).cast("string")).withColumn(COLUMN, at_state)
+    entered = (
+        stateful_input()
+        .withColumn("malformed", F.lit(None).cast("string"))
+        .withColumn(COLUMN, at_state)
+    )
     return classified.where(~good).select(*columns).unionAll(entered.select(*columns))
 
 
@@ -67,7 +78,9 @@ def resolved_counts(spec: Pipeline) -> list[Column]:
 
     The event times, in microseconds, are those that moved the watermark: of late and accepted records.
     """
-    moved_watermark = F.when(has_outcome((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.topic.event_time))
+    moved_watermark = F.when(
+        has_outcome((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.topic.event_time)
+    )
     return [*_counts(RESOLVED), *_event_range(moved_watermark)]
 
 
@@ -76,7 +89,10 @@ def _counts(outcomes: Iterable[Outcome]) -> list[Column]:
 
 
 def _event_range(time: Column) -> list[Column]:
-    return [F.unix_micros(F.min(time)).alias("first_event_us"), F.unix_micros(F.max(time)).alias("last_event_us")]
+    return [
+        F.unix_micros(F.min(time)).alias("first_event_us"),
+        F.unix_micros(F.max(time)).alias("last_event_us"),
+    ]
 
 
 def _is(outcome: Outcome) -> Column:

@@ -13,11 +13,16 @@ from spark_jobs.cli.version import print_versions
 app = typer.Typer(
     help="Run Spark Structured Streaming jobs on a schedule: read Kafka, update state, write Delta, account for every record.",
     epilog=examples(
-        "sluice validate", "sluice plan flight_events", "sluice drain flight_events", "sluice show runs",
+        "sluice validate",
+        "sluice plan flight_events",
+        "sluice drain flight_events",
+        "sluice show runs",
         "sluice show --help            (the options and examples of one command)",
         "sluice --install-completion   (the Tab key completes commands and pipelines)",
     ),
-    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
 )
 for group in (run.commands, look.commands, admin.commands):
     app.add_typer(group)
@@ -25,9 +30,14 @@ for group in (run.commands, look.commands, admin.commands):
 
 @app.callback()
 def main(
-    version: Annotated[bool, typer.Option(
-        "--version", callback=print_versions, is_eager=True,
-        help="Print the versions of Sluice, PySpark, Delta and Airflow, and exit.",
-    )] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=print_versions,
+            is_eager=True,
+            help="Print the versions of Sluice, PySpark, Delta and Airflow, and exit.",
+        ),
+    ] = False,
 ) -> None:
     """Options before the command."""

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.cli.terminal import Execute, PipelineName, console, examples, installation, one_line_errors, say
+from spark_jobs.cli.terminal import (
+    Execute,
+    PipelineName,
+    console,
+    examples,
+    installation,
+    one_line_errors,
+    say,
+)
 from spark_jobs.contract import registry
 
 if TYPE_CHECKING:
@@ -16,8 +24,12 @@ commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Change a checkpoint"
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice reset flight_events             (dry run)", "sluice reset flight_events --execute"))
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice reset flight_events             (dry run)", "sluice reset flight_events --execute"
+    ),
+)
 def reset(pipeline: PipelineName, execute: Execute = False) -> None:
     """Start again: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets.
 
@@ -29,13 +41,19 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
         _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice show batches --pipeline flight_events        (lists the batches)",
-    "sluice rewind flight_events --to-batch 7            (dry run)",
-    "sluice rewind flight_events --to-batch 7 --execute"))
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice show batches --pipeline flight_events        (lists the batches)",
+        "sluice rewind flight_events --to-batch 7            (dry run)",
+        "sluice rewind flight_events --to-batch 7 --execute",
+    ),
+)
 def rewind(
     pipeline: PipelineName,
-    to_batch: Annotated[int, typer.Option(help="The last batch to keep. All later batches are read again.", min=0)],
+    to_batch: Annotated[
+        int, typer.Option(help="The last batch to keep. All later batches are read again.", min=0)
+    ],
     execute: Execute = False,
 ) -> None:
     """Set checkpoint, table and account back to the end of a batch. The next drain continues from there."""
@@ -45,8 +63,12 @@ def rewind(
         _carry_out(intend(registry.load(pipeline), installation(), to_batch), execute=execute)
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice doctor flight_events             (dry run)", "sluice doctor flight_events --execute"))
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice doctor flight_events             (dry run)", "sluice doctor flight_events --execute"
+    ),
+)
 def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
     """Find torn, changed and missing files of the checkpoint, list them, and repair what is safe. Keeps what it replaces."""
     from spark_jobs.admin.doctor import doctor as intend  # noqa: PLC0415 - as above

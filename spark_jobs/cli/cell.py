@@ -25,7 +25,9 @@ def cell(name: str, value: Any, now: datetime) -> str:
         return str(value) if name in NUMBERED else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return visible(value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value))
+    return visible(
+        value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    )
 
 
 def ago(then: datetime, now: datetime) -> str:

@@ -33,15 +33,21 @@ def as_table(rows: Rows, width: int | None, now: datetime, *, chosen: bool) -> L
     for place, name in enumerate(rows.names):
         values = [row[place] for row in rows.values]
         texts = (cell(name, value, now) for value in values)
-        number = any(isinstance(v, int | float) for v in values) and all(isinstance(v, int | float | None) for v in values)
-        columns.append(Column(name, tuple(texts if width is None else map(shortened, texts)), number))
+        number = any(isinstance(v, int | float) for v in values) and all(
+            isinstance(v, int | float | None) for v in values
+        )
+        columns.append(
+            Column(name, tuple(texts if width is None else map(shortened, texts)), number)
+        )
     return lay_out(columns, width, chosen=chosen)
 
 
 def shortened(text: str) -> str:
     """A text that is too long for a terminal, cut at LONGEST, with the number of characters that are left out."""
     more = len(text) - LONGEST
-    return text if more <= 0 else f"{text[:LONGEST]} ({more:,} more characters: --format json has all)"
+    return (
+        text if more <= 0 else f"{text[:LONGEST]} ({more:,} more characters: --format json has all)"
+    )
 
 
 def as_json(rows: Rows) -> Iterator[str]:
@@ -54,7 +60,12 @@ def as_csv(rows: Rows) -> Iterator[str]:
     """A header and one record a row, with values as in JSON. Null is an empty field."""
     yield _record(rows.names)
     for values in rows.values:
-        yield _record([json.dumps(value) if isinstance(value, dict) else value for value in map(plain, values)])
+        yield _record(
+            [
+                json.dumps(value) if isinstance(value, dict) else value
+                for value in map(plain, values)
+            ]
+        )
 
 
 def plain(value: Any) -> Any:

@@ -90,18 +90,26 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
 
 
 def _table(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
-    names = [[_padded(column.name, width, column.number)] for column, width in zip(columns, widths, strict=True)]
+    names = [
+        [_padded(column.name, width, column.number)]
+        for column, width in zip(columns, widths, strict=True)
+    ]
     lines = [*_side_by_side(names, widths), (" " * GAP).join("─" * width for width in widths)]
     for texts in zip(*(column.texts for column in columns), strict=True):
-        cells = [[_padded(line, width, column.number) for line in fold(text, width)]
-                 for text, column, width in zip(texts, columns, widths, strict=True)]
+        cells = [
+            [_padded(line, width, column.number) for line in fold(text, width)]
+            for text, column, width in zip(texts, columns, widths, strict=True)
+        ]
         lines += _side_by_side(cells, widths)
     return lines
 
 
 def _side_by_side(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
     for place in range(max(map(len, cells))):
-        parts = (cell[place] if place < len(cell) else " " * width for cell, width in zip(cells, widths, strict=True))
+        parts = (
+            cell[place] if place < len(cell) else " " * width
+            for cell, width in zip(cells, widths, strict=True)
+        )
         yield (" " * GAP).join(parts).rstrip()
 
 
@@ -115,7 +123,9 @@ def _on_end(columns: Sequence[Column], width: int) -> list[str]:
         for column, text in zip(columns, texts, strict=True):
             if beside:
                 cells = [list(fold(column.name, names)), list(fold(text, width - names - GAP))]
-                lines += _side_by_side([[_padded(line, names) for line in cells[0]], cells[1]], [names, 0])
+                lines += _side_by_side(
+                    [[_padded(line, names) for line in cells[0]], cells[1]], [names, 0]
+                )
             else:
                 lines += _stripped([*fold(column.name, width), *fold(text, width)])
     return lines

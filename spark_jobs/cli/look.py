@@ -31,22 +31,49 @@ commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice state departure_delays --key carrier=AA --key origin=JFK",
-    "sluice state departure_delays --step 2 --at-batch 7 --limit 50",
-    "sluice state aircraft_rotations --key tail_number=N14228 --changes"))
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice state departure_delays --key carrier=AA --key origin=JFK",
+        "sluice state departure_delays --step 2 --at-batch 7 --limit 50",
+        "sluice state aircraft_rotations --key tail_number=N14228 --changes",
+    ),
+)
 def state(
     pipeline: PipelineName,
-    key: Annotated[list[str] | None, typer.Option(
-        metavar="COLUMN=VALUE", help="Show only this key. Repeat the option for a key of several columns.")] = None,
-    step: Annotated[int | None, typer.Option(
-        help="Show only this step, counted from 1 as in sluice explain. Default: all steps with this key.")] = None,
-    at_batch: Annotated[int | None, typer.Option(
-        help="Show the state as it was after this batch. Default: the last committed batch.")] = None,
-    changes: Annotated[bool, typer.Option(
-        "--changes", help="Show what each batch changed in the key, newest first, instead of the state.")] = False,
-    batches: Annotated[int, typer.Option(help="Number of batches to compare for --changes.", min=1, max=100)] = 10,
-    limit: Annotated[int, typer.Option(help="Number of rows to show, in the order of the key.", min=1, max=10_000)] = 20,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Show only this key. Repeat the option for a key of several columns.",
+        ),
+    ] = None,
+    step: Annotated[
+        int | None,
+        typer.Option(
+            help="Show only this step, counted from 1 as in sluice explain. Default: all steps with this key."
+        ),
+    ] = None,
+    at_batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Show the state as it was after this batch. Default: the last committed batch."
+        ),
+    ] = None,
+    changes: Annotated[
+        bool,
+        typer.Option(
+            "--changes",
+            help="Show what each batch changed in the key, newest first, instead of the state.",
+        ),
+    ] = False,
+    batches: Annotated[
+        int, typer.Option(help="Number of batches to compare for --changes.", min=1, max=100)
+    ] = 10,
+    limit: Annotated[
+        int,
+        typer.Option(help="Number of rows to show, in the order of the key.", min=1, max=10_000),
+    ] = 20,
 ) -> None:
     """Show the state of the stateful steps: keys, groups, variables, timers. Writes nothing and does not disturb a run."""
     from spark_jobs.launch.submit import environment, state_command  # noqa: PLC0415 - as above
@@ -56,26 +83,55 @@ def state(
         spec, settings = registry.load(pipeline), installation()
         query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit)
         resolve(spec, settings, query)
-        words, variables = state_command(settings, pipeline, query.arguments()), {**os.environ, **environment(settings)}
+        words, variables = (
+            state_command(settings, pipeline, query.arguments()),
+            {**os.environ, **environment(settings)},
+        )
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice show runs", "sluice show late --pipeline departure_delays --limit 5",
-    "sluice show checks --columns outcome,type,column,observed,sample", "sluice show batches --format json | jq .read"))
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice show runs",
+        "sluice show late --pipeline departure_delays --limit 5",
+        "sluice show checks --columns outcome,type,column,observed,sample",
+        "sluice show batches --format json | jq .read",
+    ),
+)
 def show(
-    table: Annotated[views.Table, typer.Argument(
-        metavar="TABLE", help="The ops table. Rows of operators are stored in batches.")],
-    pipeline: Annotated[str | None, typer.Option(
-        help="Show only this pipeline.", metavar="PIPELINE", autocompletion=complete_pipelines)] = None,
-    limit: Annotated[int, typer.Option(help="Number of rows to show, newest first.", min=1, max=10_000)] = 20,
-    columns: Annotated[str | None, typer.Option(
-        metavar="A,B,C", help="Show these columns, in this order. Default: the most important ones that fit; "
-                              "in json and csv, all that a wide table would have.")] = None,
-    output: Annotated[Format, typer.Option(
-        "--format", help="table is for people; json has one object a line; csv has a header. In json and csv, times are "
-                         "ISO 8601 in UTC and numbers are raw. In a pipe, a table has all columns at full width, unless the "
-                         "variable COLUMNS gives a width.")] = Format.table,
+    table: Annotated[
+        views.Table,
+        typer.Argument(
+            metavar="TABLE", help="The ops table. Rows of operators are stored in batches."
+        ),
+    ],
+    pipeline: Annotated[
+        str | None,
+        typer.Option(
+            help="Show only this pipeline.", metavar="PIPELINE", autocompletion=complete_pipelines
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(help="Number of rows to show, newest first.", min=1, max=10_000)
+    ] = 20,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Show these columns, in this order. Default: the most important ones that fit; "
+            "in json and csv, all that a wide table would have.",
+        ),
+    ] = None,
+    output: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="table is for people; json has one object a line; csv has a header. In json and csv, times are "
+            "ISO 8601 in UTC and numbers are raw. In a pipe, a table has all columns at full width, unless the "
+            "variable COLUMNS gives a width.",
+        ),
+    ] = Format.table,
 ) -> None:
     """Show an ops table: runs, batches, operators, late and quarantined records, checks. Reads Delta without Spark.
 
@@ -105,7 +161,9 @@ def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
-            raise typer.BadParameter(f"{name!r} is no column of {table}.{hint} {there_are}", param_hint="--columns")
+            raise typer.BadParameter(
+                f"{name!r} is no column of {table}.{hint} {there_are}", param_hint="--columns"
+            )
     if not names:
         raise typer.BadParameter(f"it names no column. {there_are}", param_hint="--columns")
     return tuple(names)
@@ -126,7 +184,11 @@ def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
     width = _width()
     layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
     left_out = ", ".join(layout.left_out)
-    notes = ["", f"No room for: {left_out}. Choose with --columns {','.join(layout.left_out[:3])}"] if left_out else []
+    notes = (
+        ["", f"No room for: {left_out}. Choose with --columns {','.join(layout.left_out[:3])}"]
+        if left_out
+        else []
+    )
     for text in (title, *(layout.lines if rows.values else ["no rows"]), *notes):
         yield from (line.rstrip() for line in fold(text, width)) if width else [text]
 
@@ -134,4 +196,8 @@ def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
 def _width() -> int | None:
     """The width of the terminal, or that of COLUMNS; None if the output is a pipe or a file."""
     given = os.environ.get("COLUMNS", "")
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() or (given.isdigit() and int(given)) else None
+    return (
+        shutil.get_terminal_size().columns
+        if sys.stdout.isatty() or (given.isdigit() and int(given))
+        else None
+    )

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs import log
-from spark_jobs.cli.terminal import PipelineName, complete_pipelines, console, examples, one_line_errors, say
+from spark_jobs.cli.terminal import (
+    PipelineName,
+    complete_pipelines,
+    console,
+    examples,
+    one_line_errors,
+    say,
+)
 from spark_jobs.contract import registry
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.paths import report_path
@@ -29,16 +36,26 @@ PANEL = "Run a pipeline"
 LOG = logging.getLogger(__name__)
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples("sluice validate", "sluice validate departure_delays"))
+@commands.command(
+    rich_help_panel=PANEL, epilog=examples("sluice validate", "sluice validate departure_delays")
+)
 def validate(
-    pipelines: Annotated[list[str] | None, typer.Argument(
-        help="The pipelines to check. Default: all of them.", metavar="PIPELINE...", autocompletion=complete_pipelines)] = None,
+    pipelines: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The pipelines to check. Default: all of them.",
+            metavar="PIPELINE...",
+            autocompletion=complete_pipelines,
+        ),
+    ] = None,
 ) -> None:
     """Check pipelines' specs, without Spark, Kafka or Airflow."""
     with one_line_errors():
         for name in pipelines or registry.names():
             spec = registry.load(name)
-            console.print(f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> {spec.output_mode}")
+            console.print(
+                f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> {spec.output_mode}"
+            )
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice plan flight_events"))
@@ -51,14 +68,25 @@ def plan(pipeline: PipelineName) -> None:
             say(line)
 
 
-@commands.command(rich_help_panel=PANEL, epilog=examples(
-    "sluice drain flight_events", "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json"))
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice drain flight_events",
+        "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json",
+    ),
+)
 def drain(
     pipeline: PipelineName,
-    report: Annotated[Path | None, typer.Option(
-        help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under SLUICE_ROOT.")] = None,
-    run_id: Annotated[str | None, typer.Option(
-        help="The run's id in the ops tables. Default: cli- and the time in UTC.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under SLUICE_ROOT."
+        ),
+    ] = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
+    ] = None,
 ) -> None:
     """Read what Kafka holds now, through spark-submit, and stop. Starts nothing if there is nothing to do.
 
@@ -91,7 +119,10 @@ def explain(pipeline: PipelineName) -> None:
     with one_line_errors():
         registry.load(pipeline)
         settings = Settings.from_environment()
-        words, variables = explain_command(settings, pipeline), {**os.environ, **environment(settings)}
+        words, variables = (
+            explain_command(settings, pipeline),
+            {**os.environ, **environment(settings)},
+        )
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 

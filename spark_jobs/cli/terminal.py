@@ -28,10 +28,17 @@ def complete_pipelines(incomplete: str) -> list[str]:
         return []
 
 
-PipelineName = Annotated[str, typer.Argument(
-    help="The pipeline's name: a folder of the package SLUICE_PIPELINES, by default spark_jobs.pipelines.",
-    metavar="PIPELINE", autocompletion=complete_pipelines)]
-Execute = Annotated[bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")]
+PipelineName = Annotated[
+    str,
+    typer.Argument(
+        help="The pipeline's name: a folder of the package SLUICE_PIPELINES, by default spark_jobs.pipelines.",
+        metavar="PIPELINE",
+        autocompletion=complete_pipelines,
+    ),
+]
+Execute = Annotated[
+    bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")
+]
 
 
 def examples(*lines: str) -> str:

@@ -16,31 +16,47 @@ Severity = Literal["critical", "warning", "info"]
 class Check(Model):
     """One expectation. `type` is GX's snake-case name, for example expect_column_values_to_not_be_null."""
 
-    type: str = Described(description="GX's name of the expectation", pattern=r"^expect_[a-z0-9_]+$")
-    kwargs: dict[str, Any] = Described(default_factory=dict, description="the expectation's arguments, under GX's names")
-    severity: Severity = Described(
-        default="critical", description="critical: a failed check stops publishing; warning, info: it is only logged"
+    type: str = Described(
+        description="GX's name of the expectation", pattern=r"^expect_[a-z0-9_]+$"
     )
-    about: str = Described(default="", description="why the check matters, and what to look at when it fails")
+    kwargs: dict[str, Any] = Described(
+        default_factory=dict, description="the expectation's arguments, under GX's names"
+    )
+    severity: Severity = Described(
+        default="critical",
+        description="critical: a failed check stops publishing; warning, info: it is only logged",
+    )
+    about: str = Described(
+        default="", description="why the check matters, and what to look at when it fails"
+    )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the arguments name."""
-        named = [self.kwargs[name] for name in ("column", "column_A", "column_B") if name in self.kwargs]
+        named = [
+            self.kwargs[name] for name in ("column", "column_A", "column_B") if name in self.kwargs
+        ]
         return (*named, *self.kwargs.get("column_list", ()), *self.kwargs.get("column_set", ()))
 
     @model_validator(mode="after")
     def _no_severity_twice(self) -> Self:
         if "severity" in self.kwargs or "result_format" in self.kwargs:
-            refuse("kwargs", sorted(self.kwargs), "Sluice sets severity and result_format itself",
-                   "Leave them out of kwargs, and set the check's field severity")
+            refuse(
+                "kwargs",
+                sorted(self.kwargs),
+                "Sluice sets severity and result_format itself",
+                "Leave them out of kwargs, and set the check's field severity",
+            )
         return self
 
 
 def within(column: str, most: float, *, severity: Severity = "warning", about: str = "") -> Check:
     """A state check: the metric `column` (one of STATE_METRICS) is at most `most`. Raises SpecInvalid for another column."""
     if column not in STATE_METRICS:
-        raise SpecInvalid(f"within: column is {column!r}: it is not a state metric.", f"Use one of {', '.join(STATE_METRICS)}.")
+        raise SpecInvalid(
+            f"within: column is {column!r}: it is not a state metric.",
+            f"Use one of {', '.join(STATE_METRICS)}.",
+        )
     return Check(
         type="expect_column_values_to_be_between",
         kwargs={"column": column, "max_value": most},

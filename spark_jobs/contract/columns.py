@@ -14,7 +14,12 @@ def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Colu
     """Refuse each wanted name that is not among the columns that enter the step."""
     for name in wanted:
         if columns is not None and name not in columns:
-            refuse(f"{step}.{field}", name, "the step's input has no such column", f"Use one of {', '.join(columns)}")
+            refuse(
+                f"{step}.{field}",
+                name,
+                "the step's input has no such column",
+                f"Use one of {', '.join(columns)}",
+            )
 
 
 def refuse_repeated(field: str, names: Iterable[str]) -> None:

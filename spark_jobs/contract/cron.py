@@ -13,7 +13,13 @@ _NAMED = {
     "month": {name: str(number) for number, name in enumerate(MONTHS, 1)},
     "day of week": {name: str(number) for number, name in enumerate(DAYS)},
 }
-_BOUNDS = {"minute": (0, 59), "hour": (0, 23), "day of month": (1, 31), "month": (1, 12), "day of week": (0, 7)}
+_BOUNDS = {
+    "minute": (0, 59),
+    "hour": (0, 23),
+    "day of month": (1, 31),
+    "month": (1, 12),
+    "day of week": (0, 7),
+}
 _PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)
 _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 

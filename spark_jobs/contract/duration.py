@@ -35,20 +35,34 @@ def parse_duration(given: object) -> timedelta:
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text) or any(unit not in UNITS for _, unit in parts):
         refuse(
-            "duration", given, "it is not a duration",
+            "duration",
+            given,
+            "it is not a duration",
             f"Write a timedelta or text such as '2 hours' or '1 day 30 minutes'; the units are {', '.join(UNITS)}",
         )
     try:
-        return _bounded(sum((int(count) * UNITS[unit] for count, unit in parts), timedelta()), given)
+        return _bounded(
+            sum((int(count) * UNITS[unit] for count, unit in parts), timedelta()), given
+        )
     except OverflowError:
         return _bounded(timedelta.max, given)
 
 
 def _bounded(duration: timedelta, given: object) -> timedelta:
     if duration > LONGEST:
-        refuse("duration", str(given), f"it is longer than a century ({LONGEST.days} days)", "Write a shorter one")
+        refuse(
+            "duration",
+            str(given),
+            f"it is longer than a century ({LONGEST.days} days)",
+            "Write a shorter one",
+        )
     if duration % UNITS["millisecond"]:
-        refuse("duration", str(given), "Spark's event time has millisecond precision", "Round it to whole milliseconds")
+        refuse(
+            "duration",
+            str(given),
+            "Spark's event time has millisecond precision",
+            "Round it to whole milliseconds",
+        )
     return duration
 
 
@@ -73,10 +87,14 @@ def approximate(duration: timedelta) -> str:
     >>> approximate(timedelta(minutes=100)), approximate(timedelta(hours=50))
     ('100 minutes', '2 days')
     """
-    unit = next((unit for unit in ("day", "hour", "minute") if duration >= 2 * UNITS[unit]), "second")
+    unit = next(
+        (unit for unit in ("day", "hour", "minute") if duration >= 2 * UNITS[unit]), "second"
+    )
     count = round(duration / UNITS[unit])
     return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 # A field of this type sets strict=False, so that mypy accepts text for it. parse_duration checks the value in any case.
-Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)]
+Duration = Annotated[
+    timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)
+]

@@ -248,7 +248,9 @@ class CheckFailed(SluiceError):
     """A critical check failed: the rows are in the table, and nothing was published."""
 
     code, exit_status = "CHECK_FAILED", 50
-    usual_remedy = "See the failing values with `sluice show checks`; correct the data or the check."
+    usual_remedy = (
+        "See the failing values with `sluice show checks`; correct the data or the check."
+    )
 
 
 class CheckBroken(SluiceError):
@@ -283,4 +285,7 @@ def unexpected(error: BaseException) -> SluiceError:
     if os.environ.get("SLUICE_TRACEBACK"):
         traceback.print_exception(error)
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
-    return SparkFailed(f"{type(error).__name__}: {first}", "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")
+    return SparkFailed(
+        f"{type(error).__name__}: {first}",
+        "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.",
+    )

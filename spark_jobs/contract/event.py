@@ -7,7 +7,13 @@ from typing import Any, Final
 from spark_jobs.contract.report import Report
 
 _REPORT_FIELDS: Final = (
-    "pipeline", "run_id", "table_version", "table_version_before", "account", "watermark", "offsets_end",
+    "pipeline",
+    "run_id",
+    "table_version",
+    "table_version_before",
+    "account",
+    "watermark",
+    "offsets_end",
 )
 FIELDS: Final[dict[str, str]] = {
     "table": "the Delta table: a path or a URL",

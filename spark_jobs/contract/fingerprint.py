@@ -36,8 +36,10 @@ class Change(NamedTuple):
     def meaning(self) -> str:
         """What the change of a warned field means for the run."""
         if self.field in FROZEN:
-            return (f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, which its first batch fixed; "
-                    "`sluice reset` starts over from Kafka with the new value")
+            return (
+                f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, which its first batch fixed; "
+                "`sluice reset` starts over from Kafka with the new value"
+            )
         if self.field == "logic":
             return "logic.py has changed; the spec declares it compatible with the stored state (compatible_logic)"
         return f"{self}, from the next batch on"
@@ -58,9 +60,13 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     for field in spec.topic.fields:
         fields[f"topic.fields.{field.name}"] = field.type
     for index, step in enumerate(spec.steps):
-        for name, value in step.model_dump(mode="json", exclude=_NOT_STATE, exclude_none=True).items():
+        for name, value in step.model_dump(
+            mode="json", exclude=_NOT_STATE, exclude_none=True
+        ).items():
             # Spark stores measures by position, not by name. Two dicts are equal in any order; two lists are not.
-            fields[f"steps[{index}].{name}"] = [list(pair) for pair in value.items()] if name == "measures" else value
+            fields[f"steps[{index}].{name}"] = (
+                [list(pair) for pair in value.items()] if name == "measures" else value
+            )
     if any(step.logic for step in spec.steps):
         fields["logic"] = registry.logic_digest(spec.name)
     return fields
@@ -76,14 +82,21 @@ def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Ch
 
 
 def _weight(name: str, was: object, spec: Pipeline) -> Literal["warned", "refused"]:
-    whole_rows = any(step.state_key(None) is None for step in spec.steps)  # all columns that enter are the key
+    whole_rows = any(
+        step.state_key(None) is None for step in spec.steps
+    )  # all columns that enter are the key
     more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
     declared = name == "logic" and was in spec.compatible_logic
-    return "warned" if name in (*FROZEN, "watermark_delay") or more_fields or declared else "refused"
+    return (
+        "warned" if name in (*FROZEN, "watermark_delay") or more_fields or declared else "refused"
+    )
 
 
 def in_force(spec: Pipeline, stored: Fingerprint) -> Pipeline:
     """The spec with the state settings that the checkpoint fixed."""
-    frozen = {"provider": stored["state.provider"], "shuffle_partitions": stored["state.shuffle_partitions"]}
+    frozen = {
+        "provider": stored["state.provider"],
+        "shuffle_partitions": stored["state.shuffle_partitions"],
+    }
     state: State = spec.state.model_copy(update=frozen)
     return spec.model_copy(update={"state": state})

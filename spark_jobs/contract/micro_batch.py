@@ -30,4 +30,6 @@ class Batch(NamedTuple):
     @property
     def watermark(self) -> datetime | None:
         """The watermark in UTC; None before Spark has one."""
-        return datetime.fromtimestamp(self.watermark_ms / 1000, UTC) if self.watermark_ms > 0 else None
+        return (
+            datetime.fromtimestamp(self.watermark_ms / 1000, UTC) if self.watermark_ms > 0 else None
+        )

@@ -17,7 +17,13 @@ _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one',
 class Model(BaseModel):
     """A frozen value. Its constructor raises SpecInvalid, with all problems in one message."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True, arbitrary_types_allowed=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        validate_default=True,
+        arbitrary_types_allowed=False,
+    )
 
     def __init__(self, **data: Any) -> None:
         try:
@@ -49,10 +55,20 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
         return f"{field or context['field']} is {context['given']}: {context['why']}. {context['remedy']}."
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(detail["loc"][-1]), model.model_fields, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(model.model_fields)}."
+        hint = (
+            f"did you mean {close[0]!r}?"
+            if close
+            else f"the fields are {', '.join(model.model_fields)}."
+        )
         return f"unknown field {field!r} (given {detail['input']!r}): {hint}"
     if detail["type"] == "missing":
         about = model.model_fields[field].description if field in model.model_fields else None
-        return f"field {field!r} is missing: it has no default" + (f" ({about})" if about else "") + "."
+        return (
+            f"field {field!r} is missing: it has no default"
+            + (f" ({about})" if about else "")
+            + "."
+        )
     remedy = _REMEDIES.get(detail["type"], "")
-    return f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
+    return (
+        f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
+    )

@@ -25,7 +25,9 @@ def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
     match mode:
         case "append":
             for before, step in zip([None, *stateful], stateful, strict=False):
-                if isinstance(step, Aggregate):  # the other steps write each row once, when it is final
+                if isinstance(
+                    step, Aggregate
+                ):  # the other steps write each row once, when it is final
                     _refuse_in_append(step, before)
         case "update" | "complete":
             _refuse_other_than_append(mode, steps, stateful)
@@ -33,20 +35,33 @@ def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
             assert_never(mode)
 
 
-def _refuse_other_than_append(mode: Literal["update", "complete"], steps: Sequence[Step], stateful: Sequence[Stateful]) -> None:
+def _refuse_other_than_append(
+    mode: Literal["update", "complete"], steps: Sequence[Step], stateful: Sequence[Stateful]
+) -> None:
     if len(stateful) != 1 or stateful[0].update_key is None:
-        refuse("output_mode", mode, f"Sluice writes {mode} for one Aggregate or GroupState, as the only stateful step",
-               "Use append, or remove the other stateful steps")
+        refuse(
+            "output_mode",
+            mode,
+            f"Sluice writes {mode} for one Aggregate or GroupState, as the only stateful step",
+            "Use append, or remove the other stateful steps",
+        )
     if steps[-1] is not stateful[0]:
-        refuse("output_mode", mode, "a later step cannot remove a row that an earlier batch has written",
-               f"Put the {stateful[0].kind} last")
+        refuse(
+            "output_mode",
+            mode,
+            "a later step cannot remove a row that an earlier batch has written",
+            f"Put the {stateful[0].kind} last",
+        )
     match stateful[0]:
         case GroupState() as step:
             _refuse_group_state(mode, step)
         case Aggregate(window=Session()) if mode == "update":
-            refuse("output_mode", mode,
-                   "a growing session changes its window, and Spark does not support session windows in update mode",
-                   "Use append: it writes a session when the session has ended")
+            refuse(
+                "output_mode",
+                mode,
+                "a growing session changes its window, and Spark does not support session windows in update mode",
+                "Use append: it writes a session when the session has ended",
+            )
         case Aggregate():
             pass
         case _:
@@ -55,26 +70,46 @@ def _refuse_other_than_append(mode: Literal["update", "complete"], steps: Sequen
 
 def _refuse_group_state(mode: Literal["update", "complete"], step: GroupState) -> None:
     if mode == "complete":
-        refuse("output_mode", mode, "Spark does not keep the whole result of a GroupState", "Use append or update")
+        refuse(
+            "output_mode",
+            mode,
+            "Spark does not keep the whole result of a GroupState",
+            "Use append or update",
+        )
     missing = [key for key in step.keys if key not in step.output_columns]
     if missing:
-        refuse("GroupState.output", missing, "a row replaces the last row of its key, and output lacks these keys",
-               "Add the keys to output, or use append")
+        refuse(
+            "GroupState.output",
+            missing,
+            "a row replaces the last row of its key, and output lacks these keys",
+            "Add the keys to output, or use append",
+        )
 
 
 def _refuse_in_append(aggregate: Aggregate, before: Step | None) -> None:
     if aggregate.window is None:
-        refuse("output_mode", "append", "append writes a group when it is final, and a group without a window is never final",
-               "Use update or complete, or give the Aggregate a window")
+        refuse(
+            "output_mode",
+            "append",
+            "append writes a group when it is final, and a group without a window is never final",
+            "Use update or complete, or give the Aggregate a window",
+        )
     if isinstance(aggregate.window, Session) and before is None:
-        refuse("steps", "session",
-               "a late row can create a second session after Spark wrote the first",
-               "Put a Deduplicate before the Aggregate: it drops late rows and duplicates")
+        refuse(
+            "steps",
+            "session",
+            "a late row can create a second session after Spark wrote the first",
+            "Put a Deduplicate before the Aggregate: it drops late rows and duplicates",
+        )
 
 
 def unbounded(mode: OutputMode, steps: Sequence[Step]) -> list[str]:
     """The kinds of the steps whose state nothing evicts in this mode."""
-    return [step.kind for step in steps if step.stateful and (mode_facts(mode).keeps_all_state or step.evicted_by == "nothing")]
+    return [
+        step.kind
+        for step in steps
+        if step.stateful and (mode_facts(mode).keeps_all_state or step.evicted_by == "nothing")
+    ]
 
 
 class ModeFacts(NamedTuple):

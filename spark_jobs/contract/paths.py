@@ -35,7 +35,9 @@ class Paths:
     def __init__(self, root: str, pipeline: Pipeline) -> None:
         self.root: UPath = opened(root)
         self.table: UPath = self.root / "tables" / pipeline.name
-        self.version: UPath = self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
+        self.version: UPath = (
+            self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
+        )
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"

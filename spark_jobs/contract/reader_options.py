@@ -31,14 +31,26 @@ ALLOWED = {
 """Name -> meaning; default. Each value is a whole number greater than 0 that fits the 32 bits that Spark and Java use."""
 LARGEST = 2**31 - 1
 
-_OFFSETS = "a run starts at the offsets in its checkpoint: sluice rewind and sluice reset change them"
+_OFFSETS = (
+    "a run starts at the offsets in its checkpoint: sluice rewind and sluice reset change them"
+)
 _TOPIC = "the spec has a field for it: topic"
 _ALL = "a run uses Trigger.AvailableNow, which ignores it and reads all available records"
 _OWNED = "Sluice's account depends on it"
 REFUSED = {
     **dict.fromkeys(("subscribe", "subscribePattern", "assign"), _TOPIC),
-    **dict.fromkeys(("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp", "startingOffsetsByTimestamp",
-                     "endingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy"), _OFFSETS),
+    **dict.fromkeys(
+        (
+            "startingOffsets",
+            "endingOffsets",
+            "startingTimestamp",
+            "endingTimestamp",
+            "startingOffsetsByTimestamp",
+            "endingOffsetsByTimestamp",
+            "startingOffsetsByTimestampStrategy",
+        ),
+        _OFFSETS,
+    ),
     **dict.fromkeys(("minOffsetsPerTrigger", "maxTriggerDelay"), _ALL),
     "maxOffsetsPerTrigger": "the spec has a field for it: max_offsets_per_batch",
     "maxRecordsPerPartition": "the number of tasks would depend on the load: use minPartitions",
@@ -46,8 +58,12 @@ REFUSED = {
     "includeHeaders": "no step reads headers",
     "groupIdPrefix": "Sluice uses no consumer group and needs no right on one",
     "kafka.group.id": "queries in the same group would take partitions from each other",
-    "kafka.isolation.level": _OWNED, "kafka.auto.offset.reset": _OFFSETS, "kafka.enable.auto.commit": _OFFSETS,
-    "kafka.key.deserializer": _OWNED, "kafka.value.deserializer": _OWNED, "kafka.interceptor.classes": _OWNED,
+    "kafka.isolation.level": _OWNED,
+    "kafka.auto.offset.reset": _OFFSETS,
+    "kafka.enable.auto.commit": _OFFSETS,
+    "kafka.key.deserializer": _OWNED,
+    "kafka.value.deserializer": _OWNED,
+    "kafka.interceptor.classes": _OWNED,
     "kafka.bootstrap.servers": "the installation sets the brokers: SLUICE_KAFKA",
 }
 """Options that Spark or Kafka knows and Sluice refuses, with the reason."""
@@ -59,15 +75,32 @@ def _options(given: dict[str, str]) -> dict[str, str]:
         if name in REFUSED:
             refuse("reader_options", {name: value}, REFUSED[name], "Leave it out")
         if name.startswith(_DECLARED):
-            refuse("reader_options", [name], "the installation sets Kafka's security, and a spec must hold no secret",
-                   "Put it into the Kafka declaration: SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka")
+            refuse(
+                "reader_options",
+                [name],
+                "the installation sets Kafka's security, and a spec must hold no secret",
+                "Put it into the Kafka declaration: SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka",
+            )
         if name not in ALLOWED:
             close = difflib.get_close_matches(name, ALLOWED, n=1)
-            refuse("reader_options", [name], "Sluice does not pass this option to Spark's Kafka reader",
-                   f"Did you mean {close[0]}" if close else f"Use one of {', '.join(ALLOWED)}")
-        if not (value.isascii() and value.isdigit() and len(value) <= len(str(LARGEST)) and 0 < int(value) <= LARGEST):
-            refuse("reader_options", {name: value}, f"it is not a whole number greater than 0 and at most {LARGEST}",
-                   f"It means: {ALLOWED[name]}")
+            refuse(
+                "reader_options",
+                [name],
+                "Sluice does not pass this option to Spark's Kafka reader",
+                f"Did you mean {close[0]}" if close else f"Use one of {', '.join(ALLOWED)}",
+            )
+        if not (
+            value.isascii()
+            and value.isdigit()
+            and len(value) <= len(str(LARGEST))
+            and 0 < int(value) <= LARGEST
+        ):
+            refuse(
+                "reader_options",
+                {name: value},
+                f"it is not a whole number greater than 0 and at most {LARGEST}",
+                f"It means: {ALLOWED[name]}",
+            )
     return given
 
 

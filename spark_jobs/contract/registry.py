@@ -41,11 +41,18 @@ def logic_digest(name: str) -> str | None:
     try:
         tree = ast.parse(path.read_text())
     except SyntaxError as error:
-        raise SpecInvalid(f"pipelines/{name}/logic.py line {error.lineno} is not valid Python: {error.msg}.",
-                          "Correct the line.") from None
+        raise SpecInvalid(
+            f"pipelines/{name}/logic.py line {error.lineno} is not valid Python: {error.msg}.",
+            "Correct the line.",
+        ) from None
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+        ):
             node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
 
@@ -54,20 +61,31 @@ def _folder() -> Path:
     try:
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError) as error:
-        raise SettingInvalid(f"SLUICE_PIPELINES is {package()!r}: {error}.",
-                             "Set it to a Python package on the PYTHONPATH, or unset it.") from None
+        raise SettingInvalid(
+            f"SLUICE_PIPELINES is {package()!r}: {error}.",
+            "Set it to a Python package on the PYTHONPATH, or unset it.",
+        ) from None
 
 
 def load(name: str) -> Pipeline:
     """The spec of one pipeline. Raises PipelineUnknown, or SpecInvalid where its spec.py does not load."""
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"The pipelines are: {', '.join(names()) or 'none'}."
-        raise PipelineUnknown(f"there is no pipeline {name!r}: {package().replace('.', '/')} has no such folder.", hint)
+        hint = (
+            f"Did you mean {close[0]}?"
+            if close
+            else f"The pipelines are: {', '.join(names()) or 'none'}."
+        )
+        raise PipelineUnknown(
+            f"there is no pipeline {name!r}: {package().replace('.', '/')} has no such folder.",
+            hint,
+        )
     spec = getattr(_module(name), "SPEC", None)
     if not isinstance(spec, Pipeline):
-        raise SpecInvalid(f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).",
-                          "Define SPEC, as the spec.py of another pipeline does.")
+        raise SpecInvalid(
+            f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).",
+            "Define SPEC, as the spec.py of another pipeline does.",
+        )
     if spec.name != name:
         raise SpecInvalid(
             f"pipelines/{name}/spec.py: name is {spec.name!r}; the folder, the table and the DAG must have the same name.",
@@ -82,8 +100,10 @@ def _module(name: str) -> ModuleType:
     except SluiceError:
         raise
     except Exception as error:
-        raise SpecInvalid(f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
-                          "Correct the file, then check it with `sluice validate`.") from error
+        raise SpecInvalid(
+            f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
+            "Correct the file, then check it with `sluice validate`.",
+        ) from error
 
 
 def load_all() -> list[Pipeline]:

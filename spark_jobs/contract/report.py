@@ -31,22 +31,35 @@ class Part(BaseModel):
 class Account(Part):
     """What happened to each offset. The unit is records, unless the field names another."""
 
-    covered: int = Described(default=0, description="offsets between start and end of the committed batches")
+    covered: int = Described(
+        default=0, description="offsets between start and end of the committed batches"
+    )
     gaps: int = Described(
-        default=0, description="offsets without a record: removed by compaction or retention, or used by transactions"
+        default=0,
+        description="offsets without a record: removed by compaction or retention, or used by transactions",
     )
     read: int = Described(default=0, description="records that Spark read: covered - gaps")
-    malformed: int = Described(default=0, description="records that could not be decoded; in ops.quarantine")
-    premature: int = Described(
-        default=0, description="records with an event time more than max_ahead after the Kafka timestamp; in ops.quarantine"
+    malformed: int = Described(
+        default=0, description="records that could not be decoded; in ops.quarantine"
     )
-    filtered: int = Described(default=0, description="records that a Transform before the first stateful step removed")
+    premature: int = Described(
+        default=0,
+        description="records with an event time more than max_ahead after the Kafka timestamp; in ops.quarantine",
+    )
+    filtered: int = Described(
+        default=0, description="records that a Transform before the first stateful step removed"
+    )
     late: int = Described(default=0, description="records behind the watermark; in ops.late")
-    accepted: int = Described(default=0, description="records that entered the first stateful step and were not late")
-    duplicates: int = Described(default=0, description="accepted records that a Deduplicate dropped")
+    accepted: int = Described(
+        default=0, description="records that entered the first stateful step and were not late"
+    )
+    duplicates: int = Described(
+        default=0, description="accepted records that a Deduplicate dropped"
+    )
     rows_out: int = Described(default=0, description="rows written to the table")
     unaccounted: int = Described(
-        default=0, description="mismatches between the counts above and those of Spark and Delta; must be 0"
+        default=0,
+        description="mismatches between the counts above and those of Spark and Delta; must be 0",
     )
 
     def __add__(self, other: Account) -> Account:
@@ -56,14 +69,18 @@ class Account(Part):
         >>> sum_of_both.read, sum_of_both.late, sum_of_both.accepted
         (7, 1, 6)
         """
-        return Account(**{name: getattr(self, name) + getattr(other, name) for name in Account.model_fields})
+        return Account(
+            **{name: getattr(self, name) + getattr(other, name) for name in Account.model_fields}
+        )
 
 
 class StateUse(Part):
     """The state stores when the run ended, summed over the steps."""
 
     rows: int = Described(default=0, description="rows in all state stores")
-    open: int = Described(default=0, description="rows of the last stateful step; for an Aggregate, open groups")
+    open: int = Described(
+        default=0, description="rows of the last stateful step; for an Aggregate, open groups"
+    )
     bytes: int = Described(default=0, description="bytes of memory and of RocksDB's files")
     rows_before: int = Described(default=0, description="rows when the run began")
 
@@ -71,11 +88,17 @@ class StateUse(Part):
 class CheckResult(Part):
     """The result of one expectation."""
 
-    suite: Literal["output", "state"] = Described(description="output: over the rows written; state: over the state metrics")
+    suite: Literal["output", "state"] = Described(
+        description="output: over the rows written; state: over the state metrics"
+    )
     type: str = Described(description="Great Expectations' name of the expectation")
-    column: str | None = Described(default=None, description="the column or the state metric; null where the check names none")
+    column: str | None = Described(
+        default=None, description="the column or the state metric; null where the check names none"
+    )
     severity: Severity = Described(description="critical, warning or info")
-    outcome: Literal["passed", "failed", "broken"] = Described(description="broken: it could not be evaluated")
+    outcome: Literal["passed", "failed", "broken"] = Described(
+        description="broken: it could not be evaluated"
+    )
     about: str = Described(default="", description="why the check matters, from the spec")
     observed: str = Described(default="", description="what Great Expectations observed, as JSON")
     unexpected: int = Described(default=0, description="failing rows")
@@ -106,43 +129,76 @@ class Problem(Part):
 class Report(Part):
     """What a run did. Times are UTC; offsets are partition -> next offset to read."""
 
-    report_version: Literal[1] = Described(default=VERSION, description="the version of the report's form")
+    report_version: Literal[1] = Described(
+        default=VERSION, description="the version of the report's form"
+    )
     pipeline: str = Described(description="the pipeline")
-    run_id: str = Described(description="the run; in Airflow the DAG run's id and the number of the try")
+    run_id: str = Described(
+        description="the run; in Airflow the DAG run's id and the number of the try"
+    )
     kind: Kind = Described(default="drain", description="what kind of run")
-    status: Literal["succeeded", "failed"] = Described(description="succeeded or failed; a failed run has a problem")
-    problem: Problem | None = Described(default=None, description="the error that ended the run; null where none did")
+    status: Literal["succeeded", "failed"] = Described(
+        description="succeeded or failed; a failed run has a problem"
+    )
+    problem: Problem | None = Described(
+        default=None, description="the error that ended the run; null where none did"
+    )
     started_at: datetime = Described(description="when the run began")
     ended_at: datetime = Described(description="when the run ended")
-    query_seconds: float = Described(default=0, description="seconds from the query's start to its end")
-    generation: str = Described(
-        default="", description="the checkpoint's generation; empty where the run ended before it was known"
+    query_seconds: float = Described(
+        default=0, description="seconds from the query's start to its end"
     )
-    batches: tuple[int, ...] = Described(default=(), description="batch ids that this run accounted for")
+    generation: str = Described(
+        default="",
+        description="the checkpoint's generation; empty where the run ended before it was known",
+    )
+    batches: tuple[int, ...] = Described(
+        default=(), description="batch ids that this run accounted for"
+    )
     recovered: tuple[int, ...] = Described(
-        default=(), description="batch ids of these that an earlier run had committed but not accounted for"
+        default=(),
+        description="batch ids of these that an earlier run had committed but not accounted for",
     )
     offsets_start: dict[str, int] = Described(
-        default_factory=dict, description="partition -> the first offset of the batches accounted for"
+        default_factory=dict,
+        description="partition -> the first offset of the batches accounted for",
     )
-    offsets_end: dict[str, int] = Described(default_factory=dict, description="partition -> the next offset to read")
+    offsets_end: dict[str, int] = Described(
+        default_factory=dict, description="partition -> the next offset to read"
+    )
     lost: dict[str, tuple[int, int]] = Described(
         default_factory=dict,
         description="partition -> first and last offset of unread records that retention removed and the run skipped",
     )
     bounded_by: str = Described(
-        default="", description="the limit that ended the run: max_batches or max_minutes; empty where none did"
+        default="",
+        description="the limit that ended the run: max_batches or max_minutes; empty where none did",
     )
-    waiting: int = Described(default=0, description="offsets that a run with such a limit left for the next run")
-    watermark: datetime | None = Described(default=None, description="Spark's watermark in the last committed batch")
-    open_until: datetime | None = Described(default=None, description="the watermark at which the last open window closes")
-    account: Account = Described(default=Account(), description="what happened to each offset, summed over the batches")
-    state: StateUse = Described(default=StateUse(), description="the state stores when the run ended")
+    waiting: int = Described(
+        default=0, description="offsets that a run with such a limit left for the next run"
+    )
+    watermark: datetime | None = Described(
+        default=None, description="Spark's watermark in the last committed batch"
+    )
+    open_until: datetime | None = Described(
+        default=None, description="the watermark at which the last open window closes"
+    )
+    account: Account = Described(
+        default=Account(), description="what happened to each offset, summed over the batches"
+    )
+    state: StateUse = Described(
+        default=StateUse(), description="the state stores when the run ended"
+    )
     table_version_before: int | None = Described(
-        default=None, description="the last table version that passed the checks; this run checked the rows written since then"
+        default=None,
+        description="the last table version that passed the checks; this run checked the rows written since then",
     )
-    table_version: int | None = Described(default=None, description="the table's version at the end of the run")
-    checks: tuple[CheckResult, ...] = Described(default=(), description="every check that was evaluated")
+    table_version: int | None = Described(
+        default=None, description="the table's version at the end of the run"
+    )
+    checks: tuple[CheckResult, ...] = Described(
+        default=(), description="every check that was evaluated"
+    )
     seconds: dict[str, float] = Described(
         default_factory=dict, description="phase -> seconds; recover and query include audit"
     )
@@ -156,7 +212,11 @@ class Report(Part):
 
     def failing(self, severity: Severity) -> tuple[CheckResult, ...]:
         """The checks of one severity that failed."""
-        return tuple(check for check in self.checks if check.outcome == "failed" and check.severity == severity)
+        return tuple(
+            check
+            for check in self.checks
+            if check.outcome == "failed" and check.severity == severity
+        )
 
     def write(self, path: Path | UPath) -> None:
         """Write the report atomically."""
@@ -170,8 +230,12 @@ def read_report(path: Path | UPath) -> Report:
     try:
         return Report.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise ReportMissing(f"the run left no report at {path}: it was killed, or it never started.",
-                            "Look at the lines above in the task's log. The next run resumes where this run stopped.") from None
+        raise ReportMissing(
+            f"the run left no report at {path}: it was killed, or it never started.",
+            "Look at the lines above in the task's log. The next run resumes where this run stopped.",
+        ) from None
     except ValidationError as error:
-        raise ReportMissing(f"{path} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
-                            "Run Airflow and Spark with the same version of Sluice.") from None
+        raise ReportMissing(
+            f"{path} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
+            "Run Airflow and Spark with the same version of Sluice.",
+        ) from None

@@ -17,24 +17,54 @@ from spark_jobs.contract.store import PATH_STYLE, Store, is_remote, is_s3, sluic
 REPO = Path(__file__).parent.parent.parent
 
 VARIABLES = {
-    "SLUICE_ROOT": ("the folder or URL that holds tables, checkpoints and ops tables", str(REPO / ".local" / "root")),
+    "SLUICE_ROOT": (
+        "the folder or URL that holds tables, checkpoints and ops tables",
+        str(REPO / ".local" / "root"),
+    ),
     "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
-    "SLUICE_JARS": ("the folder with the jars that `make setup` downloads", str(REPO / "jars" / "spark")),
-    "SLUICE_MASTER": ("Spark's master for the command line; Airflow uses its connection sluice_spark", "local[2]"),
+    "SLUICE_JARS": (
+        "the folder with the jars that `make setup` downloads",
+        str(REPO / "jars" / "spark"),
+    ),
+    "SLUICE_MASTER": (
+        "Spark's master for the command line; Airflow uses its connection sluice_spark",
+        "local[2]",
+    ),
     "SLUICE_DRIVER_MEMORY": ("heap of the driver; in local mode it includes the executor", "2g"),
-    "SLUICE_PIPELINES": ("the Python package that holds the pipelines, one folder for each", "spark_jobs.pipelines"),
+    "SLUICE_PIPELINES": (
+        "the Python package that holds the pipelines, one folder for each",
+        "spark_jobs.pipelines",
+    ),
     "SLUICE_LOCAL_FILES": (
         "how Spark sets file modes and finds links on a local disk: sluice (java.nio, starts no process) or hadoop",
-        "sluice"),
-    "SLUICE_SPARK_CONF": ("Spark options for every run, name=value separated by spaces: docs/cluster.md", ""),
-    "SLUICE_SPARK_SECRET_FILE": ("the file with the secret of the cluster's RPC; other users must not be able to read it", ""),
+        "sluice",
+    ),
+    "SLUICE_SPARK_CONF": (
+        "Spark options for every run, name=value separated by spaces: docs/cluster.md",
+        "",
+    ),
+    "SLUICE_SPARK_SECRET_FILE": (
+        "the file with the secret of the cluster's RPC; other users must not be able to read it",
+        "",
+    ),
     "SLUICE_EXECUTOR_PYTHON": (
-        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; default: the driver's", ""),
-    "SLUICE_EXECUTOR_JARS": ("a folder on the workers with the jars of SLUICE_JARS; default: each run sends them", ""),
+        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; default: the driver's",
+        "",
+    ),
+    "SLUICE_EXECUTOR_JARS": (
+        "a folder on the workers with the jars of SLUICE_JARS; default: each run sends them",
+        "",
+    ),
     "SLUICE_EXECUTOR_WAIT": ("seconds that a run waits without an executor before it fails", "120"),
-    PATH_STYLE: ("whether the bucket is in the path of an S3 URL (true) or in its host name (false)", ""),
+    PATH_STYLE: (
+        "whether the bucket is in the path of an S3 URL (true) or in its host name (false)",
+        "",
+    ),
     "SLUICE_LOG": ("the format of a run's log lines: text, or json (one object per line)", "text"),
-    "SLUICE_KAFKA_CONFIG": ("the properties file with Kafka's brokers, security and credentials: docs/kafka.md", ""),
+    "SLUICE_KAFKA_CONFIG": (
+        "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
+        "",
+    ),
 }
 """Variable -> its meaning and its default (None: it must be set)."""
 
@@ -70,27 +100,50 @@ class Settings(NamedTuple):
         Raises SettingInvalid, which names the variable that is missing or malformed; or KafkaConfigInvalid.
         """
         if kafka_config is None:
-            kafka_config = KafkaConfig.read(path) if (path := os.environ.get("SLUICE_KAFKA_CONFIG")) else NOTHING
-        values = {name: kafka_config.brokers if name == "SLUICE_KAFKA" and kafka_config.brokers else _value(name)
-                  for name in VARIABLES}
+            kafka_config = (
+                KafkaConfig.read(path)
+                if (path := os.environ.get("SLUICE_KAFKA_CONFIG"))
+                else NOTHING
+            )
+        values = {
+            name: kafka_config.brokers
+            if name == "SLUICE_KAFKA" and kafka_config.brokers
+            else _value(name)
+            for name in VARIABLES
+        }
         named = "bootstrap.servers" if kafka_config.brokers else "SLUICE_KAFKA"
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isdigit():
-                raise SettingInvalid(f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
-                                     "Set it to the bootstrap servers, for example 127.0.0.1:9092.")
+                raise SettingInvalid(
+                    f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
+                    "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+                )
         files = values["SLUICE_LOCAL_FILES"]
         if files not in LOCAL_FILES:
-            raise SettingInvalid(f"SLUICE_LOCAL_FILES is {files!r}: it must be {' or '.join(LOCAL_FILES)}.",
-                                 "Leave it out for sluice. With hadoop, each mode and each link costs a process.")
+            raise SettingInvalid(
+                f"SLUICE_LOCAL_FILES is {files!r}: it must be {' or '.join(LOCAL_FILES)}.",
+                "Leave it out for sluice. With hadoop, each mode and each link costs a process.",
+            )
         Store.from_environment()  # raises at once what is wrong with it
         return cls(
-            _checked_root(values["SLUICE_ROOT"]), values["SLUICE_KAFKA"], Path(values["SLUICE_JARS"]),
-            values["SLUICE_MASTER"], values["SLUICE_DRIVER_MEMORY"], values["SLUICE_PIPELINES"],
-            files, spark_options.render(spark_options.parse(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")),
-            _secret_file(values["SLUICE_SPARK_SECRET_FILE"]), values["SLUICE_EXECUTOR_PYTHON"],
-            values["SLUICE_EXECUTOR_JARS"].rstrip("/"), _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
-            values[PATH_STYLE], _log(values["SLUICE_LOG"]), kafka_config,
+            _checked_root(values["SLUICE_ROOT"]),
+            values["SLUICE_KAFKA"],
+            Path(values["SLUICE_JARS"]),
+            values["SLUICE_MASTER"],
+            values["SLUICE_DRIVER_MEMORY"],
+            values["SLUICE_PIPELINES"],
+            files,
+            spark_options.render(
+                spark_options.parse(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")
+            ),
+            _secret_file(values["SLUICE_SPARK_SECRET_FILE"]),
+            values["SLUICE_EXECUTOR_PYTHON"],
+            values["SLUICE_EXECUTOR_JARS"].rstrip("/"),
+            _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
+            values[PATH_STYLE],
+            _log(values["SLUICE_LOG"]),
+            kafka_config,
         )
 
     @classmethod
@@ -109,7 +162,13 @@ class Settings(NamedTuple):
 
     def environment(self) -> dict[str, str]:
         """The settings as variables for a child process. For kafka_config, the last one, it gives the path of its file."""
-        return dict(zip(VARIABLES, (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path), strict=True))
+        return dict(
+            zip(
+                VARIABLES,
+                (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path),
+                strict=True,
+            )
+        )
 
 
 def log_format() -> Literal["text", "json"]:
@@ -131,15 +190,26 @@ def _checked_root(given: str) -> str:
     if not is_remote(given):
         return given.rstrip("/")
     address = given.partition("://")[2]
-    if "@" in address.partition("/")[0] or (is_s3(given) and ("@" in address or ":" in address)):  # a secret may have slashes
-        raise SettingInvalid("SLUICE_ROOT has keys in it, and logs and tables show it.",
-                             "Leave them out; docs/object-store.md says how to give them.")
+    if "@" in address.partition("/")[0] or (
+        is_s3(given) and ("@" in address or ":" in address)
+    ):  # a secret may have slashes
+        raise SettingInvalid(
+            "SLUICE_ROOT has keys in it, and logs and tables show it.",
+            "Leave them out; docs/object-store.md says how to give them.",
+        )
     bucket, *parts = address.rstrip("/").split("/")
     if is_s3(given) and not bucket:
-        raise SettingInvalid(f"SLUICE_ROOT is {given!r}: it names no bucket.", "Write it for example as s3://bucket/prefix.")
-    if is_s3(given) and (odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]):
-        raise SettingInvalid(f"SLUICE_ROOT is {given!r}: its part {odd[0]!r} is not the same for all S3 clients.",
-                             "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.")
+        raise SettingInvalid(
+            f"SLUICE_ROOT is {given!r}: it names no bucket.",
+            "Write it for example as s3://bucket/prefix.",
+        )
+    if is_s3(given) and (
+        odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]
+    ):
+        raise SettingInvalid(
+            f"SLUICE_ROOT is {given!r}: its part {odd[0]!r} is not the same for all S3 clients.",
+            "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.",
+        )
     return sluice_url(given.rstrip("/"))
 
 
@@ -147,8 +217,10 @@ def _value(name: str) -> str:
     about, default = VARIABLES[name]
     value = os.environ.get(name) or default
     if value is None or not (value or default == ""):
-        raise SettingInvalid(f"{name} is not set: it must be {about}.",
-                             "`make up` starts a local Kafka and prints the line to set it.")
+        raise SettingInvalid(
+            f"{name} is not set: it must be {about}.",
+            "`make up` starts a local Kafka and prints the line to set it.",
+        )
     return value
 
 
@@ -161,24 +233,32 @@ def _secret_file(path: str) -> str:
         exposed = exposure(Path(path))
         empty = not Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingInvalid(f"{source} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.",
-                             "Set it to a readable file with the secret of Spark's master and workers.") from None
+        raise SettingInvalid(
+            f"{source} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.",
+            "Set it to a readable file with the secret of Spark's master and workers.",
+        ) from None
     if exposed:
         raise SettingInvalid(f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}")
     if empty:
-        raise SettingInvalid(f"{source} is empty.", "Write the secret of Spark's master and workers into it.")
+        raise SettingInvalid(
+            f"{source} is empty.", "Write the secret of Spark's master and workers into it."
+        )
     return path
 
 
 def _log(value: str) -> str:
     if value not in LOGS:
-        raise SettingInvalid(f"SLUICE_LOG is {value!r}: it must be {' or '.join(LOGS)}.",
-                             "Leave it out for text; json is for log collectors.")
+        raise SettingInvalid(
+            f"SLUICE_LOG is {value!r}: it must be {' or '.join(LOGS)}.",
+            "Leave it out for text; json is for log collectors.",
+        )
     return value
 
 
 def _seconds(name: str, value: str) -> str:
     if not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingInvalid(f"{name} is {value!r}: it is not a whole number of seconds greater than 0.",
-                             "Leave it out for 120.")
+        raise SettingInvalid(
+            f"{name} is {value!r}: it is not a whole number of seconds greater than 0.",
+            "Leave it out for 120.",
+        )
     return value

@@ -32,33 +32,93 @@ OWNED = {
     "spark.submit.deployMode": "the report is a file of the machine that starts the run",
     "spark.app.name": "it is the pipeline's name",
     "spark.driver.memory": "SLUICE_DRIVER_MEMORY sets it",
-    **dict.fromkeys(("spark.archives", "spark.submit.pyFiles", "spark.files", "spark.executorEnv.PYTHONPATH"), _CODE),
-    **dict.fromkeys(("spark.jars", "spark.jars.packages", "spark.jars.excludes", "spark.jars.ivy", "spark.jars.repositories",
-                     "spark.driver.extraClassPath", "spark.executor.extraClassPath", "spark.driver.userClassPathFirst",
-                     "spark.executor.userClassPathFirst", "spark.files.userClassPathFirst"), _PATHS),
-    **dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions", "spark.driver.defaultJavaOptions",
-                     "spark.executor.defaultJavaOptions"), _JAVA),
-    **dict.fromkeys(("spark.pyspark.python", "spark.pyspark.driver.python"),
-                    "SLUICE_EXECUTOR_PYTHON names the executors' Python; the driver's is the one that Sluice runs in"),
+    **dict.fromkeys(
+        ("spark.archives", "spark.submit.pyFiles", "spark.files", "spark.executorEnv.PYTHONPATH"),
+        _CODE,
+    ),
+    **dict.fromkeys(
+        (
+            "spark.jars",
+            "spark.jars.packages",
+            "spark.jars.excludes",
+            "spark.jars.ivy",
+            "spark.jars.repositories",
+            "spark.driver.extraClassPath",
+            "spark.executor.extraClassPath",
+            "spark.driver.userClassPathFirst",
+            "spark.executor.userClassPathFirst",
+            "spark.files.userClassPathFirst",
+        ),
+        _PATHS,
+    ),
+    **dict.fromkeys(
+        (
+            "spark.driver.extraJavaOptions",
+            "spark.executor.extraJavaOptions",
+            "spark.driver.defaultJavaOptions",
+            "spark.executor.defaultJavaOptions",
+        ),
+        _JAVA,
+    ),
+    **dict.fromkeys(
+        ("spark.pyspark.python", "spark.pyspark.driver.python"),
+        "SLUICE_EXECUTOR_PYTHON names the executors' Python; the driver's is the one that Sluice runs in",
+    ),
     "spark.executorEnv.TZ": "everything runs in UTC",
-    **dict.fromkeys(("spark.ui.enabled", "spark.ui.showConsoleProgress"), "sluice show and Airflow show what a run did"),
-    **dict.fromkeys(("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.ui.liveUpdate.period"), _STATUS),
-    **dict.fromkeys(("spark.authenticate", "spark.authenticate.secret", "spark.authenticate.secret.file",
-                     "spark.authenticate.secret.driver.file", "spark.authenticate.secret.executor.file",
-                     "spark.network.crypto.enabled", "spark.network.crypto.cipher", "spark.io.encryption.enabled"), _SECRET),
-    **dict.fromkeys(("spark.hadoop.fs.file.impl", "spark.hadoop.fs.AbstractFileSystem.file.impl"), _FILES),
-    **dict.fromkeys(("spark.sql.extensions", "spark.sql.catalog.spark_catalog"), "Delta needs Sluice's value"),
-    **dict.fromkeys(("spark.sql.ansi.enabled", "spark.sql.caseSensitive", "spark.sql.timestampType",
-                     "spark.sql.mapKeyDedupPolicy", "spark.sql.storeAssignmentPolicy",
-                     "spark.sql.decimalOperations.allowPrecisionLoss"), _RESULT),
+    **dict.fromkeys(
+        ("spark.ui.enabled", "spark.ui.showConsoleProgress"),
+        "sluice show and Airflow show what a run did",
+    ),
+    **dict.fromkeys(
+        ("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.ui.liveUpdate.period"), _STATUS
+    ),
+    **dict.fromkeys(
+        (
+            "spark.authenticate",
+            "spark.authenticate.secret",
+            "spark.authenticate.secret.file",
+            "spark.authenticate.secret.driver.file",
+            "spark.authenticate.secret.executor.file",
+            "spark.network.crypto.enabled",
+            "spark.network.crypto.cipher",
+            "spark.io.encryption.enabled",
+        ),
+        _SECRET,
+    ),
+    **dict.fromkeys(
+        ("spark.hadoop.fs.file.impl", "spark.hadoop.fs.AbstractFileSystem.file.impl"), _FILES
+    ),
+    **dict.fromkeys(
+        ("spark.sql.extensions", "spark.sql.catalog.spark_catalog"), "Delta needs Sluice's value"
+    ),
+    **dict.fromkeys(
+        (
+            "spark.sql.ansi.enabled",
+            "spark.sql.caseSensitive",
+            "spark.sql.timestampType",
+            "spark.sql.mapKeyDedupPolicy",
+            "spark.sql.storeAssignmentPolicy",
+            "spark.sql.decimalOperations.allowPrecisionLoss",
+        ),
+        _RESULT,
+    ),
     "spark.sql.session.timeZone": "everything runs in UTC",
     "spark.sql.shuffle.partitions": "the spec has a field for it, which the first batch fixes: state.shuffle_partitions",
     "spark.sql.redaction.options.regex": "it keeps Kafka's secrets out of plans",
     "spark.redaction.regex": "it keeps secrets out of Spark's logs and pages",
     "spark.databricks.delta.snapshotPartitions": "Sluice's tables have small logs, and one task reads them",
-    **dict.fromkeys(("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion",
-                     "spark.databricks.delta.commitInfo.userMetadata"), _TABLE),
-    **dict.fromkeys(("spark.plugins", "spark.plugins.defaultList"), "no run needs plugins, and every run would load them"),
+    **dict.fromkeys(
+        (
+            "spark.databricks.delta.write.txnAppId",
+            "spark.databricks.delta.write.txnVersion",
+            "spark.databricks.delta.commitInfo.userMetadata",
+        ),
+        _TABLE,
+    ),
+    **dict.fromkeys(
+        ("spark.plugins", "spark.plugins.defaultList"),
+        "no run needs plugins, and every run would load them",
+    ),
     "spark.databricks.delta.history.metricsEnabled": "the account compares with the row counts in the table's history",
 }
 """Name -> why Sluice refuses it."""
@@ -69,8 +129,10 @@ OWNED_PREFIXES = {
     "spark.delta.logStore.": _TABLE,
 }
 """Prefix -> why Sluice refuses all options with it."""
-_SECRETIVE = re.compile(r"(?i)secret|passw(or)?d|passphrase|token|credential|[._]sas[._]|"
-                        r"(access|account|api|private|storage)[._-]?key")
+_SECRETIVE = re.compile(
+    r"(?i)secret|passw(or)?d|passphrase|token|credential|[._]sas[._]|"
+    r"(access|account|api|private|storage)[._-]?key"
+)
 """The names that Spark redacts (spark.redaction.regex), Azure's keys, private keys and environment variables."""
 
 
@@ -84,17 +146,29 @@ class Refusal(NamedTuple):
 
 def refusal(name: str, value: str) -> Refusal | None:
     """Why Sluice refuses the option; None where it passes it on to Spark."""
-    owned = OWNED.get(name) or next((why for prefix, why in OWNED_PREFIXES.items() if name.startswith(prefix)), None)
+    owned = OWNED.get(name) or next(
+        (why for prefix, why in OWNED_PREFIXES.items() if name.startswith(prefix)), None
+    )
     if owned:
         return Refusal([name], owned, "Leave it out")
     if _SECRETIVE.search(name):
-        return Refusal([name], "command lines show options, and its name is that of a secret",
-                       "Give it to Spark on the workers: in a mounted file, the instance's role or spark-defaults.conf")
+        return Refusal(
+            [name],
+            "command lines show options, and its name is that of a secret",
+            "Give it to Spark on the workers: in a mounted file, the instance's role or spark-defaults.conf",
+        )
     if not name.startswith("spark.") or not re.fullmatch(r"[A-Za-z0-9_.\-]+", name):
-        return Refusal([name], "it is not a Spark option: those begin with spark.",
-                       "Write it as in Spark's documentation, for example spark.executor.memory")
+        return Refusal(
+            [name],
+            "it is not a Spark option: those begin with spark.",
+            "Write it as in Spark's documentation, for example spark.executor.memory",
+        )
     if not value.strip() or "\n" in value:
-        return Refusal({name: value}, "the value is empty or has several lines", "Give one value, or leave the option out")
+        return Refusal(
+            {name: value},
+            "the value is empty or has several lines",
+            "Give one value, or leave the option out",
+        )
     return None
 
 
@@ -121,12 +195,16 @@ def parse(text: str, source: str) -> Options:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise SettingInvalid(f"{source} cannot be read: {error}.", "Close the quotation marks.") from None
+        raise SettingInvalid(
+            f"{source} cannot be read: {error}.", "Close the quotation marks."
+        ) from None
     options = Options()
     for word in words:
         if "=" not in word:
-            raise SettingInvalid(f"{source} has {word!r}, which is not name=value.",
-                                 "Write for example 'spark.executor.memory=2g spark.cores.max=8'.")
+            raise SettingInvalid(
+                f"{source} has {word!r}, which is not name=value.",
+                "Write for example 'spark.executor.memory=2g spark.cores.max=8'.",
+            )
         # One at a time: a word after a secret may be the rest of it, and no message may show that word.
         options |= checked(dict([word.split("=", 1)]), source)
     return options

@@ -24,10 +24,14 @@ class State(Model):
     """How Spark stores state. The first batch fixes provider, format and partitions in the checkpoint."""
 
     version: int = Described(
-        default=1, ge=1, description="the v1 in the checkpoint's path; a higher version also needs a new table: sluice reset"
+        default=1,
+        ge=1,
+        description="the v1 in the checkpoint's path; a higher version also needs a new table: sluice reset",
     )
     shuffle_partitions: int = Described(
-        default=2, ge=1, le=10_000,
+        default=2,
+        ge=1,
+        le=10_000,
         description="state stores for each stateful step: about as many as cores, since each costs time in every batch",
     )
     provider: Literal["rocksdb", "hdfs"] = Described(
@@ -35,10 +39,14 @@ class State(Model):
         description="rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits into the heap",
     )
     budget_rows: int | None = Described(
-        default=None, ge=1, description="most rows of state before a critical check fails; required if nothing evicts state"
+        default=None,
+        ge=1,
+        description="most rows of state before a critical check fails; required if nothing evicts state",
     )
     budget_bytes: int = Described(
-        default=2**30, ge=1, description="bytes of memory and disk that the state may use before a check warns"
+        default=2**30,
+        ge=1,
+        description="bytes of memory and disk that the state may use before a check warns",
     )
 
     @property
@@ -51,17 +59,31 @@ class State(Model):
 class Schedule(Model):
     """When Airflow runs the drain. Times are UTC."""
 
-    cron: str = Described(default="0 * * * *", description="five cron fields: minute, hour, day of month, month, day of week")
-    start: datetime = Described(default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this time")
+    cron: str = Described(
+        default="0 * * * *",
+        description="five cron fields: minute, hour, day of month, month, day of week",
+    )
+    start: datetime = Described(
+        default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this time"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         wrong = cron.invalid_because(self.cron)
         if wrong:
-            refuse("cron", self.cron, wrong, "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'")
+            refuse(
+                "cron",
+                self.cron,
+                wrong,
+                "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'",
+            )
         if self.start.tzinfo is None:
-            refuse("start", self.start, "it has no time zone, so it means another time on another machine",
-                   "Use datetime(..., tzinfo=UTC)")
+            refuse(
+                "start",
+                self.start,
+                "it has no time zone, so it means another time on another machine",
+                "Use datetime(..., tzinfo=UTC)",
+            )
         return self
 
 
@@ -72,36 +94,48 @@ class Pipeline(Model):
     about: str = Described(description="one sentence for the list of DAGs", min_length=1)
     topic: Topic = Described(description="the topic that it reads")
     watermark_delay: Duration | None = Described(
-        default=None, strict=False, description="how long to wait for out-of-order events: the delay of Spark's withWatermark"
+        default=None,
+        strict=False,
+        description="how long to wait for out-of-order events: the delay of Spark's withWatermark",
     )
-    steps: tuple[Step, ...] = Described(description="the steps that a record passes, in order", min_length=1)
+    steps: tuple[Step, ...] = Described(
+        description="the steps that a record passes, in order", min_length=1
+    )
     output_mode: OutputMode = Described(
         default="append",
         description="append: a row is written once, when it is final; update: a changed group is written again and "
-                    "replaces its last row; complete: every batch writes the whole result",
+        "replaces its last row; complete: every batch writes the whole result",
     )
     max_offsets_per_batch: int | None = Described(
-        default=None, ge=1, description="a drain has batches of at most this many offsets; default: one batch"
+        default=None,
+        ge=1,
+        description="a drain has batches of at most this many offsets; default: one batch",
     )
     on_lost_records: Literal["refuse", "skip"] = Described(
         default="refuse",
         description="if retention removed unread records: refuse to run, or skip them and record how many",
     )
     reader_options: ReaderOptions = Described(
-        default_factory=dict, description="options of Spark's Kafka reader; Sluice refuses the ones that it sets itself"
+        default_factory=dict,
+        description="options of Spark's Kafka reader; Sluice refuses the ones that it sets itself",
     )
     spark: SparkOptions = Described(
-        default_factory=dict, description="Spark options for this pipeline's runs; they override all others: docs/cluster.md"
+        default_factory=dict,
+        description="Spark options for this pipeline's runs; they override all others: docs/cluster.md",
     )
     max_batches: int | None = Described(
-        default=None, ge=1, description="end a run after this many batches; the next run reads the rest"
+        default=None,
+        ge=1,
+        description="end a run after this many batches; the next run reads the rest",
     )
     max_minutes: float | None = Described(
-        default=None, gt=0,
+        default=None,
+        gt=0,
         description="start no batch later than this many minutes after the query's start; the next run reads the rest",
     )
     close_after: Duration | None = Described(
-        default=None, strict=False,
+        default=None,
+        strict=False,
         description="once the topic is silent for this long, event time advances to now minus this, so windows close",
     )
     state: State = Described(default_factory=State, description="how Spark stores state")
@@ -110,11 +144,16 @@ class Pipeline(Model):
         description="digests of earlier logic.py files whose state the present one can use; a refused run names the digest",
     )
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
-    output_checks: tuple[Check, ...] = Described(default=(), description="checks over the rows that a run wrote")
-    state_checks: tuple[Check, ...] = Described(
-        default=(), description="checks over a run's state metrics; each replaces the default check on its metric"
+    output_checks: tuple[Check, ...] = Described(
+        default=(), description="checks over the rows that a run wrote"
     )
-    state_checks_off: tuple[str, ...] = Described(default=(), description="state metrics without their default check")
+    state_checks: tuple[Check, ...] = Described(
+        default=(),
+        description="checks over a run's state metrics; each replaces the default check on its metric",
+    )
+    state_checks_off: tuple[str, ...] = Described(
+        default=(), description="state metrics without their default check"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -126,9 +165,17 @@ class Pipeline(Model):
             if step.stateful and time is None:
                 self._refuse_without_time(index)
             # No other step's keys decide what evicts it.
-            if isinstance(step, Deduplicate) and step.scope == "event_time" and time not in step.keys:
-                refuse("Deduplicate.keys", step.keys, f"scope 'event_time' evicts by {time}, which is not in keys",
-                       "Add it to the keys, or use scope 'watermark'")
+            if (
+                isinstance(step, Deduplicate)
+                and step.scope == "event_time"
+                and time not in step.keys
+            ):
+                refuse(
+                    "Deduplicate.keys",
+                    step.keys,
+                    f"scope 'event_time' evicts by {time}, which is not in keys",
+                    "Add it to the keys, or use scope 'watermark'",
+                )
             columns, time = step.columns_after(columns), step.time_after(time)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
@@ -136,55 +183,106 @@ class Pipeline(Model):
         self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
         for metric in self.state_checks_off:
             if metric not in STATE_METRICS:
-                refuse("state_checks_off", metric, "it is not a state metric", f"Use one of {', '.join(STATE_METRICS)}")
+                refuse(
+                    "state_checks_off",
+                    metric,
+                    "it is not a state metric",
+                    f"Use one of {', '.join(STATE_METRICS)}",
+                )
             if metric in ("unaccounted", "state_rows"):
-                refuse("state_checks_off", metric, "you cannot disable this check", "Remove it from the list")
+                refuse(
+                    "state_checks_off",
+                    metric,
+                    "you cannot disable this check",
+                    "Remove it from the list",
+                )
         return self
 
     def _refuse_without_time(self, index: int) -> None:
         before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
-        if isinstance(before, GroupState) and before.form == "apply":  # the one form that takes no event_time
-            refuse("steps", self.steps[index].kind, "Spark allows no stateful step after applyInPandasWithState",
-                   "Use form='row' or 'pandas', or put it last")
-        refuse("steps", self.steps[index].kind, f"rows that leave {before.kind} have no event time for a later stateful step",
-               f"Give the {before.kind} an event_time, or put it last")
+        if (
+            isinstance(before, GroupState) and before.form == "apply"
+        ):  # the one form that takes no event_time
+            refuse(
+                "steps",
+                self.steps[index].kind,
+                "Spark allows no stateful step after applyInPandasWithState",
+                "Use form='row' or 'pandas', or put it last",
+            )
+        refuse(
+            "steps",
+            self.steps[index].kind,
+            f"rows that leave {before.kind} have no event time for a later stateful step",
+            f"Give the {before.kind} an event_time, or put it last",
+        )
 
     def _refuse_provider(self) -> None:
         if self.state.provider != "rocksdb" and any(step.needs_rocksdb for step in self.steps):
-            refuse("state.provider", self.state.provider, "Spark runs transformWithState only on RocksDB",
-                   "Use provider='rocksdb', or GroupState(form='apply')")
+            refuse(
+                "state.provider",
+                self.state.provider,
+                "Spark runs transformWithState only on RocksDB",
+                "Use provider='rocksdb', or GroupState(form='apply')",
+            )
 
     def _refuse_close_after(self) -> None:
         if self.close_after is not None and self.watermark_delay is None:
-            refuse("close_after", str(self.close_after), "it moves the watermark, and the pipeline has none",
-                   "Set watermark_delay too")
+            refuse(
+                "close_after",
+                str(self.close_after),
+                "it moves the watermark, and the pipeline has none",
+                "Set watermark_delay too",
+            )
 
-    def _refuse_unknown_columns(self, field: str, checks: tuple[Check, ...], columns: Columns) -> None:
+    def _refuse_unknown_columns(
+        self, field: str, checks: tuple[Check, ...], columns: Columns
+    ) -> None:
         for check in checks:
-            unknown = [name for name in check.columns if columns is not None and name not in columns]
+            unknown = [
+                name for name in check.columns if columns is not None and name not in columns
+            ]
             if columns is not None and unknown:
-                refuse(f"{field}: {check.type}", unknown, "there is no such column", f"Use one of {', '.join(columns)}")
+                refuse(
+                    f"{field}: {check.type}",
+                    unknown,
+                    "there is no such column",
+                    f"Use one of {', '.join(columns)}",
+                )
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)
-        by_time = [step.kind for step in self.steps if step.stateful and step.evicted_by == "watermark"]
+        by_time = [
+            step.kind for step in self.steps if step.stateful and step.evicted_by == "watermark"
+        ]
         evicted = [kind for kind in by_time if kind not in unbounded]
         if evicted and self.watermark_delay is None:
-            refuse("watermark_delay", None,
-                   f"only a watermark evicts the state of {evicted[0]}; without one it grows for ever",
-                   "Set how long to wait for out-of-order events, for example watermark_delay='2 hours'")
+            refuse(
+                "watermark_delay",
+                None,
+                f"only a watermark evicts the state of {evicted[0]}; without one it grows for ever",
+                "Set how long to wait for out-of-order events, for example watermark_delay='2 hours'",
+            )
         if unbounded and self.state.budget_rows is None:
-            refuse("state.budget_rows", None, f"nothing evicts the state of {unbounded[0]}",
-                   "Set the most rows of state that you allow, or use a step that the watermark evicts")
+            refuse(
+                "state.budget_rows",
+                None,
+                f"nothing evicts the state of {unbounded[0]}",
+                "Set the most rows of state that you allow, or use a step that the watermark evicts",
+            )
         if self.watermark_delay is not None and self.watermark_delay <= timedelta():
-            refuse("watermark_delay", str(self.watermark_delay),
-                   "Spark then drops rows whose time equals the newest one seen",
-                   "Wait for at least a second; minutes or hours are usual")
+            refuse(
+                "watermark_delay",
+                str(self.watermark_delay),
+                "Spark then drops rows whose time equals the newest one seen",
+                "Wait for at least a second; minutes or hours are usual",
+            )
 
     @property
     def first_stateful(self) -> int:
         """The index of the first step that keeps state; len(steps) where none does."""
-        return next((index for index, step in enumerate(self.steps) if step.stateful), len(self.steps))
+        return next(
+            (index for index, step in enumerate(self.steps) if step.stateful), len(self.steps)
+        )
 
     @property
     def before_state(self) -> tuple[Transform, ...]:

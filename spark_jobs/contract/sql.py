@@ -19,10 +19,25 @@ def refuse_unsafe(field: str, sql: str, *, query: bool = False) -> None:
     """Refuse SQL that calls into the JVM or reads files; and a subquery, unless it is a query. For use in validators."""
     text = _LITERAL.sub("''", sql)
     if java := _JAVA.search(text):
-        refuse(field, sql, f"{java[1]} calls into the JVM, with the rights of the whole job", "Write it in SQL, or in logic.py")
+        refuse(
+            field,
+            sql,
+            f"{java[1]} calls into the JVM, with the rights of the whole job",
+            "Write it in SQL, or in logic.py",
+        )
     if files := _FILES.search(text):
-        refuse(field, sql, f"{files[0]} reads files, and no account covers their rows", "Use the record's own columns")
+        refuse(
+            field,
+            sql,
+            f"{files[0]} reads files, and no account covers their rows",
+            "Use the record's own columns",
+        )
     if ";" in text:
         refuse(field, sql, "it is more than one statement", "Write one statement without ';'")
     if not query and _SUBQUERY.search(_EXTRACT.sub("", text)):
-        refuse(field, sql, "the field takes an expression over a record's columns, not a query", "Remove the subquery")
+        refuse(
+            field,
+            sql,
+            "the field takes an expression over a record's columns, not a query",
+            "Remove the subquery",
+        )

@@ -8,7 +8,9 @@ from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
 
 UNACCOUNTED = within(
-    "unaccounted", 0, severity="critical",
+    "unaccounted",
+    0,
+    severity="critical",
     about="every offset must be accounted for; if not, Sluice has a bug or the checkpoint is damaged",
 )
 """A spec cannot change or disable it."""
@@ -17,25 +19,48 @@ UNACCOUNTED = within(
 def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
     """All state checks of a pipeline. A check of the spec replaces the default check on the same metric."""
     own = {column for check in spec.state_checks for column in check.columns}
-    defaults = (check for check in _defaults(spec) if check.columns[0] not in {*own, *spec.state_checks_off})
+    defaults = (
+        check for check in _defaults(spec) if check.columns[0] not in {*own, *spec.state_checks_off}
+    )
     return (UNACCOUNTED, *_budget(spec), *defaults, *spec.state_checks)
 
 
 def _budget(spec: Pipeline) -> Iterable[Check]:
     if spec.state.budget_rows:
-        yield within("state_rows", spec.state.budget_rows, severity="critical", about="the spec's state.budget_rows")
+        yield within(
+            "state_rows",
+            spec.state.budget_rows,
+            severity="critical",
+            about="the spec's state.budget_rows",
+        )
 
 
 def _defaults(spec: Pipeline) -> tuple[Check, ...]:
     return (
-        within("state_growth", float(sum(step.rows_per_record for step in spec.steps)) or 1,
-               about="state grew faster than records arrived: look for keys that never repeat"),
-        within("behind_watermark_seconds", 0,
-               about="the watermark moved, but no batch has evicted by it yet: a run was cut short; the next run evicts"),
-        within("still_batches", 10,
-               about="records arrive, but none is newer: a producer's clock stands still, or old data is sent again"),
-        within("late_share", 0.05, about="above this, watermark_delay is too short for this producer: see sluice show late"),
-        within("timers_per_row", 10,
-               about="timers are set faster than they fire: a processor must delete a timer before it sets a new one"),
+        within(
+            "state_growth",
+            float(sum(step.rows_per_record for step in spec.steps)) or 1,
+            about="state grew faster than records arrived: look for keys that never repeat",
+        ),
+        within(
+            "behind_watermark_seconds",
+            0,
+            about="the watermark moved, but no batch has evicted by it yet: a run was cut short; the next run evicts",
+        ),
+        within(
+            "still_batches",
+            10,
+            about="records arrive, but none is newer: a producer's clock stands still, or old data is sent again",
+        ),
+        within(
+            "late_share",
+            0.05,
+            about="above this, watermark_delay is too short for this producer: see sluice show late",
+        ),
+        within(
+            "timers_per_row",
+            10,
+            about="timers are set faster than they fire: a processor must delete a timer before it sets a new one",
+        ),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

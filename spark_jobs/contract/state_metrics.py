@@ -10,25 +10,38 @@ class StateMetrics(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    unaccounted: int = Described(description="mismatches that the account cannot explain; must be 0")
+    unaccounted: int = Described(
+        description="mismatches that the account cannot explain; must be 0"
+    )
     rows_read: int = Described(description="records that Spark read from Kafka in this run")
-    state_rows: int = Described(description="keys and groups in the state stores when the run ended")
-    state_bytes: int = Described(description="bytes of memory and of RocksDB's files that the state used when the run ended")
+    state_rows: int = Described(
+        description="keys and groups in the state stores when the run ended"
+    )
+    state_bytes: int = Described(
+        description="bytes of memory and of RocksDB's files that the state used when the run ended"
+    )
     state_growth: float = Described(
-        description="rows of state gained in this run, per row that entered the first stateful step")
+        description="rows of state gained in this run, per row that entered the first stateful step"
+    )
     late_share: float = Described(description="late records as a share of the decoded ones")
     malformed_share: float = Described(description="malformed records as a share of those read")
     premature_share: float = Described(description="premature records as a share of those read")
     duplicate_share: float = Described(description="duplicates as a share of the accepted records")
     watermark_lag_seconds: float | None = Described(
-        description="largest event time seen minus the watermark, in seconds; null before the first batch")
+        description="largest event time seen minus the watermark, in seconds; null before the first batch"
+    )
     behind_watermark_seconds: float | None = Described(
-        description="seconds that the watermark has moved since a batch last evicted by it; 0 after a complete run")
+        description="seconds that the watermark has moved since a batch last evicted by it; 0 after a complete run"
+    )
     still_batches: int = Described(
-        description="consecutive batches that read records but no newer event time: the watermark stood still")
+        description="consecutive batches that read records but no newer event time: the watermark stood still"
+    )
     timers_per_row: float | None = Described(
-        description="timers that are set and have not fired, per row of state; null where TTL or list state hides them")
+        description="timers that are set and have not fired, per row of state; null where TTL or list state hides them"
+    )
 
 
-STATE_METRICS: dict[str, str] = {name: field.description or "" for name, field in StateMetrics.model_fields.items()}
+STATE_METRICS: dict[str, str] = {
+    name: field.description or "" for name, field in StateMetrics.model_fields.items()
+}
 """Metric -> its meaning."""

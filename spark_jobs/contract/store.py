@@ -29,7 +29,8 @@ PATIENCE_SECONDS: Final = 60
 """The longest time for one request with all its retries."""
 _CHAIN: Final = (
     # Spark passes a driver's AWS_ACCESS_KEY_ID on to executors, as the options that the first two providers read.
-    "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider",
+    "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
 )
 
@@ -71,7 +72,9 @@ def opened(root: str) -> UPath:
         return UPath(root)
     if not is_s3(root):
         return UPath(root, use_listings_cache=False)
-    made: UPath = UPath(sluice_url(root), use_listings_cache=False, **Store.from_environment().s3fs_options())
+    made: UPath = UPath(
+        sluice_url(root), use_listings_cache=False, **Store.from_environment().s3fs_options()
+    )
     made.fs.retries = RETRIES  # s3fs has no other way to set it
     return made
 
@@ -90,15 +93,26 @@ class Store(NamedTuple):
         named = next(filter(os.environ.get, ENDPOINTS), ENDPOINTS[-1])
         endpoint = os.environ.get(named, "")
         if "@" in endpoint:
-            raise SettingInvalid(f"{named} has keys in it, and logs and command lines show it.",
-                                 "Leave them out; docs/object-store.md says how to give them.")
+            raise SettingInvalid(
+                f"{named} has keys in it, and logs and command lines show it.",
+                "Leave them out; docs/object-store.md says how to give them.",
+            )
         if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise SettingInvalid(f"{named} is {endpoint!r}: it is not a URL.", "Write it for example as https://store.example:9000.")
-        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or (DEFAULT_REGION if endpoint else "")
+            raise SettingInvalid(
+                f"{named} is {endpoint!r}: it is not a URL.",
+                "Write it for example as https://store.example:9000.",
+            )
+        region = (
+            os.environ.get("AWS_REGION")
+            or os.environ.get("AWS_DEFAULT_REGION")
+            or (DEFAULT_REGION if endpoint else "")
+        )
         style = os.environ.get(PATH_STYLE) or ("true" if endpoint else "false")
         if style not in {"true", "false"}:
-            raise SettingInvalid(f"{PATH_STYLE} is {style!r}: it must be true or false.",
-                                 "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for Amazon's S3.")
+            raise SettingInvalid(
+                f"{PATH_STYLE} is {style!r}: it must be true or false.",
+                "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for Amazon's S3.",
+            )
         return cls(endpoint.rstrip("/"), region, style == "true")
 
     def s3fs_options(self) -> dict[str, Any]:  # s3fs nests its options
@@ -108,7 +122,9 @@ class Store(NamedTuple):
             "client_kwargs": {name: value for name, value in client.items() if value},
             # s3fs itself sends a request again, whatever these options are.
             "config_kwargs": {
-                "connect_timeout": CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS, "retries": {"max_attempts": 1},
+                "connect_timeout": CONNECT_SECONDS,
+                "read_timeout": ANSWER_SECONDS,
+                "retries": {"max_attempts": 1},
                 "s3": {"addressing_style": "path" if self.path_style else "auto"},
             },
         }
@@ -116,10 +132,13 @@ class Store(NamedTuple):
     def delta_options(self, url: str) -> dict[str, str]:
         """For delta-rs and the table at `url`. Conditional puts are set: on a store without them a commit must fail."""
         return {
-            **self._rust(url), "conditional_put": "etag",
+            **self._rust(url),
+            "conditional_put": "etag",
             "aws_force_credential_load": "true",  # else it ignores profiles where the endpoint is not Amazon's
-            "connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
-            "max_retries": "6", "retry_timeout": f"{PATIENCE_SECONDS}s",
+            "connect_timeout": f"{CONNECT_SECONDS}s",
+            "timeout": f"{ANSWER_SECONDS}s",
+            "max_retries": "6",
+            "retry_timeout": f"{PATIENCE_SECONDS}s",
             **({"allow_http": "true"} if self.endpoint.startswith("http://") else {}),
         }
 

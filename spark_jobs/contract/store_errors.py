@@ -12,7 +12,8 @@ from spark_jobs.contract.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.contract.store import Store
 
 _CLIENTS: Final = re.compile(
-    r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ store|software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception")
+    r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ store|software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception"
+)
 """A line without one of these is not about the store: a refused connection may be Kafka's, or the one to Spark's JVM."""
 _FRAME: Final = re.compile(r"^\s*(?:at |File ).*$", re.MULTILINE)
 _MORE: Final = "↳"
@@ -28,12 +29,10 @@ _REFUSED: Final = {
     "InvalidAccessKeyId|invalid access key": "it does not know the access key",
     "SignatureDoesNotMatch|signature (?:we calculated )?does not match": "the secret key does not match the access key",
     "ExpiredToken|TokenRefreshRequired|token has expired": "the session's token has expired",
-    "NoCredentials|Unable to (?:locate|load) credentials|NoAuthWithAWSException|CredentialsNotLoaded|no providers in chain":
-        "no credentials were found in the environment, in a profile or in a role of this machine",
+    "NoCredentials|Unable to (?:locate|load) credentials|NoAuthWithAWSException|CredentialsNotLoaded|no providers in chain": "no credentials were found in the environment, in a profile or in a role of this machine",
     "ProfileNotFound|config profile": "AWS_PROFILE names a profile that does not exist",
     "NoSuchBucket|(?:specified )?bucket does not exist|bucket not found": "the bucket does not exist, and Sluice creates none",
-    "AccessDenied|Access Denied|Forbidden|Unauthenticated|PermissionDenied|PermissionError|status.{0,8}40[13]|40[13] ":
-        "it does not allow the request",
+    "AccessDenied|Access Denied|Forbidden|Unauthenticated|PermissionDenied|PermissionError|status.{0,8}40[13]|40[13] ": "it does not allow the request",
 }
 """Pattern of a client's message -> its meaning. The order counts: some clients also say "denied" about a wrong key or clock."""
 _CORRECT: Final = {
@@ -43,10 +42,8 @@ _CORRECT: Final = {
 }
 """Meaning -> remedy, where it is not the usual remedy."""
 _UNREACHABLE: Final = {
-    "SlowDown|Slow Down|ServiceUnavailable|Service Unavailable|reduce your request rate|AWSServiceThrottled|\\b503\\b":
-        "it answered 503 until the time limit: it is overloaded, or not there",
-    "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500":
-        "it answered with a server error",
+    "SlowDown|Slow Down|ServiceUnavailable|Service Unavailable|reduce your request rate|AWSServiceThrottled|\\b503\\b": "it answered 503 until the time limit: it is overloaded, or not there",
+    "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500": "it answered with a server error",
     "timed[ -]?out|TimeoutE|ReadTimeout|SocketTimeout": "it did not answer in time",
     "Could not connect|Connection ?refused|ConnectException|error sending request|ConnectorError|dns error|UnknownHost|"
     "Name or service not known|NoHttpResponse|Connection ?reset|ConnectionClosed|connection closed|Broken pipe|"
@@ -55,7 +52,9 @@ _UNREACHABLE: Final = {
 }
 
 
-def translate_store_error(error: BaseException, root: str = "", *, certain: bool = False) -> SluiceError | None:
+def translate_store_error(
+    error: BaseException, root: str = "", *, certain: bool = False
+) -> SluiceError | None:
     """The error as RootRefused or RootUnreachable; None where the store did not cause it. The message contains no key.
 
     SLUICE_TRACEBACK=1 prints its stack trace.
@@ -75,8 +74,10 @@ def translate_store_error(error: BaseException, root: str = "", *, certain: bool
             return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
     for pattern, meaning in _UNREACHABLE.items():
         if re.search(pattern, text, re.IGNORECASE):
-            return RootUnreachable(f"{where}: {meaning}.",
-                                   "Check AWS_ENDPOINT_URL and the store. The next run resumes.")
+            return RootUnreachable(
+                f"{where}: {meaning}.",
+                "Check AWS_ENDPOINT_URL and the store. The next run resumes.",
+            )
     return None
 
 

@@ -23,7 +23,9 @@ def summary(report: Report) -> tuple[str, ...]:
     if report.left_open:
         lines.append(report.left_open)
     if report.bounded_by:
-        lines.append(f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run")
+        lines.append(
+            f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run"
+        )
     return tuple(lines)
 
 

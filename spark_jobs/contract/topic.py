@@ -18,14 +18,23 @@ RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
 
 def _name(given: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", given):
-        refuse("name", given, "a name becomes a folder, a column and a DAG id",
-               "Use lower-case letters, digits and underscores, a letter first, at most 63")
+        refuse(
+            "name",
+            given,
+            "a name becomes a folder, a column and a DAG id",
+            "Use lower-case letters, digits and underscores, a letter first, at most 63",
+        )
     return given
 
 
 def _topic_name(given: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", given) or given in {".", ".."}:
-        refuse("name", given, "Kafka does not allow this topic name", "Use letters, digits, '.', '_' and '-', at most 249")
+        refuse(
+            "name",
+            given,
+            "Kafka does not allow this topic name",
+            "Use letters, digits, '.', '_' and '-', at most 249",
+        )
     return given
 
 
@@ -43,15 +52,21 @@ class Field(Model):
 
     name: Name = Described(description="the JSON key and the column, in exactly these letters")
     type: Annotated[str, AfterValidator(_type)] = Described(description="a Spark SQL type")
-    required: bool = Described(default=True, description="whether a missing or null value makes the record malformed")
+    required: bool = Described(
+        default=True, description="whether a missing or null value makes the record malformed"
+    )
     about: str = Described(default="", description="its meaning and unit")
 
 
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
 
-    name: Annotated[str, AfterValidator(_topic_name)] = Described(description="the topic's name in Kafka")
-    fields: tuple[Field, ...] = Described(description="the fields of a record; Sluice ignores other keys")
+    name: Annotated[str, AfterValidator(_topic_name)] = Described(
+        description="the topic's name in Kafka"
+    )
+    fields: tuple[Field, ...] = Described(
+        description="the fields of a record; Sluice ignores other keys"
+    )
     event_time: str = Described(description="the timestamp field with the time of the event")
     max_ahead: Duration = Described(
         default=timedelta(minutes=10),
@@ -65,18 +80,31 @@ class Topic(Model):
         names = [field.name for field in self.fields]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice or not names:
-            refuse("fields", twice or names, "a record needs at least one field, and each field another name",
-                   "Rename, remove or add fields")
+            refuse(
+                "fields",
+                twice or names,
+                "a record needs at least one field, and each field another name",
+                "Rename, remove or add fields",
+            )
         taken = sorted(set(names) & set(RESERVED))
         if taken:
             refuse("fields", taken, "Sluice adds columns with these names", "Rename the field")
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
-            refuse("event_time", self.event_time, "it is not a required field of type timestamp",
-                   f"Name one of {[f.name for f in self.fields if f.type == 'timestamp' and f.required]}, "
-                   "or declare it so in fields")
+            refuse(
+                "event_time",
+                self.event_time,
+                "it is not a required field of type timestamp",
+                f"Name one of {[f.name for f in self.fields if f.type == 'timestamp' and f.required]}, "
+                "or declare it so in fields",
+            )
         if self.max_ahead <= timedelta():
-            refuse("max_ahead", self.max_ahead, "it must be more than 0, because clocks differ", "Allow some minutes")
+            refuse(
+                "max_ahead",
+                self.max_ahead,
+                "it must be more than 0, because clocks differ",
+                "Allow some minutes",
+            )
         return self
 
     @property

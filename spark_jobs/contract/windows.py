@@ -52,15 +52,21 @@ class Sliding(Model):
 
     kind: Literal["sliding"] = "sliding"
     size: Duration = Described(strict=False, description="the length of a window")
-    slide: Duration = Described(strict=False, description="the time between the starts of two windows")
+    slide: Duration = Described(
+        strict=False, description="the time between the starts of two windows"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         _positive("size", self.size)
         _positive("slide", self.slide)
         if self.slide >= self.size:
-            refuse("slide", str(self.slide), f"windows of {interval(self.size)} would not overlap",
-                   "Make slide less than size, or use Tumbling")
+            refuse(
+                "slide",
+                str(self.slide),
+                f"windows of {interval(self.size)} would not overlap",
+                "Make slide less than size, or use Tumbling",
+            )
         return self
 
     def last_end(self, at: datetime) -> datetime:
@@ -83,14 +89,19 @@ class Session(Model):
         default=None, strict=False, description="the time without an event that ends the session"
     )
     gap_sql: str | None = Described(
-        default=None, description="instead of gap: a Spark SQL expression for the gap after each row, an interval or its text"
+        default=None,
+        description="instead of gap: a Spark SQL expression for the gap after each row, an interval or its text",
     )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if (self.gap is None) == (self.gap_sql is None):
-            refuse("gap", self.gap or self.gap_sql, "a session needs exactly one of gap and gap_sql",
-                   "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... END\"")
+            refuse(
+                "gap",
+                self.gap or self.gap_sql,
+                "a session needs exactly one of gap and gap_sql",
+                "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... END\"",
+            )
         if self.gap is not None:
             _positive("gap", self.gap)
         refuse_unsafe("gap_sql", self.gap_sql or "")

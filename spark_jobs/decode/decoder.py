@@ -27,8 +27,12 @@ def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = Non
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records that may be rejected.
     """
     columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
-    kafka = StructType([StructField(part.name, part.dataType) for part in records.select("kafka.*").schema])  # all nullable
-    schema = StructType([*columns, StructField("kafka", kafka), StructField("malformed", StringType())])
+    kafka = StructType(
+        [StructField(part.name, part.dataType) for part in records.select("kafka.*").schema]
+    )  # all nullable
+    schema = StructType(
+        [*columns, StructField("kafka", kafka), StructField("malformed", StringType())]
+    )
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = JsonDecoder(topic)
@@ -39,12 +43,17 @@ def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = Non
     return records.mapInArrow(rows, schema)
 
 
-def _decoded(batch: pa.RecordBatch, topic: Topic, decoder: JsonDecoder, raw_filter: RawFilter | None) -> pa.RecordBatch:
+def _decoded(
+    batch: pa.RecordBatch, topic: Topic, decoder: JsonDecoder, raw_filter: RawFilter | None
+) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
     kafka = batch.column("kafka")
     values, reasons = decoder.columns(kafka.field("raw").field("value").to_pylist())
-    arrays = [pa.array(column, arrow_type(field.type)) for column, field in zip(values, topic.fields, strict=True)]
+    arrays = [
+        pa.array(column, arrow_type(field.type))
+        for column, field in zip(values, topic.fields, strict=True)
+    ]
     if raw_filter:
         kafka = raw_filter.apply(kafka, arrays[topic.columns.index(topic.event_time)])
     names = [*topic.columns, "kafka", "malformed"]

@@ -26,14 +26,19 @@ class JsonDecoder:
 
     def __init__(self, topic: Topic) -> None:
         self._names = topic.columns
-        self._times = [index for index, field in enumerate(topic.fields) if field.type == "timestamp"]
+        self._times = [
+            index for index, field in enumerate(topic.fields) if field.type == "timestamp"
+        ]
         self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
         self._nulls: Values = (None,) * len(self._names)
         fields = [
-            (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None) for f in topic.fields
+            (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None)
+            for f in topic.fields
         ]
         # gc=False: a record has no reference cycles, and the garbage collector would traverse millions of records.
-        self._decoder = msgspec.json.Decoder(msgspec.defstruct("Record", fields, kw_only=True, gc=False))
+        self._decoder = msgspec.json.Decoder(
+            msgspec.defstruct("Record", fields, kw_only=True, gc=False)
+        )
 
     def columns(self, values: Sequence[bytes | None]) -> tuple[list[Values], list[str | None]]:
         """The decoded columns in the topic's order, and for each record the reason why it is malformed, or None."""
@@ -47,7 +52,10 @@ class JsonDecoder:
     def row(self, value: bytes | None) -> tuple[Values, str | None]:
         """A record's values and None; or nulls and the reason why it is malformed."""
         if not value:
-            return self._nulls, "tombstone: the value is null" if value is None else "the value is empty"
+            return (
+                self._nulls,
+                "tombstone: the value is null" if value is None else "the value is empty",
+            )
         try:
             if not value.isascii():
                 value.decode()  # msgspec checks the encoding of declared fields only
@@ -55,15 +63,22 @@ class JsonDecoder:
         except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as error:
             return self._nulls, self._reason(value, error)
         # A key in the wrong case looks like a missing optional field, so only records that lack one are checked again.
-        if any(row[index] is None for index in self._optional) and (reason := self._wrong_case(value)):
+        if any(row[index] is None for index in self._optional) and (
+            reason := self._wrong_case(value)
+        ):
             return self._nulls, reason
         if any(row[index] is not None and row[index].tzinfo is not UTC for index in self._times):
             return self._in_utc(row)
         return row, None
 
-    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: mypy does not know which values are times
+    def _in_utc(
+        self, row: tuple[Any, ...]
+    ) -> tuple[Values, str | None]:  # Any: mypy does not know which values are times
         try:
-            return tuple(v.astimezone(UTC) if i in self._times and v is not None else v for i, v in enumerate(row)), None
+            return tuple(
+                v.astimezone(UTC) if i in self._times and v is not None else v
+                for i, v in enumerate(row)
+            ), None
         except OverflowError:
             return self._nulls, "a time is outside the years 1 to 9999 in UTC"
 
@@ -79,5 +94,13 @@ class JsonDecoder:
             return None
         keys = record if isinstance(record, dict) else {}
         lower = {name.lower(): name for name in self._names}
-        wrong = [key for key in keys if key not in self._names and key.lower() in lower and lower[key.lower()] not in keys]
-        return f"key {wrong[0]!r} is in the wrong case: the field is {lower[wrong[0].lower()]!r}" if wrong else None
+        wrong = [
+            key
+            for key in keys
+            if key not in self._names and key.lower() in lower and lower[key.lower()] not in keys
+        ]
+        return (
+            f"key {wrong[0]!r} is in the wrong case: the field is {lower[wrong[0].lower()]!r}"
+            if wrong
+            else None
+        )

@@ -55,15 +55,23 @@ class RawFilter:
         raw = kafka.field("raw")
         key_and_value = [raw.field(name) for name in ("key", "value")]
         suspect = self._suspect(kafka.field("timestamp"), event_time)
-        sizes = sum(pc.fill_null(pc.binary_length(part), 0).to_numpy().astype("int64") for part in key_and_value)
+        sizes = sum(
+            pc.fill_null(pc.binary_length(part), 0).to_numpy().astype("int64")
+            for part in key_and_value
+        )
         spent = np.cumsum(np.where(suspect, sizes + OVERHEAD, 0))
         dropped = ~(suspect & (spent <= self._bytes_left))
         self._bytes_left -= int(spent[-1]) if len(spent) else 0
         # take() with a null index gives null. The result of if_else would keep all of the bytes in memory.
         indices = pa.array(np.arange(len(dropped)), mask=dropped)
         captured = pa.StructArray.from_arrays(
-            [part.take(indices) for part in key_and_value], fields=list(raw.type), mask=pa.array(dropped))
-        parts = [captured if field.name == "raw" else kafka.field(field.name) for field in kafka.type]
+            [part.take(indices) for part in key_and_value],
+            fields=list(raw.type),
+            mask=pa.array(dropped),
+        )
+        parts = [
+            captured if field.name == "raw" else kafka.field(field.name) for field in kafka.type
+        ]
         return pa.StructArray.from_arrays(parts, fields=list(kafka.type))
 
     def _suspect(self, timestamp: pa.Array, event_time: pa.Array) -> npt.NDArray[np.bool_]:
@@ -71,8 +79,12 @@ class RawFilter:
         import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-        premature = pc.greater(pc.subtract(event_time, timestamp), pa.scalar(self._max_ahead, pa.duration("us")))
+        premature = pc.greater(
+            pc.subtract(event_time, timestamp), pa.scalar(self._max_ahead, pa.duration("us"))
+        )
         behind = pc.less_equal(event_time, pa.scalar(self._late_before_ms * 1000, event_time.type))
-        timely = pc.fill_null(pc.invert(pc.or_(premature, behind)), fill_value=False)  # a malformed record has no event time
+        timely = pc.fill_null(
+            pc.invert(pc.or_(premature, behind)), fill_value=False
+        )  # a malformed record has no event time
         suspect: npt.NDArray[np.bool_] = pc.invert(timely).to_numpy(zero_copy_only=False)
         return suspect

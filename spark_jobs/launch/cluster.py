@@ -60,7 +60,12 @@ class Cluster:
             self._joining.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Raises NoExecutors in place of the block's error if the watch ended the application for lack of executors."""
         if self._watch is not None:
             self._watch.end()
@@ -81,20 +86,37 @@ class Cluster:
 
         try:
             conf = {**STATIC, **secret_conf(self._settings)}
-            SparkContext.getOrCreate(SparkConf().setAppName(f"sluice {self._name}").setAll([*conf.items()]))
+            SparkContext.getOrCreate(
+                SparkConf().setAppName(f"sluice {self._name}").setAll([*conf.items()])
+            )
         except Exception as error:  # noqa: BLE001 - _await raises it
             self._failed.append(error)
 
     def _await(self, joining: threading.Thread) -> None:
-        began, limit, master = time.monotonic(), int(self._settings.executor_wait), self._settings.master
+        began, limit, master = (
+            time.monotonic(),
+            int(self._settings.executor_wait),
+            self._settings.master,
+        )
         while joining.is_alive() and (waited := time.monotonic() - began) < limit:
             joining.join(min(LOG_EVERY_SECONDS, limit - waited))
             if joining.is_alive():
-                LOG.info("%s: waits for Spark's master %s, %.0f s", self._name, master, time.monotonic() - began)
+                LOG.info(
+                    "%s: waits for Spark's master %s, %.0f s",
+                    self._name,
+                    master,
+                    time.monotonic() - began,
+                )
         if joining.is_alive():
-            raise ClusterUnreachable(f"{master} does not let this run in: no answer within {limit} s.", _remedy(self._settings))
+            raise ClusterUnreachable(
+                f"{master} does not let this run in: no answer within {limit} s.",
+                _remedy(self._settings),
+            )
         if self._failed:
-            raise ClusterUnreachable(f"{master} turned this run away: {_first_line(self._failed[0])}.", _remedy(self._settings))
+            raise ClusterUnreachable(
+                f"{master} turned this run away: {_first_line(self._failed[0])}.",
+                _remedy(self._settings),
+            )
 
 
 def _remedy(settings: Settings) -> str:
@@ -104,7 +126,9 @@ def _remedy(settings: Settings) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300].rstrip(".")
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    )[:300].rstrip(".")
 
 
 def secret_conf(settings: Settings) -> dict[str, str]:
@@ -136,8 +160,10 @@ def _require_master(master: str) -> None:
                 return
         except (OSError, ValueError, OverflowError) as error:
             failures.append(f"{address}: {getattr(error, 'strerror', None) or error}")
-    raise ClusterUnreachable(f"no master of {master} is there ({'; '.join(failures)}).",
-                             "Start it, or correct the address: spark://host:port, several masters separated by commas.")
+    raise ClusterUnreachable(
+        f"no master of {master} is there ({'; '.join(failures)}).",
+        "Start it, or correct the address: spark://host:port, several masters separated by commas.",
+    )
 
 
 class ExecutorWatch:
@@ -153,7 +179,9 @@ class ExecutorWatch:
         self._executor_size = _executor_size(spark)
         self._name, self._master, self._limit = name, settings.master, int(settings.executor_wait)
         self._over = threading.Event()
-        threading.Thread(target=copy_context().run, args=(self._watch,), name="executors", daemon=True).start()
+        threading.Thread(
+            target=copy_context().run, args=(self._watch,), name="executors", daemon=True
+        ).start()
 
     def end(self) -> None:
         """Stop watching."""
@@ -177,14 +205,21 @@ class ExecutorWatch:
                 elif waited - logged >= LOG_EVERY_SECONDS:
                     logged = waited
                     which = "another" if had_any else "a first"
-                    LOG.info("%s: waits for %s executor of %s, %.0f s", self._name, which, self._master, waited)
+                    LOG.info(
+                        "%s: waits for %s executor of %s, %.0f s",
+                        self._name,
+                        which,
+                        self._master,
+                        waited,
+                    )
 
     def _give_up(self, *, had_any: bool) -> None:
         what = "the last executor is gone, and no other came" if had_any else "no executor came"
         self.problem = NoExecutors(
             f"{what} within {self._limit} s on {self._master}; each needs {self._executor_size}.",
             "Check that workers are alive and have that much free; ask for less (spark.executor.memory, spark.executor.cores), "
-            "or wait longer (SLUICE_EXECUTOR_WAIT).")
+            "or wait longer (SLUICE_EXECUTOR_WAIT).",
+        )
         self._context.stop()
 
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-PROVIDERS = {"rocksdb": _STATE + "RocksDBStateStoreProvider", "hdfs": _STATE + "HDFSBackedStateStoreProvider"}
+PROVIDERS = {
+    "rocksdb": _STATE + "RocksDBStateStoreProvider",
+    "hdfs": _STATE + "HDFSBackedStateStoreProvider",
+}
 
 STATIC = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

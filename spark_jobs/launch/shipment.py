@@ -45,14 +45,20 @@ def configuration(settings: Settings) -> dict[str, str]:
         archive, _, inside = given.partition("#")
         name, _, within = inside.strip("/").partition("/")
         if not name or not within:
-            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
-                                 "Write for example environment.tar.gz#environment/bin/python.")
+            raise SettingInvalid(
+                f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
+                "Write for example environment.tar.gz#environment/bin/python.",
+            )
         if name == CODE_FOLDER or not _FOLDER.fullmatch(name):
-            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the executors.",
-                                 "After #, begin with a new folder: environment.tar.gz#environment/bin/python.")
+            raise SettingInvalid(
+                f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the executors.",
+                "After #, begin with a new folder: environment.tar.gz#environment/bin/python.",
+            )
         if "://" not in archive and not Path(archive).is_file():
-            raise SettingInvalid(f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
-                                 "Pack an environment as docs/cluster.md shows, or name a Python that the workers have.")
+            raise SettingInvalid(
+                f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
+                "Pack an environment as docs/cluster.md shows, or name a Python that the workers have.",
+            )
         archives.append(f"{archive}#{name}")
         python = f"./{name}/{within}"
     return {
@@ -75,8 +81,10 @@ def code_archive() -> Path:
     try:
         return _reuse_or_write(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
     except OSError as error:
-        raise SparkFailed(f"the archive of the code that executors run cannot be written: {error}.",
-                          "Make room in the temporary folder, or set TMPDIR to another.") from None
+        raise SparkFailed(
+            f"the archive of the code that executors run cannot be written: {error}.",
+            "Make room in the temporary folder, or set TMPDIR to another.",
+        ) from None
 
 
 def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
@@ -104,7 +112,9 @@ def _files() -> list[tuple[str, bytes]]:
             for path in folder.rglob("*"):
                 within = path.relative_to(folder)
                 name = f"{top}/{within.as_posix()}"
-                left_out = name.startswith(JAVA) or any(part == LEFT_OUT or part.startswith(".") for part in within.parts)
+                left_out = name.startswith(JAVA) or any(
+                    part == LEFT_OUT or part.startswith(".") for part in within.parts
+                )
                 if path.is_file() and not left_out:
                     paths.setdefault(name, path)
     return [(name, path.read_bytes()) for name, path in sorted(paths.items())]
@@ -114,8 +124,10 @@ def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise SettingInvalid(f"SLUICE_PIPELINES is {registry.package()!r}: {error}.",
-                             "Name a Python package on the PYTHONPATH, or unset it.") from None
+        raise SettingInvalid(
+            f"SLUICE_PIPELINES is {registry.package()!r}: {error}.",
+            "Name a Python package on the PYTHONPATH, or unset it.",
+        ) from None
 
 
 def _folder() -> Path:
@@ -124,13 +136,18 @@ def _folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o022 or folder.is_symlink():
-        raise SparkFailed(f"{folder} is not this user's alone, and the code that executors run would be in it.",
-                          "Remove it, or set TMPDIR to a folder of your own.")
+        raise SparkFailed(
+            f"{folder} is not this user's alone, and the code that executors run would be in it.",
+            "Remove it, or set TMPDIR to a folder of your own.",
+        )
     return folder
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:
     """Write the archive atomically. The same files give the same bytes."""
-    with replacing(archive, several=True) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as output:
+    with (
+        replacing(archive, several=True) as partial,
+        zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as output,
+    ):
         for name, content in files:
             output.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)

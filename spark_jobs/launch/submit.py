@@ -68,7 +68,9 @@ def s3_jars(settings: Settings) -> Path:
     return settings.jars.parent / "s3"
 
 
-def configuration(settings: Settings, records: int = 0, *, archived: bool = True, pipeline: Options | None = None) -> Options:
+def configuration(
+    settings: Settings, records: int = 0, *, archived: bool = True, pipeline: Options | None = None
+) -> Options:
     """Spark's settings that must be made before the JVM starts; others are in session.py. Raises JarsMissing or SettingInvalid.
 
     `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles. Without `archived` the JVM does
@@ -77,19 +79,25 @@ def configuration(settings: Settings, records: int = 0, *, archived: bool = True
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
-        raise JarsMissing(f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
-                          "Run `make setup`, or point SLUICE_JARS at them.")
+        raise JarsMissing(
+            f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
+            "Run `make setup`, or point SLUICE_JARS at them.",
+        )
     s3 = sorted(s3_jars(settings).glob("*.jar")) if is_s3(settings.root) else []
     if is_s3(settings.root) and not (s3 and files_jar(settings).exists()):
-        raise JarsMissing(f"{s3_jars(settings)} and {files_jar(settings)} do not hold what a root on S3 needs.",
-                          "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.")
+        raise JarsMissing(
+            f"{s3_jars(settings)} and {files_jar(settings)} do not hold what a root on S3 needs.",
+            "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.",
+        )
     given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
         **({} if settings.local else SCHEDULED),
         **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(_java_options(settings, records, archived=archived)),
+        "spark.driver.extraJavaOptions": " ".join(
+            _java_options(settings, records, archived=archived)
+        ),
         **_executors(settings, jars, s3, records),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -108,14 +116,27 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
             **({"spark.executor.extraJavaOptions": " ".join(kafka)} if kafka else {}),
         }
     remote_jars = settings.executor_jars
-    options = ["-Duser.timezone=UTC", "-XX:+UseParallelGC", "-XX:-UsePerfData", "-Dio.netty.jfr.enabled=false", *kafka]
+    options = [
+        "-Duser.timezone=UTC",
+        "-XX:+UseParallelGC",
+        "-XX:-UsePerfData",
+        "-Dio.netty.jfr.enabled=false",
+        *kafka,
+    ]
     options += ["-XX:TieredStopAtLevel=1"] if records < C2_MIN_RECORDS else []
     options += _archived(Path(remote_jars) / ARCHIVE) if remote_jars else []
     return {
-        **({"spark.executor.extraClassPath": ":".join(f"{remote_jars}/{jar.name}" for jar in jars)} if remote_jars
-           else {"spark.jars": ",".join(map(str, [*jars, *s3]))}),
+        **(
+            {"spark.executor.extraClassPath": ":".join(f"{remote_jars}/{jar.name}" for jar in jars)}
+            if remote_jars
+            else {"spark.jars": ",".join(map(str, [*jars, *s3]))}
+        ),
         # Last on the class path, as for the driver: the part before it must stay the one that the class-data archive is for.
-        **({"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(remote_jars).parent / 's3'}/*"} if remote_jars and s3 else {}),
+        **(
+            {"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(remote_jars).parent / 's3'}/*"}
+            if remote_jars and s3
+            else {}
+        ),
         "spark.executor.extraJavaOptions": " ".join(options),
         # Named too: otherwise the driver would use the executors' Python.
         "spark.pyspark.driver.python": sys.executable,
@@ -125,7 +146,13 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
 
 def object_store() -> dict[str, str]:
     """What Spark must be told of the S3 that the root lies on. No key is among it: see docs/object-store.md."""
-    return {**LOG_STORE, **{f"spark.hadoop.{name}": value for name, value in Store.from_environment().s3a_options().items()}}
+    return {
+        **LOG_STORE,
+        **{
+            f"spark.hadoop.{name}": value
+            for name, value in Store.from_environment().s3a_options().items()
+        },
+    }
 
 
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
@@ -163,21 +190,35 @@ def environment(settings: Settings) -> dict[str, str]:
     s3 = [f"{s3_jars(settings)}/*"] if is_s3(settings.root) else []
     return {
         **settings.environment(),
-        **({"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, [os.environ.get("SPARK_DIST_CLASSPATH"), *s3]))}
-           if s3 else {}),
+        **(
+            {
+                "SPARK_DIST_CLASSPATH": os.pathsep.join(
+                    filter(None, [os.environ.get("SPARK_DIST_CLASSPATH"), *s3])
+                )
+            }
+            if s3
+            else {}
+        ),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
         # Else main.py's folder stands first on its path, and a pipeline's own module `storage` or `log` would be Sluice's.
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
-        "RUST_BACKTRACE": "1" if os.environ.get("SLUICE_TRACEBACK") else "0",  # delta-rs prints what a full disk does to it
+        "RUST_BACKTRACE": "1"
+        if os.environ.get("SLUICE_TRACEBACK")
+        else "0",  # delta-rs prints what a full disk does to it
         "TZ": "UTC",
     }
 
 
 def command(
-    settings: Settings, pipeline: str, report: Path | UPath, run_id: str, records: int = 0, kind: Kind = "drain"
+    settings: Settings,
+    pipeline: str,
+    report: Path | UPath,
+    run_id: str,
+    records: int = 0,
+    kind: Kind = "drain",
 ) -> list[str]:
     """The spark-submit command of a run."""
     return _submitted(settings, pipeline, arguments(kind, pipeline, report, run_id), records)
@@ -203,7 +244,10 @@ def _for_inspection(settings: Settings) -> Settings:
 
 
 def _submitted(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:
-    conf = [word for key, value in configuration(settings, records, pipeline=options(pipeline)).items()
-            for word in ("--conf", f"{key}={value}")]
+    conf = [
+        word
+        for key, value in configuration(settings, records, pipeline=options(pipeline)).items()
+        for word in ("--conf", f"{key}={value}")
+    ]
     submit = str(Path(sys.executable).parent / "spark-submit")
     return [submit, "--master", settings.master, *conf, application(), *words]

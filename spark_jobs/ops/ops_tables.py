@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 # Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second, which is retried.
 _patiently = retry(
     retry=retry_if_exception_type(CommitFailedError),
-    wait=wait_random_exponential(multiplier=0.1, max=5), stop=stop_after_attempt(10), reraise=True,
+    wait=wait_random_exponential(multiplier=0.1, max=5),
+    stop=stop_after_attempt(10),
+    reraise=True,
 )
 
 
@@ -31,15 +33,26 @@ _patiently = retry(
 def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
     """Add rows: dicts or an Arrow table, with columns of ops/schema.py. Raises ValueError for an unknown column."""
     deltalake.write_deltalake(
-        path := str(_made(root, table)), _arrow(table, rows), mode="append", storage_options=delta.options(path))
+        path := str(_made(root, table)),
+        _arrow(table, rows),
+        mode="append",
+        storage_options=delta.options(path),
+    )
 
 
 @_patiently
-def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int) -> None:
+def replace(
+    root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int
+) -> None:
     """Replace all rows whose columns equal `where`, in one commit. Raises ValueError for an unknown column."""
     predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
-    deltalake.write_deltalake(path := str(_made(root, table)), _arrow(table, rows), mode="overwrite", predicate=predicate,
-                              storage_options=delta.options(path))
+    deltalake.write_deltalake(
+        path := str(_made(root, table)),
+        _arrow(table, rows),
+        mode="overwrite",
+        predicate=predicate,
+        storage_options=delta.options(path),
+    )
 
 
 @_patiently
@@ -60,7 +73,9 @@ def query(root: UPath, table: str, sql: str) -> pa.Table:
 
 
 def _select(path: str, table: str, sql: str) -> pa.Table:
-    return pa.table(deltalake.QueryBuilder().register(table, delta.open_table(path)).execute(sql).read_all())
+    return pa.table(
+        deltalake.QueryBuilder().register(table, delta.open_table(path)).execute(sql).read_all()
+    )
 
 
 def _made(root: UPath, table: str) -> UPath:
@@ -71,8 +86,13 @@ def _made(root: UPath, table: str) -> UPath:
 
 
 def _create(path: str, table: str) -> None:
-    deltalake.DeltaTable.create(path, SCHEMAS[table], partition_by=["pipeline"], mode="ignore",
-                                storage_options=delta.options(path))
+    deltalake.DeltaTable.create(
+        path,
+        SCHEMAS[table],
+        partition_by=["pipeline"],
+        mode="ignore",
+        storage_options=delta.options(path),
+    )
 
 
 def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:

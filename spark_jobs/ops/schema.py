@@ -19,7 +19,13 @@ class Column(NamedTuple):
     about: str
 
 
-_STRING, _INT, _LONG, _DOUBLE, _TIME = pa.string(), pa.int32(), pa.int64(), pa.float64(), pa.timestamp("us", "UTC")
+_STRING, _INT, _LONG, _DOUBLE, _TIME = (
+    pa.string(),
+    pa.int32(),
+    pa.int64(),
+    pa.float64(),
+    pa.timestamp("us", "UTC"),
+)
 
 
 def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Column]:
@@ -63,33 +69,77 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("run_id", _STRING, "the run"),
         Column("kind", _STRING, "the kind of run: drain"),
         Column("status", _STRING, "succeeded or failed"),
-        Column("problem", _STRING, "the code of the error that ended the run; null if it succeeded"),
+        Column(
+            "problem", _STRING, "the code of the error that ended the run; null if it succeeded"
+        ),
         Column("started_at", _TIME, "when the run began"),
         Column("ended_at", _TIME, "when the run ended"),
-        Column("query_seconds", _DOUBLE, "seconds from the start of the streaming query to its end"),
+        Column(
+            "query_seconds", _DOUBLE, "seconds from the start of the streaming query to its end"
+        ),
         Column("batches", _LONG, "micro-batches that the run accounted for"),
-        *_described(Account, "read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted"),
+        *_described(
+            Account,
+            "read",
+            "rows_out",
+            "duplicates",
+            "late",
+            "malformed",
+            "premature",
+            "unaccounted",
+        ),
         _STATE_ROWS,
-        Column("watermark", _TIME, "Spark's watermark in the last committed batch; null if there is none yet"),
+        Column(
+            "watermark",
+            _TIME,
+            "Spark's watermark in the last committed batch; null if there is none yet",
+        ),
         Column("table_version", _LONG, "the table's version at the end of the run"),
         Column("report", _STRING, "the whole report, as JSON"),
     ),
     "batches": (
         *_BATCH,
-        Column("source", _STRING, "source of the counts: progress (Spark's progress), or reread (Kafka, read again)"),
-        Column("seconds", _DOUBLE, "duration of the batch in seconds; null if its progress was lost"),
+        Column(
+            "source",
+            _STRING,
+            "source of the counts: progress (Spark's progress), or reread (Kafka, read again)",
+        ),
+        Column(
+            "seconds", _DOUBLE, "duration of the batch in seconds; null if its progress was lost"
+        ),
         Column("offsets_start", _STRING, "partition -> first offset, as JSON"),
         Column("offsets_end", _STRING, "partition -> offset after the last, as JSON"),
         *_described(Account),
-        Column("first_event_time", _TIME, "smallest event time of the records that entered the first stateful step"),
-        Column("last_event_time", _TIME, "largest event time of the records that entered the first stateful step"),
+        Column(
+            "first_event_time",
+            _TIME,
+            "smallest event time of the records that entered the first stateful step",
+        ),
+        Column(
+            "last_event_time",
+            _TIME,
+            "largest event time of the records that entered the first stateful step",
+        ),
         _WATERMARK,
-        Column("late_before", _TIME, "records at or before it were late: the previous batch's watermark; null without one"),
+        Column(
+            "late_before",
+            _TIME,
+            "records at or before it were late: the previous batch's watermark; null without one",
+        ),
         _STATE_ROWS,
-        Column("state_bytes", _LONG, f"size of the state: {StateUse.model_fields['bytes'].description}"),
-        Column("operators", pa.list_(pa.struct([(column.name, column.type) for column in OPERATOR])),
-               "one struct with the metrics of each stateful operator; null if the progress was lost"),
-        Column("table_version", _LONG, "the version of the table that the batch committed; null if it wrote nothing"),
+        Column(
+            "state_bytes", _LONG, f"size of the state: {StateUse.model_fields['bytes'].description}"
+        ),
+        Column(
+            "operators",
+            pa.list_(pa.struct([(column.name, column.type) for column in OPERATOR])),
+            "one struct with the metrics of each stateful operator; null if the progress was lost",
+        ),
+        Column(
+            "table_version",
+            _LONG,
+            "the version of the table that the batch committed; null if it wrote nothing",
+        ),
         Column("audited_at", _TIME, "when the audit accounted for the batch"),
     ),
     "quarantine": (
@@ -99,7 +149,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
     "late": (
         *_RECORD,
-        Column("watermark_missed", _TIME, "the watermark that the record missed: its event time was at or before it"),
+        Column(
+            "watermark_missed",
+            _TIME,
+            "the watermark that the record missed: its event time was at or before it",
+        ),
         Column("step", _STRING, "the kind of the stateful step that dropped it"),
     ),
     "checks": (
@@ -107,16 +161,30 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _RUN,
         Column("checked_at", _TIME, "when the checks of the run were evaluated"),
         Column("table_version", _LONG, "the version of the table that was checked"),
-        *_described(CheckResult, "suite", "type", "column", "severity", "outcome", "about", "observed", "unexpected", "sample"),
+        *_described(
+            CheckResult,
+            "suite",
+            "type",
+            "column",
+            "severity",
+            "outcome",
+            "about",
+            "observed",
+            "unexpected",
+            "sample",
+        ),
     ),
 }
 """Table -> its columns."""
 
 for _table, _columns in {**COLUMNS, "batches.operators": OPERATOR}.items():
     if _undescribed := [column.name for column in _columns if not column.about]:
-        raise TypeError(f"ops.{_table}: these columns have no description: {', '.join(_undescribed)}")
+        raise TypeError(
+            f"ops.{_table}: these columns have no description: {', '.join(_undescribed)}"
+        )
 
 SCHEMAS: dict[str, pa.Schema] = {
-    table: pa.schema([(column.name, column.type) for column in columns]) for table, columns in COLUMNS.items()
+    table: pa.schema([(column.name, column.type) for column in columns])
+    for table, columns in COLUMNS.items()
 }
 """Table -> its Arrow schema."""

@@ -52,41 +52,92 @@ def _same(*names: str) -> dict[str, str]:
 
 VIEWS = {
     Table.runs: View(
-        _same("pipeline") | {WHEN: '"started_at"'}
-        | _same("status", "problem", "read", "rows_out", "late", "unaccounted", "duplicates", "malformed", "premature",
-                "state_rows", "watermark") | {"seconds": '"query_seconds"'} | _same("run_id", "started_at"),
-        "started_at DESC", "runs",
+        _same("pipeline")
+        | {WHEN: '"started_at"'}
+        | _same(
+            "status",
+            "problem",
+            "read",
+            "rows_out",
+            "late",
+            "unaccounted",
+            "duplicates",
+            "malformed",
+            "premature",
+            "state_rows",
+            "watermark",
+        )
+        | {"seconds": '"query_seconds"'}
+        | _same("run_id", "started_at"),
+        "started_at DESC",
+        "runs",
     ),
     Table.batches: View(
-        _same("pipeline") | {"batch": '"batch_id"', WHEN: '"audited_at"'}
-        | _same("read", "rows_out", "late", "unaccounted", "duplicates", "malformed", "premature", "filtered", "gaps",
-                "state_rows", "watermark", "source", "audited_at", "offsets_end"),
-        "audited_at DESC", "batches",
+        _same("pipeline")
+        | {"batch": '"batch_id"', WHEN: '"audited_at"'}
+        | _same(
+            "read",
+            "rows_out",
+            "late",
+            "unaccounted",
+            "duplicates",
+            "malformed",
+            "premature",
+            "filtered",
+            "gaps",
+            "state_rows",
+            "watermark",
+            "source",
+            "audited_at",
+            "offsets_end",
+        ),
+        "audited_at DESC",
+        "batches",
     ),
     Table.operators: View(
-        _same("pipeline") | {"batch": '"batch_id"', "step": "operator['step'] + 1", "kind": "operator['kind']"}
-        | {name: f"operator['{metric}']" for name, metric in {
-            "rows_in": "rows_in", "rows_out": "rows_out", "total": "numRowsTotal", "updated": "numRowsUpdated",
-            "removed": "numRowsRemoved", "late": "numRowsDroppedByWatermark", "duplicates": "numDroppedDuplicateRows",
-            "timers": "timers_fired", "memory": "memoryUsedBytes", "files": "rocksdbSstFileSize", "commit_ms": "commitTimeMs",
-        }.items()},
-        "audited_at DESC, operator['step']", "batches",
+        _same("pipeline")
+        | {"batch": '"batch_id"', "step": "operator['step'] + 1", "kind": "operator['kind']"}
+        | {
+            name: f"operator['{metric}']"
+            for name, metric in {
+                "rows_in": "rows_in",
+                "rows_out": "rows_out",
+                "total": "numRowsTotal",
+                "updated": "numRowsUpdated",
+                "removed": "numRowsRemoved",
+                "late": "numRowsDroppedByWatermark",
+                "duplicates": "numDroppedDuplicateRows",
+                "timers": "timers_fired",
+                "memory": "memoryUsedBytes",
+                "files": "rocksdbSstFileSize",
+                "commit_ms": "commitTimeMs",
+            }.items()
+        },
+        "audited_at DESC, operator['step']",
+        "batches",
         "(SELECT pipeline, batch_id, audited_at, unnest(operators) AS operator FROM batches)",
-        {WHEN: '"audited_at"'} | _same("audited_at") | {name: f"operator['{name}']" for name in COUNTS},
+        {WHEN: '"audited_at"'}
+        | _same("audited_at")
+        | {name: f"operator['{name}']" for name in COUNTS},
     ),
     Table.late: View(
-        _same("pipeline", "event_time", "watermark_missed", "value", "partition", "offset") | {"batch": '"batch_id"'}
+        _same("pipeline", "event_time", "watermark_missed", "value", "partition", "offset")
+        | {"batch": '"batch_id"'}
         | _same("step", "kafka_timestamp"),
-        'batch_id DESC, partition, "offset"', "late",
+        'batch_id DESC, partition, "offset"',
+        "late",
     ),
     Table.quarantine: View(
         _same("pipeline", "kind", "reason", "value", "partition", "offset", "kafka_timestamp"),
-        'kafka_timestamp DESC, partition, "offset"', "quarantine",
+        'kafka_timestamp DESC, partition, "offset"',
+        "quarantine",
     ),
     Table.checks: View(
-        _same("pipeline", "outcome", "type", "column", "unexpected", "sample", "severity") | {WHEN: '"checked_at"'}
+        _same("pipeline", "outcome", "type", "column", "unexpected", "sample", "severity")
+        | {WHEN: '"checked_at"'}
         | _same("observed", "suite", "run_id", "checked_at"),
-        "checked_at DESC, suite", "checks",
+        "checked_at DESC, suite",
+        "checks",
     ),
 }
 
@@ -99,10 +150,14 @@ def columns(table: Table) -> dict[str, str]:
     stored = _same(*(field.name for field in SCHEMAS[view.stored] if field.name != "operators"))
     more = stored if view.more is None else view.more
     shown = set(view.columns.values())
-    return view.columns | {name: sql for name, sql in more.items() if name not in view.columns and sql not in shown}
+    return view.columns | {
+        name: sql for name, sql in more.items() if name not in view.columns and sql not in shown
+    }
 
 
-def select(root: str, table: Table, pipeline: str | None, limit: int, names: tuple[str, ...]) -> Rows:
+def select(
+    root: str, table: Table, pipeline: str | None, limit: int, names: tuple[str, ...]
+) -> Rows:
     """The newest `limit` rows, of one pipeline or of all. Raises KeyError for a name that `columns` does not have."""
     from spark_jobs.ops import ops_tables  # noqa: PLC0415 - as above
 

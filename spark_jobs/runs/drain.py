@@ -34,7 +34,9 @@ from spark_jobs.storage.object_store import require_writable
 LOG = logging.getLogger(__name__)
 
 
-def drain(spec: Pipeline, settings: Settings, run_id: str, stop: StopRequest | None = None) -> Report:
+def drain(
+    spec: Pipeline, settings: Settings, run_id: str, stop: StopRequest | None = None
+) -> Report:
     """Run one drain and return its report, also if it fails. Logs its progress.
 
     SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its `stop`.
@@ -48,7 +50,9 @@ def drain(spec: Pipeline, settings: Settings, run_id: str, stop: StopRequest | N
         return append_row(outcome.report(problem), spec, settings.root)
 
 
-def _run(spec: Pipeline, settings: Settings, outcome: Outcome, stop: StopRequest) -> SluiceError | None:
+def _run(
+    spec: Pipeline, settings: Settings, outcome: Outcome, stop: StopRequest
+) -> SluiceError | None:
     """Run until nothing is left to do or a stop is requested. Returns the problem of the run, if it has one.
 
     Before the first account, a stop raises Stopped. After it, the run ends between two batches and still evaluates its checks:
@@ -69,23 +73,41 @@ def _run(spec: Pipeline, settings: Settings, outcome: Outcome, stop: StopRequest
         stop.raise_if_asked()
         warming = expectations.warm_up()
         session = cluster.session(found.spec.state)
-        run = Run(outcome.kind, found.spec, settings, paths, found.target, found.identity, outcome.run_id, session, held)
+        run = Run(
+            outcome.kind,
+            found.spec,
+            settings,
+            paths,
+            found.target,
+            found.identity,
+            outcome.run_id,
+            session,
+            held,
+        )
         outcome.lap("start")
         stop.raise_if_asked()
         return _drained(run, found.topic.latest, warming, outcome, stop)
 
 
-def _drained(run: Run, latest: Offsets, warming: Thread, outcome: Outcome, stop: StopRequest) -> SluiceError | None:
+def _drained(
+    run: Run, latest: Offsets, warming: Thread, outcome: Outcome, stop: StopRequest
+) -> SluiceError | None:
     """Read up to `latest` or a limit, account for the batches, evaluate the checks. Returns the problem of the run, if any."""
     name, audit = run.spec.name, Audit(run)
     audit.catch_up({}, ended=True)
     recovered = tuple(audit.accounts)
     if recovered:
-        LOG.info("%s: completed the account of batches %s, which an earlier run had left", name, list(recovered))
+        LOG.info(
+            "%s: completed the account of batches %s, which an earlier run had left",
+            name,
+            list(recovered),
+        )
     outcome.lap("recover")
     if not recovered:
         stop.raise_if_asked()
-    LOG.info("%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name)
+    LOG.info(
+        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
+    )
     limits = RunLimits(run.spec, stop)
     Query(run, audit, latest, limits).run()
     outcome.lap("query")

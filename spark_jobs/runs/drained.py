@@ -16,17 +16,26 @@ NO_BATCH = Batch(-1, {}, {}, 0, 0)
 """The state of a checkpoint before its first batch."""
 
 
-def drained(run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets) -> Drained:
+def drained(
+    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets
+) -> Drained:
     """Call it after the last batch has its account. `latest`: partition -> Kafka's end offset when the run began."""
     committed, accounts = run.checkpoint.committed(), audit.accounts
     last = run.checkpoint.batch(committed[-1]) if committed else NO_BATCH
     return Drained(
-        generation=run.identity.generation, batches=tuple(accounts), recovered=recovered, account=audit.total,
+        generation=run.identity.generation,
+        batches=tuple(accounts),
+        recovered=recovered,
+        account=audit.total,
         state=audit.cursor.state.model_copy(update={"rows_before": audit.rows_before}),
-        start=run.checkpoint.batch(min(accounts)).start if accounts else last.end, end=last.end,
-        watermark=last.watermark, open_until=_open_until(run.spec, audit),
-        bounded_by=limits.reached, waiting=_waiting(latest, last.end) if limits.reached else 0,
-        table_version_before=audit.cursor.judged_table_version, table_version=table.version(run.target.table),
+        start=run.checkpoint.batch(min(accounts)).start if accounts else last.end,
+        end=last.end,
+        watermark=last.watermark,
+        open_until=_open_until(run.spec, audit),
+        bounded_by=limits.reached,
+        waiting=_waiting(latest, last.end) if limits.reached else 0,
+        table_version_before=audit.cursor.judged_table_version,
+        table_version=table.version(run.target.table),
     )
 
 

@@ -21,10 +21,20 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
         *expectations.check_state(run, state_metrics(run, audit, drained)),
     )
     now = datetime.now(UTC)
-    ops_tables.append(run.paths.root, "checks", [
-        {"pipeline": run.spec.name, "run_id": run.run_id, "checked_at": now, "table_version": drained.table_version}
-        | result.model_dump() for result in results
-    ])
+    ops_tables.append(
+        run.paths.root,
+        "checks",
+        [
+            {
+                "pipeline": run.spec.name,
+                "run_id": run.run_id,
+                "checked_at": now,
+                "table_version": drained.table_version,
+            }
+            | result.model_dump()
+            for result in results
+        ],
+    )
     if verdict(run.spec.name, drained.table_version, results) is None:
         audit.passed(drained.table_version)
     return results
@@ -48,7 +58,9 @@ def state_metrics(run: Run, audit: Audit, drained: Drained) -> StateMetrics:
         watermark_lag_seconds=_lag(cursor.last_event_time, drained.watermark),
         behind_watermark_seconds=_behind(run),
         still_batches=cursor.still_batches,
-        timers_per_row=cursor.timers_waiting / state.rows if cursor.timers_waiting and state.rows else None,
+        timers_per_row=cursor.timers_waiting / state.rows
+        if cursor.timers_waiting and state.rows
+        else None,
     )
 
 

@@ -70,24 +70,41 @@ class Outcome:
             return self._report(problem, ended_at)
         except Exception as error:  # noqa: BLE001 - a run leaves a report, whatever is wrong with its outcome
             return Report(
-                kind=self.kind, pipeline=self.pipeline, run_id=self.run_id, status="failed",
-                problem=Problem.of(problem or unexpected(error)), started_at=self.started_at, ended_at=ended_at,
+                kind=self.kind,
+                pipeline=self.pipeline,
+                run_id=self.run_id,
+                status="failed",
+                problem=Problem.of(problem or unexpected(error)),
+                started_at=self.started_at,
+                ended_at=ended_at,
             )
 
     def _report(self, problem: SluiceError | None, ended_at: datetime) -> Report:
         drained = self.drained
         return Report(
-            kind=self.kind, pipeline=self.pipeline, run_id=self.run_id,
-            status="failed" if problem else "succeeded", problem=Problem.of(problem) if problem else None,
-            started_at=self.started_at, ended_at=ended_at,
-            query_seconds=self.seconds.get("query", 0), seconds=dict(self.seconds),
+            kind=self.kind,
+            pipeline=self.pipeline,
+            run_id=self.run_id,
+            status="failed" if problem else "succeeded",
+            problem=Problem.of(problem) if problem else None,
+            started_at=self.started_at,
+            ended_at=ended_at,
+            query_seconds=self.seconds.get("query", 0),
+            seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},
-            generation=drained.generation, batches=drained.batches, recovered=drained.recovered,
-            account=drained.account, state=drained.state,
-            offsets_start=_by_name(drained.start), offsets_end=_by_name(drained.end),
-            watermark=drained.watermark, open_until=drained.open_until,
-            bounded_by=drained.bounded_by, waiting=drained.waiting,
-            table_version_before=drained.table_version_before, table_version=drained.table_version,
+            generation=drained.generation,
+            batches=drained.batches,
+            recovered=drained.recovered,
+            account=drained.account,
+            state=drained.state,
+            offsets_start=_by_name(drained.start),
+            offsets_end=_by_name(drained.end),
+            watermark=drained.watermark,
+            open_until=drained.open_until,
+            bounded_by=drained.bounded_by,
+            waiting=drained.waiting,
+            table_version_before=drained.table_version_before,
+            table_version=drained.table_version,
             checks=self.checks,
         )
 

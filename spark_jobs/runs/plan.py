@@ -40,38 +40,57 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
     require_writable(paths)
     held = holder(paths.lease)
     if held:
-        raise LeaseHeld(f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it.")
+        raise LeaseHeld(
+            f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
+        )
     found = preflight(spec, settings, paths)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
-    new = {partition: latest - done.get(partition, 0) for partition, latest in found.topic.latest.items()}
+    new = {
+        partition: latest - done.get(partition, 0)
+        for partition, latest in found.topic.latest.items()
+    }
     reasons = _unfinished(found, sum(new.values())) or _due(found, settings)
-    return Plan(pipeline=spec.name, new_offsets=sum(new.values()), reasons=reasons,
-                lines=_lines(found, settings, done, new, reasons))
+    return Plan(
+        pipeline=spec.name,
+        new_offsets=sum(new.values()),
+        reasons=reasons,
+        lines=_lines(found, settings, done, new, reasons),
+    )
 
 
 def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
     """Reasons to run: new offsets, and work that an earlier run has left."""
     reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
-    planned, committed, judged = found.checkpoint.planned(), found.checkpoint.committed(), found.cursor.judged
+    planned, committed, judged = (
+        found.checkpoint.planned(),
+        found.checkpoint.committed(),
+        found.cursor.judged,
+    )
     if planned and planned[-1:] != committed[-1:]:
         reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
     elif committed and judged < committed[-1]:
         which = f"batches {judged + 1} to {committed[-1]}"
-        reasons.append(f"{which} have not passed the checks yet: they will be accounted for and judged")
+        reasons.append(
+            f"{which} have not passed the checks yet: they will be accounted for and judged"
+        )
     return tuple(reasons)
 
 
 def _due(found: Preflight, settings: Settings) -> tuple[str, ...]:
     """The reason for a no-data batch without new offsets: state whose time has come."""
     spec = found.spec
-    newest = newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
+    newest = (
+        newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
+    )
     clock = no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
     due = no_data_batch.due(spec, found.checkpoint, clock)
     return (f"a batch without data: {due.reason}",) if due else ()
 
 
-def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets, reasons: tuple[str, ...]) -> tuple[str, ...]:
+def _lines(
+    found: Preflight, settings: Settings, done: Offsets, new: Offsets, reasons: tuple[str, ...]
+) -> tuple[str, ...]:
     spec = found.spec
     return (
         f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation {found.identity.generation}, "
@@ -79,6 +98,9 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets, re
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         *found.lines,
-        *(f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new" for p in sorted(new)),
+        *(
+            f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"
+            for p in sorted(new)
+        ),
         *(reasons or ("nothing to do: every offset is drained and accounted for",)),
     )

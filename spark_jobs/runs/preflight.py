@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.identity import DataLoss, Identity, data_loss, format_data_loss, spec_warnings, verify_identity
+from spark_jobs.checkpoint.identity import (
+    DataLoss,
+    Identity,
+    data_loss,
+    format_data_loss,
+    spec_warnings,
+    verify_identity,
+)
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
@@ -45,8 +52,10 @@ class Preflight(NamedTuple):
         """What to tell a person before the run begins: one line each."""
         if not self.lost:
             return self.warnings
-        return (*self.warnings,
-                f"Skipping records deleted by retention (on_lost_records='skip'): {format_data_loss(self.lost)}")
+        return (
+            *self.warnings,
+            f"Skipping records deleted by retention (on_lost_records='skip'): {format_data_loss(self.lost)}",
+        )
 
 
 def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
@@ -62,4 +71,6 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     target, cursor = Target.live(paths, identity.owner(spec.name)), read_cursor(paths.cursor)
     table.refuse_replaced(target.table, identity.table_id, cursor.table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
-    return Preflight(in_force(spec, identity.fingerprint), topic, identity, target, cursor, gone, warnings)
+    return Preflight(
+        in_force(spec, identity.fingerprint), topic, identity, target, cursor, gone, warnings
+    )

@@ -41,15 +41,24 @@ class ProgressLog:
         name = f"{self._run.spec.name}: batch {batch.id}"
         so_far = self._so_far(batch)
         if progress.repeated:
-            LOG.info("%s: %.1f s; %s; a part of it may have run again, so Spark's counts may be too high: the account is read "
-                     "from Kafka", name, progress.seconds, so_far)
+            LOG.info(
+                "%s: %.1f s; %s; a part of it may have run again, so Spark's counts may be too high: the account is read "
+                "from Kafka",
+                name,
+                progress.seconds,
+                so_far,
+            )
             return
         LOG.info("%s: %s", name, _format_batch(batch, progress, so_far))
-        for operator in operator_metrics(self._run.spec, progress, self._timers.fired.get(batch.id, {})):
+        for operator in operator_metrics(
+            self._run.spec, progress, self._timers.fired.get(batch.id, {})
+        ):
             LOG.info("  %s", operator)
 
     def _so_far(self, batch: Batch) -> str:
-        return format_remaining(self._offsets_to(batch.end), self._offsets_to(self._target), self._seconds)
+        return format_remaining(
+            self._offsets_to(batch.end), self._offsets_to(self._target), self._seconds
+        )
 
     def _offsets_to(self, end: Offsets) -> int:
         start = self._start or {}
@@ -63,12 +72,16 @@ def format_remaining(done: int, whole: int, seconds: float) -> str:
     time = ""
     if done > 0 and seconds:
         time = f", about {approximate(timedelta(seconds=(whole - done) * seconds / done))} at this rate"
-    return f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
+    return (
+        f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
+    )
 
 
 def _format_batch(batch: Batch, progress: Progress, so_far: str) -> str:
     rate = progress.read / progress.seconds if progress.seconds else 0
     state = f"{progress.state.rows:,} rows" if progress.state else "unchanged"
     watermark = f"{batch.watermark:%Y-%m-%d %H:%M:%S} UTC" if batch.watermark else "none yet"
-    return (f"{progress.read:,} records in {progress.seconds:.1f} s ({rate:,.0f}/s); {so_far}; "
-            f"state {state}; watermark {watermark}")
+    return (
+        f"{progress.read:,} records in {progress.seconds:.1f} s ({rate:,.0f}/s); {so_far}; "
+        f"state {state}; watermark {watermark}"
+    )

@@ -69,7 +69,9 @@ class Query:
         rows = self._rows()
         self._claim_table(rows)
         query = writer.start(rows, self._run, self._limits, self._timers)
-        follower = Follower(query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)))
+        follower = Follower(
+            query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))
+        )
         try:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
@@ -91,7 +93,9 @@ class Query:
         run = self._run
         version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
         if not run.identity.table_id:
-            run.identity.model_copy(update={"table_id": table.identifier(run.target.table)}).write(run.paths.identity)
+            run.identity.model_copy(update={"table_id": table.identifier(run.target.table)}).write(
+                run.paths.identity
+            )
         self._audit.check_after(version)
 
     def _capture_policy(self) -> CapturePolicy:
@@ -99,7 +103,9 @@ class Query:
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
         readers = tasks(self._run.spec.reader_options, len(self._target))
-        return CapturePolicy.of(checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers)
+        return CapturePolicy.of(
+            checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers
+        )
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

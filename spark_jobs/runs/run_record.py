@@ -12,7 +12,17 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.runs.spark_errors import translate_error
 
 LOG = logging.getLogger(__name__)
-COLUMNS = {"pipeline", "run_id", "kind", "status", "started_at", "ended_at", "query_seconds", "watermark", "table_version"}
+COLUMNS = {
+    "pipeline",
+    "run_id",
+    "kind",
+    "status",
+    "started_at",
+    "ended_at",
+    "query_seconds",
+    "watermark",
+    "table_version",
+}
 """Fields of the report that are columns of the same name."""
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 """Fields of the report's account that are columns of the same name."""
@@ -39,6 +49,8 @@ def _row(report: Report) -> dict[str, Any]:
     return {
         **report.model_dump(include=COLUMNS),
         **{name: getattr(report.account, name) for name in COUNTS},
-        "problem": report.problem.code if report.problem else None, "batches": len(report.batches),
-        "state_rows": report.state.rows, "report": report.model_dump_json(),
+        "problem": report.problem.code if report.problem else None,
+        "batches": len(report.batches),
+        "state_rows": report.state.rows,
+        "report": report.model_dump_json(),
     }

@@ -25,64 +25,115 @@ from spark_jobs.contract.store_errors import translate_store_error
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
         "a TTL goes by the clock, but the GroupState's time mode is not processing",
-        "Use time_mode='processing', or leave the TTL out."),
+        "Use time_mode='processing', or leave the TTL out.",
+    ),
     "STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE": (
-        "a TTL must be at least 1 ms", "Set ttlDurationMs, in milliseconds, to 1 or more."),
+        "a TTL must be at least 1 ms",
+        "Set ttlDurationMs, in milliseconds, to 1 or more.",
+    ),
     "STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE": (
-        "it registered a timer, but the GroupState's time mode is none", "Use time_mode='event' or 'processing'."),
+        "it registered a timer, but the GroupState's time mode is none",
+        "Use time_mode='event' or 'processing'.",
+    ),
     "CANNOT_WITHOUT": (
         "it set a time-out by another clock than the GroupState's time mode",
-        "setTimeoutDuration needs time_mode='processing', setTimeoutTimestamp needs time_mode='event' and a watermark."),
+        "setTimeoutDuration needs time_mode='processing', setTimeoutTimestamp needs time_mode='event' and a watermark.",
+    ),
     "INVALID_TIMEOUT_TIMESTAMP": (
         "it set an event-time time-out behind the watermark, which Spark refuses",
-        "Set it after state.getCurrentWatermarkMs()."),
+        "Set it after state.getCurrentWatermarkMs().",
+    ),
     "VALUE_NOT_POSITIVE": ("a time-out must be at least 1 ms", "Give milliseconds greater than 0."),
     "CANNOT_BE_NONE": ("it set the state to None", "Remove the state instead: state.remove()."),
     "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED": (
         "it yielded a row whose event time is behind the watermark, which the next stateful step cannot take",
-        "Yield rows with an event time after the watermark, for example the timer's own."),
+        "Yield rows with an event time after the watermark, for example the timer's own.",
+    ),
 }
 """Spark's error class -> what the pipeline's code did wrong, and the remedy."""
 MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     # errno 2, 8, 13: the program is missing, is not executable code, or may not be run. With others the machine is at fault.
-    (r"Cannot run program \"(?P<detail>[^\"]+)\"[^\n]*?error(?:=|: )(?:2|8|13)\b|"
-     r"ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
-     r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})", SettingInvalid,
-     "the executors' Python is missing, or is not one that Sluice can use",
-     "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/cluster.md lists."),
-    (r"Cannot run program \"(?P<detail>[^\"]+)\"", SparkFailed, "a machine could not start another process",
-     "It lacks memory, processes or open files. Free some, then run again: it resumes."),
-    (r"ClassNotFoundException: (?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
-     SettingInvalid, "the executors lack one of Sluice's jars, the one with the class",
-     "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or unset SLUICE_EXECUTOR_JARS."),
-    ("Master removed our application: KILLED", NoExecutors, "the application was killed at Spark's master",
-     "Find out who killed it. Running again resumes."),
-    ("Master removed our application", NoExecutors,
-     "Spark's master removed the application: executors ended as soon as they began",
-     "Read the executors' logs on the workers. Usual causes: no memory, no Java, another secret."),
-    ("Cannot call methods on a stopped SparkContext", SparkFailed, "Spark was ended amid the run, by its master or by a person",
-     "On a cluster, read the master's log. Running again resumes."),
-    ("No space left on device|Disk quota exceeded", DiskFull, "no space is left on a disk that the run writes to",
-     "Free space under SLUICE_ROOT and in the temporary folder, then run again: it resumes."),
-    (r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
-     r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})", SparkFailed,
-     "executors died while they worked",
-     "Their logs have the cause. If it was memory, increase spark.executor.memory or spark.executor.memoryOverhead."),
-    ("OutOfMemoryError|Answer from Java side is empty|Error while sending or receiving|Connection refused|Connection reset",
-     SparkFailed, "Spark's JVM died: out of memory, or killed",
-     "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch (max_offsets_per_batch). Run again."),
-    (r"Python worker exited unexpectedly|pyspark\.daemon", SparkFailed,
-     "one of Spark's Python workers died: killed, or out of memory",
-     "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch."),
-    (r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: (?P<detail>[^\n]{1,200})", KafkaRefused,
-     "Kafka refused Spark's connector", "Correct the Kafka settings, or grant the rights that docs/kafka.md lists."),
-    (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable,
-     "Kafka stopped answering in the middle of a batch",
-     "Check the brokers, then run again: it resumes."),
+    (
+        r"Cannot run program \"(?P<detail>[^\"]+)\"[^\n]*?error(?:=|: )(?:2|8|13)\b|"
+        r"ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
+        r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})",
+        SettingInvalid,
+        "the executors' Python is missing, or is not one that Sluice can use",
+        "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/cluster.md lists.",
+    ),
+    (
+        r"Cannot run program \"(?P<detail>[^\"]+)\"",
+        SparkFailed,
+        "a machine could not start another process",
+        "It lacks memory, processes or open files. Free some, then run again: it resumes.",
+    ),
+    (
+        r"ClassNotFoundException: (?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
+        SettingInvalid,
+        "the executors lack one of Sluice's jars, the one with the class",
+        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or unset SLUICE_EXECUTOR_JARS.",
+    ),
+    (
+        "Master removed our application: KILLED",
+        NoExecutors,
+        "the application was killed at Spark's master",
+        "Find out who killed it. Running again resumes.",
+    ),
+    (
+        "Master removed our application",
+        NoExecutors,
+        "Spark's master removed the application: executors ended as soon as they began",
+        "Read the executors' logs on the workers. Usual causes: no memory, no Java, another secret.",
+    ),
+    (
+        "Cannot call methods on a stopped SparkContext",
+        SparkFailed,
+        "Spark was ended amid the run, by its master or by a person",
+        "On a cluster, read the master's log. Running again resumes.",
+    ),
+    (
+        "No space left on device|Disk quota exceeded",
+        DiskFull,
+        "no space is left on a disk that the run writes to",
+        "Free space under SLUICE_ROOT and in the temporary folder, then run again: it resumes.",
+    ),
+    (
+        r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
+        r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})",
+        SparkFailed,
+        "executors died while they worked",
+        "Their logs have the cause. If it was memory, increase spark.executor.memory or spark.executor.memoryOverhead.",
+    ),
+    (
+        "OutOfMemoryError|Answer from Java side is empty|Error while sending or receiving|Connection refused|Connection reset",
+        SparkFailed,
+        "Spark's JVM died: out of memory, or killed",
+        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch (max_offsets_per_batch). Run again.",
+    ),
+    (
+        r"Python worker exited unexpectedly|pyspark\.daemon",
+        SparkFailed,
+        "one of Spark's Python workers died: killed, or out of memory",
+        "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch.",
+    ),
+    (
+        r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: (?P<detail>[^\n]{1,200})",
+        KafkaRefused,
+        "Kafka refused Spark's connector",
+        "Correct the Kafka settings, or grant the rights that docs/kafka.md lists.",
+    ),
+    (
+        r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception",
+        KafkaUnreachable,
+        "Kafka stopped answering in the middle of a batch",
+        "Check the brokers, then run again: it resumes.",
+    ),
 )
 """Pattern in Spark's text about its machine or Kafka -> the error, what happened, and the remedy. The first match counts."""
 _CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
-_FRAME = re.compile(r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)')
+_FRAME = re.compile(
+    r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)'
+)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
 _OWN = re.compile(r"(?P<code>[A-Z_]+): (?P<what>.+)")
 """A SluiceError as text."""
@@ -103,38 +154,69 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
     text = str(error)
     if (store := translate_store_error(error)) is not None:
         return store
-    known = _checkpoint_error(text, pipeline) or _logic_error(text, pipeline) or _machine_error(text) or _sink_error(text)
+    known = (
+        _checkpoint_error(text, pipeline)
+        or _logic_error(text, pipeline)
+        or _machine_error(text)
+        or _sink_error(text)
+    )
     return known or unexpected(error)
 
 
 def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
     """The error of a checkpoint file that Spark could not read. A message that names the file is preferred."""
     matches = list(_UNREADABLE.finditer(text))
-    changed = next((f"{one['changed']} is not what was written" for one in matches if one["changed"]), None)
-    gone = next((f"{sluice_url(one['gone'] or one['lost'])} is missing" for one in matches if one["gone"] or one["lost"]), None)
+    changed = next(
+        (f"{one['changed']} is not what was written" for one in matches if one["changed"]), None
+    )
+    gone = next(
+        (
+            f"{sluice_url(one['gone'] or one['lost'])} is missing"
+            for one in matches
+            if one["gone"] or one["lost"]
+        ),
+        None,
+    )
     what = changed or gone or next((one["state"] for one in matches if one["state"]), None)
     return checkpoint_broken(what, pipeline) if what else None
 
 
 def _logic_error(text: str, pipeline: str) -> SluiceError | None:
     """The error of logic.py, or of an expression in spec.py."""
-    worker = text.rpartition("An exception was thrown from the Python worker")[2].partition("\n SQLSTATE:")[0]
+    worker = text.rpartition("An exception was thrown from the Python worker")[2].partition(
+        "\n SQLSTATE:"
+    )[0]
     frames, raised = list(_FRAME.finditer(worker)), list(_RAISED.finditer(worker))
     last = frames[-1] if frames else None
     error = raised[-1] if raised else None
-    where = f"{last['file']} line {last['line']}, in {last['function']}" if last else f"the code of {pipeline}"
+    where = (
+        f"{last['file']} line {last['line']}, in {last['function']}"
+        if last
+        else f"the code of {pipeline}"
+    )
     for name, (why, remedy) in MISUSED.items():
         if f"[{name}" in text:
             return StateMisused(f"{where}: {why} ({name}).", remedy)
-    if error and error["name"] == "TypeError" and "'NoneType'" in error["text"] and _SETS_STATE.search(worker):
-        return StateMisused(f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear().")
+    if (
+        error
+        and error["name"] == "TypeError"
+        and "'NoneType'" in error["text"]
+        and _SETS_STATE.search(worker)
+    ):
+        return StateMisused(
+            f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear()."
+        )
     if (own := _RAISED_IN_SQL.search(text)) is not None:
-        return SpecInvalid(f"{pipeline}: {own[1].strip()}.",
-                           "Correct the expression in spec.py; the next run repeats the batch.")
+        return SpecInvalid(
+            f"{pipeline}: {own[1].strip()}.",
+            "Correct the expression in spec.py; the next run repeats the batch.",
+        )
     if last is None or error is None:
         return None
-    return ProcessorFailed(f"{where}: {error['name'].rpartition('.')[2]}: {error['text'][:300]}",
-                           "Correct logic.py; the batch was not committed, and the next run repeats it.")
+    return ProcessorFailed(
+        f"{where}: {error['name'].rpartition('.')[2]}: {error['text'][:300]}",
+        "Correct logic.py; the batch was not committed, and the next run repeats it.",
+    )
 
 
 def _machine_error(text: str) -> SluiceError | None:
@@ -156,5 +238,7 @@ def _sink_error(text: str) -> SluiceError | None:
         return by_code(own["code"])(own["what"])
     # For a Java exception, the text has Py4J's error first and Java's own after it.
     last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
-    return SparkFailed(f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",
-                       "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.")
+    return SparkFailed(
+        f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",
+        "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.",
+    )

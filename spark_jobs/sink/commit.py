@@ -74,7 +74,9 @@ def append(rows: DataFrame, commit: Commit) -> None:
     mark = delta.actions.SetTransaction(commit.owner, commit.batch_id, nothing)
     appending = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
     streaming_update = getattr(delta, "DeltaOperations$StreamingUpdate")
-    operation = streaming_update(appending, commit.owner, commit.batch_id, some(json.dumps(commit.note)))
+    operation = streaming_update(
+        appending, commit.owner, commit.batch_id, some(json.dumps(commit.note))
+    )
     transaction.commit(files.appended(mark), operation)
 
 
@@ -88,7 +90,9 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
         with _marked(rows.sparkSession, commit):
             table = DeltaTable.forPath(rows.sparkSession, commit.path).alias("old")
             same = " AND ".join(f"old.`{key}` <=> new.`{key}`" for key in keys) or "true"
-            table.merge(batch.alias("new"), same).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+            table.merge(
+                batch.alias("new"), same
+            ).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
     finally:
         batch.unpersist()
 

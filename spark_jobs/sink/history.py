@@ -37,4 +37,6 @@ def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
 
 def version_after(path: UPath, owner: str, batch: int) -> int:
     """The table's version after that batch: of its commit, or of the last batch before it; 0 without one."""
-    return next((int(entry["version"]) for batch_id, entry in commits(path, owner) if batch_id <= batch), 0)
+    return next(
+        (int(entry["version"]) for batch_id, entry in commits(path, owner) if batch_id <= batch), 0
+    )

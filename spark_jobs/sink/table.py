@@ -31,11 +31,15 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
     if not known_id:
         return
     if not delta.is_table(path):
-        raise TableReplaced(f"there is no table at {path}, but the checkpoint wrote one: it was dropped.",
-                            f"Restore the table, or start again from Kafka: `sluice reset {path.name}`.")
+        raise TableReplaced(
+            f"there is no table at {path}, but the checkpoint wrote one: it was dropped.",
+            f"Restore the table, or start again from Kafka: `sluice reset {path.name}`.",
+        )
     if identifier(path) != known_id:
-        raise TableReplaced(f"{path} is not the table that the checkpoint wrote: that was dropped, and this one created later.",
-                            f"Restore the old table, or start again from Kafka: `sluice reset {path.name}`.")
+        raise TableReplaced(
+            f"{path} is not the table that the checkpoint wrote: that was dropped, and this one created later.",
+            f"Restore the old table, or start again from Kafka: `sluice reset {path.name}`.",
+        )
     if known_version is not None:
         _refuse_restored(path, known_version)
 
@@ -43,7 +47,11 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
 def _refuse_restored(path: UPath, known_version: int) -> None:
     table = delta.open_table(path)
     since = table.version() - known_version
-    restored = [entry for entry in table.history(since) if entry["operation"] == "RESTORE"] if since > 0 else []
+    restored = (
+        [entry for entry in table.history(since) if entry["operation"] == "RESTORE"]
+        if since > 0
+        else []
+    )
     to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
     if to is None or int(to) < known_version:
         raise TableReplaced(
@@ -61,7 +69,10 @@ def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
     """
     done, newest = newest_batch(path, owner), max(checkpoint.planned(), default=-1)
     if done > newest:
-        raise checkpoint_broken(f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}", path.name)
+        raise checkpoint_broken(
+            f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}",
+            path.name,
+        )
 
 
 def newest_batch(path: UPath, owner: str) -> int:
@@ -81,11 +92,17 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
     if not delta.is_table(path):
         # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
         deltalake.DeltaTable.create(
-            str(path), deltalake.Schema.from_json(columns.json()), name=spec.name, description=spec.about,
+            str(path),
+            deltalake.Schema.from_json(columns.json()),
+            name=spec.name,
+            description=spec.about,
             configuration={
-                "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": CHECKPOINT_INTERVAL, GENERATION: generation,
+                "delta.enableChangeDataFeed": "true",
+                "delta.checkpointInterval": CHECKPOINT_INTERVAL,
+                GENERATION: generation,
             },
-            raise_if_key_not_exists=False, storage_options=delta.options(path),
+            raise_if_key_not_exists=False,
+            storage_options=delta.options(path),
         )
         return 0
     table = delta.open_table(path)
@@ -105,11 +122,17 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
 
     Sluice's append does not use Delta's schema enforcement: a column that the table lacks would be in the files and in no read.
     """
-    types = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
+    types = {
+        field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]
+    }
     for field in columns.jsonValue()["fields"]:
         name, wanted = field["name"], field["type"]
         if types.get(name) != wanted:
-            actual = f"the table has it as {types[name]}" if name in types else f"the table has only {', '.join(types)}"
+            actual = (
+                f"the table has it as {types[name]}"
+                if name in types
+                else f"the table has only {', '.join(types)}"
+            )
             raise TableChanged(
                 f"{table.table_uri} cannot take column {name} {wanted}: {actual}.",
                 f"Restore the column (DESCRIBE HISTORY delta.`{table.table_uri}` shows what changed it), or start again from "

@@ -33,7 +33,11 @@ def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> Strea
     """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the run allow, and stops."""
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
     writer = writer.foreachBatch(_writer(run, limits, timers))
-    return writer.option("checkpointLocation", spark_url(run.target.checkpoint)).trigger(availableNow=True).start()
+    return (
+        writer.option("checkpointLocation", spark_url(run.target.checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
 
 
 def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame, int], None]:
@@ -55,8 +59,14 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
         else:
             run.lease.confirm()
             refuse_changed(open_table(target.table), batch.schema)
-            note: dict[str, str | int] = {"sluice": target.owner, "batch": batch_id, "run": run.run_id}
-            commit_batch(batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note))
+            note: dict[str, str | int] = {
+                "sluice": target.owner,
+                "batch": batch_id,
+                "run": run.run_id,
+            }
+            commit_batch(
+                batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note)
+            )
         failpoint.at("table.committed")
         timers.close_batch(batch_id)
 
@@ -73,8 +83,10 @@ def _wait_to_be_stopped(spark: SparkSession) -> None:
     try:
         jvm.java.lang.Thread.sleep(STOP_WAIT_MS)
     except Py4JJavaError:
-        raise RuntimeError("py4j.protocol.Py4JJavaError: An error occurred while calling z:java.lang.Thread.sleep.\n"
-                           ": java.lang.InterruptedException: sleep interrupted") from None
+        raise RuntimeError(
+            "py4j.protocol.Py4JJavaError: An error occurred while calling z:java.lang.Thread.sleep.\n"
+            ": java.lang.InterruptedException: sleep interrupted"
+        ) from None
 
 
 def written(run: Run, since_batch: int) -> dict[int, Written]:

@@ -15,7 +15,9 @@ from spark_jobs.contract.spec import Pipeline
 
 
 def _kafka_column() -> Column:
-    return F.struct("partition", "offset", "timestamp", F.struct("key", "value").alias("raw")).alias("kafka")
+    return F.struct(
+        "partition", "offset", "timestamp", F.struct("key", "value").alias("raw")
+    ).alias("kafka")
 
 
 def _options(settings: Settings, spec: Pipeline) -> dict[str, str]:

@@ -19,8 +19,12 @@ ALERT = "SSL alert number"
 """librdkafka's text if a TLS server closed the connection with a reason (RFC 8446, 6.2). Only then is the client the cause."""
 MAX_CHARACTERS = 300
 """The length at which an error's text is cut: a token endpoint may answer with a whole HTML page."""
-ISSUERS = ("unable to get local issuer certificate", "self-signed certificate", "self signed certificate",
-           "unable to get issuer certificate")
+ISSUERS = (
+    "unable to get local issuer certificate",
+    "self-signed certificate",
+    "self signed certificate",
+    "unable to get issuer certificate",
+)
 """OpenSSL's texts for a certificate of an unknown authority (X509_verify_cert_error_string)."""
 
 
@@ -51,12 +55,16 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
             refused = _tls_failed(error, settings)
         case "_INVALID_ARG":
             source = _config_source(settings.kafka_config)
-            return KafkaConfigInvalid(f"Kafka's client does not accept {source}: {format_error(error)}.",
-                                      "Correct the property that the message names.")
+            return KafkaConfigInvalid(
+                f"Kafka's client does not accept {source}: {format_error(error)}.",
+                "Correct the property that the message names.",
+            )
         case _:
             client = _client(settings.kafka_config)
-            refused = (f"the brokers at {settings.kafka} do not allow this request to {client} ({format_error(error)}).",
-                       "Grant the rights that docs/kafka.md lists.")
+            refused = (
+                f"the brokers at {settings.kafka} do not allow this request to {client} ({format_error(error)}).",
+                "Grant the rights that docs/kafka.md lists.",
+            )
     return KafkaRefused(*refused)
 
 
@@ -80,7 +88,11 @@ def missing_right(right: str, topic: str, settings: Settings) -> tuple[str, str]
 def _client(config: KafkaConfig) -> str:
     if config.user:
         return f"user {config.user!r}"
-    return "the client of ssl.certificate" if "ssl.certificate.pem" in config.librdkafka() else "an unnamed client"
+    return (
+        "the client of ssl.certificate"
+        if "ssl.certificate.pem" in config.librdkafka()
+        else "an unnamed client"
+    )
 
 
 def _config_source(config: KafkaConfig) -> str:
@@ -90,25 +102,39 @@ def _config_source(config: KafkaConfig) -> str:
 def _authentication_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
     config = settings.kafka_config
     if token_endpoint.is_not_trusted(error):
-        return (f"the certificate of the token endpoint is not accepted ({format_error(error)}).",
-                token_endpoint.certificate_remedy(error, _config_source(config)))
+        return (
+            f"the certificate of the token endpoint is not accepted ({format_error(error)}).",
+            token_endpoint.certificate_remedy(error, _config_source(config)),
+        )
     if config.mechanism == "OAUTHBEARER" and "token" in error.str().lower():
-        return (f"the token endpoint gave no token to {_client(config)} ({format_error(error)}).",
-                "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or sasl.oauthbearer.token.endpoint.url.")
-    properties = "sasl.oauthbearer.*" if config.mechanism == "OAUTHBEARER" else "sasl.username and sasl.password"
-    return (f"the brokers at {settings.kafka} rejected {_client(config)} ({config.mechanism or config.protocol}): "
-            f"{format_error(error)}.",
-            f"Correct {properties} in {_config_source(config)}, or sasl.mechanism, or security.protocol.")
+        return (
+            f"the token endpoint gave no token to {_client(config)} ({format_error(error)}).",
+            "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or sasl.oauthbearer.token.endpoint.url.",
+        )
+    properties = (
+        "sasl.oauthbearer.*"
+        if config.mechanism == "OAUTHBEARER"
+        else "sasl.username and sasl.password"
+    )
+    return (
+        f"the brokers at {settings.kafka} rejected {_client(config)} ({config.mechanism or config.protocol}): "
+        f"{format_error(error)}.",
+        f"Correct {properties} in {_config_source(config)}, or sasl.mechanism, or security.protocol.",
+    )
 
 
 def _client_certificate_rejected(error: KafkaError, settings: Settings) -> tuple[str, str]:
     config = settings.kafka_config
     names = "ssl.certificate.location and ssl.key.location"
     if "ssl.certificate.pem" in config.librdkafka():
-        return (f"the brokers at {settings.kafka} did not accept the client's certificate ({format_error(error)}).",
-                f"Correct {names} in {_config_source(config)}.")
-    return (f"the brokers at {settings.kafka} require a client certificate, and none is declared ({format_error(error)}).",
-            f"Give {names} in {_config_source(config)}.")
+        return (
+            f"the brokers at {settings.kafka} did not accept the client's certificate ({format_error(error)}).",
+            f"Correct {names} in {_config_source(config)}.",
+        )
+    return (
+        f"the brokers at {settings.kafka} require a client certificate, and none is declared ({format_error(error)}).",
+        f"Give {names} in {_config_source(config)}.",
+    )
 
 
 def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
@@ -123,20 +149,30 @@ def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
         if "expired" in problem or "not yet valid" in problem:
             return what, "Renew the broker's certificate, or correct this machine's clock."
         if problem.startswith(("Hostname mismatch", "IP address mismatch")):
-            return what, "Name the broker in bootstrap.servers as its certificate does, or get one that has this name."
+            return (
+                what,
+                "Name the broker in bootstrap.servers as its certificate does, or get one that has this name.",
+            )
         if problem.startswith(ISSUERS):
-            return what, f"Give the certificate of its authority in ssl.ca.location ({_config_source(config)})."
+            return (
+                what,
+                f"Give the certificate of its authority in ssl.ca.location ({_config_source(config)}).",
+            )
         return what, "Correct the certificate, or ssl.ca.location."
-    return (f"TLS with the brokers at {settings.kafka} failed ({format_error(error)}).",
-            f"Correct security.protocol, ssl.certificate.location and ssl.key.location in {_config_source(config)}.")
+    return (
+        f"TLS with the brokers at {settings.kafka} failed ({format_error(error)}).",
+        f"Correct security.protocol, ssl.certificate.location and ssl.key.location in {_config_source(config)}.",
+    )
 
 
 def _certificate_problem(host: str, port: int, authorities: str) -> str | None:
     """Why OpenSSL does not trust the broker's certificate; None if it does, or if the broker does not answer."""
     context = ssl.create_default_context(cadata=authorities or None)
     try:
-        with (socket.create_connection((host, port), HANDSHAKE_SECONDS) as plain,
-              context.wrap_socket(plain, server_hostname=host)):
+        with (
+            socket.create_connection((host, port), HANDSHAKE_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=host),
+        ):
             return None
     except ssl.SSLCertVerificationError as error:
         return str(error.verify_message)

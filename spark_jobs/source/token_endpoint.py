@@ -17,13 +17,18 @@ URL = "sasl.oauthbearer.token.endpoint.url"
 DOWN = re.compile(
     r"OAUTHBEARER token: (?:Failed to connect|Could not (?:connect|resolve)|Connection (?:timed out|refused|reset|died)|"
     r"Operation timed out|Resolving timed out|(?:Recv|Send) failure|Empty reply|end of response|OpenSSL SSL_connect|"
-    r"TLS connect error: .*unexpected eof)")
+    r"TLS connect error: .*unexpected eof)"
+)
 """The endpoint does not answer. Matches only the beginning of libcurl's text: for a status of 400 to 499 the text is the
 response's body, which may contain anything. For 429 and 500 to 599 librdkafka reports nothing and tries again."""
 NOT_TRUSTED = re.compile(r"OAUTHBEARER token: (?:SSL certificate |SSL: |error (?:adding|setting) )")
 """The endpoint's certificate is not trusted, or the file of trusted authorities cannot be read."""
-BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-           "/etc/ssl/cert.pem")
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
 """The files of trusted authorities on Debian, Red Hat, SUSE and the BSDs."""
 
 
@@ -53,7 +58,11 @@ def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
     """
     if last and is_down(last):
         return f"Check that the token endpoint answers ({URL})."
-    endpoint = f", or that the token endpoint answers ({URL})" if last is None and config.mechanism == "OAUTHBEARER" else ""
+    endpoint = (
+        f", or that the token endpoint answers ({URL})"
+        if last is None and config.mechanism == "OAUTHBEARER"
+        else ""
+    )
     return f"Check that Kafka runs and that SLUICE_KAFKA is right{endpoint}."
 
 

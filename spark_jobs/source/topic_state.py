@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
@@ -41,7 +48,10 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
     """
     with _admin_client(settings, topic) as client:
         described = client.describe_topics(
-            TopicCollection([topic]), include_authorized_operations=True, request_timeout=TIMEOUT_SECONDS)[topic].result()
+            TopicCollection([topic]),
+            include_authorized_operations=True,
+            request_timeout=TIMEOUT_SECONDS,
+        )[topic].result()
         # Some brokers do not report the allowed operations. DESCRIBE is enough for the requests here; Spark also needs READ.
         allowed = described.authorized_operations or []
         if allowed and AclOperation.READ not in allowed:
@@ -70,22 +80,33 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
     errors: list[KafkaError] = []
     config = settings.kafka_config
     try:
-        options: dict[str, Any] = {  # Any: librdkafka's properties are strings, numbers and callbacks
-            "bootstrap.servers": settings.kafka, "log_level": 0, "socket.timeout.ms": 5000, "error_cb": errors.append}
-        client = AdminClient(config.librdkafka() | token_endpoint.authorities(config) | options, logger=None)
+        options: dict[
+            str, Any
+        ] = {  # Any: librdkafka's properties are strings, numbers and callbacks
+            "bootstrap.servers": settings.kafka,
+            "log_level": 0,
+            "socket.timeout.ms": 5000,
+            "error_cb": errors.append,
+        }
+        client = AdminClient(
+            config.librdkafka() | token_endpoint.authorities(config) | options, logger=None
+        )
         _connect(client, errors)
         yield client
     except KafkaException as error:
         raised: KafkaError = error.args[0]
         if raised.name() == "UNKNOWN_TOPIC_OR_PART":
-            raise TopicMissing(f"the brokers at {settings.kafka} have no topic {topic!r}.",
-                               "Create the topic, or correct its name in the spec.") from None
+            raise TopicMissing(
+                f"the brokers at {settings.kafka} have no topic {topic!r}.",
+                "Create the topic, or correct its name in the spec.",
+            ) from None
         if refused := refusal([raised, *errors], topic, settings):
             raise refused from None
         last = next((one for one in reversed(errors) if one.name() != "_ALL_BROKERS_DOWN"), None)
         raise KafkaUnreachable(
             f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s ({format_error(last or raised)}).",
-            token_endpoint.unreachable_remedy(last, config)) from None
+            token_endpoint.unreachable_remedy(last, config),
+        ) from None
 
 
 def _connect(client: AdminClient, errors: list[KafkaError]) -> None:

@@ -27,7 +27,11 @@ def row_changes(before: Table | None, after: Table | None) -> list[RowChange]:
         return []
     old = _by_identity(before) if before else {}
     new = _by_identity(after) if after else {}
-    return [RowChange(table, old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)]
+    return [
+        RowChange(table, old.get(key), new.get(key))
+        for key in {**old, **new}
+        if old.get(key) != new.get(key)
+    ]
 
 
 def _by_identity(table: Table) -> dict[str, Row]:

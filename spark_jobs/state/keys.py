@@ -29,7 +29,10 @@ def parse_keys(arguments: tuple[str, ...]) -> dict[str, str]:
     for argument in arguments:
         column, equals, value = argument.partition("=")
         if not equals or not column:
-            raise StateUnreadable(f"--key is {argument!r}, which is not COLUMN=VALUE.", "Write for example --key carrier=AA.")
+            raise StateUnreadable(
+                f"--key is {argument!r}, which is not COLUMN=VALUE.",
+                "Write for example --key carrier=AA.",
+            )
         if column in keys:
             raise StateUnreadable(f"--key names {column} twice.", "Name each column once.")
         keys[column] = value

@@ -37,9 +37,15 @@ class StateQuery(NamedTuple):
 
     def arguments(self) -> list[str]:
         """The query as command line arguments of main.py."""
-        numbers = {"--step": self.step, "--at-batch": self.batch, "--batches": self.batches, "--limit": self.limit}
+        numbers = {
+            "--step": self.step,
+            "--at-batch": self.batch,
+            "--batches": self.batches,
+            "--limit": self.limit,
+        }
         return [
-            *(f"--key={key}" for key in self.keys), *(["--changes"] if self.changes else []),
+            *(f"--key={key}" for key in self.keys),
+            *(["--changes"] if self.changes else []),
             *(f"{option}={number}" for option, number in numbers.items() if number is not None),
         ]
 
@@ -64,22 +70,40 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
     checkpoint = Checkpoint(paths.checkpoint)
     keys = parse_keys(query.keys)
     if query.changes and not keys:
-        raise StateUnreadable("--changes needs a key: the changes of all keys would be the whole state of each batch.",
-                              "Name a key: --key COLUMN=VALUE.")
+        raise StateUnreadable(
+            "--changes needs a key: the changes of all keys would be the whole state of each batch.",
+            "Name a key: --key COLUMN=VALUE.",
+        )
     steps = tuple(_steps(spec, query.step, keys))
     committed = checkpoint.committed()
     if identity is None or not committed:
-        raise StateUnreadable(f"{spec.name} has no state yet: no batch is committed in {paths.checkpoint}.",
-                              f"Run `sluice drain {spec.name}` first.")
+        raise StateUnreadable(
+            f"{spec.name} has no state yet: no batch is committed in {paths.checkpoint}.",
+            f"Run `sluice drain {spec.name}` first.",
+        )
     spec_changes = changes(identity.fingerprint, fingerprint(spec, version("pyspark")), spec)
-    differences = [str(change) for change in spec_changes if change.weight == "refused" and change.field != "logic"]
+    differences = [
+        str(change)
+        for change in spec_changes
+        if change.weight == "refused" and change.field != "logic"
+    ]
     if differences:
-        raise StateIncompatible(f"the state at {paths.version} was written with a different spec: {'; '.join(differences)}.",
-                                "Revert the spec to read this state.")
+        raise StateIncompatible(
+            f"the state at {paths.version} was written with a different spec: {'; '.join(differences)}.",
+            "Revert the spec to read this state.",
+        )
     batch = committed[-1] if query.batch is None else query.batch
     readable = tuple(checkpoint.readable())
     _refuse_batch(batch, committed, readable)
-    return Target(in_force(spec, identity.fingerprint), checkpoint, identity.generation, steps, keys, batch, readable)
+    return Target(
+        in_force(spec, identity.fingerprint),
+        checkpoint,
+        identity.generation,
+        steps,
+        keys,
+        batch,
+        readable,
+    )
 
 
 def format_batches(batches: Iterable[int]) -> str:
@@ -91,18 +115,30 @@ def format_batches(batches: Iterable[int]) -> str:
 def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int]:
     """The numbers of the steps to read: `wanted`, or all whose key has the columns. Raises StateUnreadable."""
     stateful = {number: step for number, step in enumerate(spec.steps, 1) if step.stateful}
-    available = "; ".join(f"step {number}, {_format_step(spec, number, step)}" for number, step in stateful.items())
+    available = "; ".join(
+        f"step {number}, {_format_step(spec, number, step)}" for number, step in stateful.items()
+    )
     if wanted is not None and wanted not in stateful:
         exists = 1 <= wanted <= len(spec.steps)
-        problem = f"is a {spec.steps[wanted - 1].kind} and keeps no state" if exists else "does not exist"
-        raise StateUnreadable(f"step {wanted} of {spec.name} {problem}.", f"Steps with state: {available or 'none'}.")
+        problem = (
+            f"is a {spec.steps[wanted - 1].kind} and keeps no state" if exists else "does not exist"
+        )
+        raise StateUnreadable(
+            f"step {wanted} of {spec.name} {problem}.", f"Steps with state: {available or 'none'}."
+        )
     if not stateful:
-        raise StateUnreadable(f"no step of {spec.name} keeps state.", "Name a pipeline with a stateful step.")
+        raise StateUnreadable(
+            f"no step of {spec.name} keeps state.", "Name a pipeline with a stateful step."
+        )
     candidates = list(stateful) if wanted is None else [wanted]
     numbers = [number for number in candidates if _has(key_columns(spec, number), keys)]
     if not numbers:
         columns = f"key column{'s' if len(keys) > 1 else ''} {' and '.join(keys)}"
-        what = f"no step has the {columns}." if wanted is None else f"step {wanted} does not have the {columns}."
+        what = (
+            f"no step has the {columns}."
+            if wanted is None
+            else f"step {wanted} does not have the {columns}."
+        )
         raise StateUnreadable(what, f"Steps with state: {available}.")
     for number in numbers:
         types = key_types(spec, number)
@@ -121,8 +157,14 @@ def _format_step(spec: Pipeline, number: int, step: Step) -> str:
 
 
 def _refuse_batch(batch: int, committed: list[int], readable: tuple[int, ...]) -> None:
-    available = f"The state of {format_batches(readable)} can be read." if readable else "Spark has purged all states."
+    available = (
+        f"The state of {format_batches(readable)} can be read."
+        if readable
+        else "Spark has purged all states."
+    )
     if batch > committed[-1] or batch < 0:
         raise StateUnreadable(f"batch {batch} is not committed.", available)
     if batch not in readable:
-        raise StateUnreadable(f"the state of batch {batch} is purged: Spark keeps only the last states.", available)
+        raise StateUnreadable(
+            f"the state of batch {batch} is purged: Spark keeps only the last states.", available
+        )

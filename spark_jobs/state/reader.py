@@ -15,7 +15,10 @@ from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table, Variable
 
-TIMERS = {"$eventTimers_keyToTimestamp": "event-time timers", "$procTimers_keyToTimestamp": "processing-time timers"}
+TIMERS = {
+    "$eventTimers_keyToTimestamp": "event-time timers",
+    "$procTimers_keyToTimestamp": "processing-time timers",
+}
 """Spark's column families of timers (TimerStateImpl) -> description. Spark's other families that begin with $ are internal."""
 
 
@@ -30,10 +33,15 @@ class StateOperator(NamedTuple):
 
 def operators(spark: SparkSession, checkpoint: str, batch: int) -> list[StateOperator]:
     """The stateful operators of a batch, from the source to the sink: the order of the spec's steps."""
-    _ = spark.streams.active  # starts the StateStoreCoordinator; without it the reader fails (SPARK-58973)
+    _ = (
+        spark.streams.active
+    )  # starts the StateStoreCoordinator; without it the reader fails (SPARK-58973)
     rows = spark.read.format("state-metadata").option("batchId", batch).load(checkpoint).collect()
     by_id = {
-        row.operatorId: StateOperator(row.operatorId, row.operatorName, row.numPartitions, _variables(row)) for row in rows
+        row.operatorId: StateOperator(
+            row.operatorId, row.operatorName, row.numPartitions, _variables(row)
+        )
+        for row in rows
     }
     return [by_id[number] for number in sorted(by_id, reverse=True)]
 
@@ -43,33 +51,56 @@ def _variables(row: Row) -> tuple[Variable, ...]:
     if "stateVariables" not in properties:
         return (Variable("", row.operatorName),)
     entries = properties["stateVariables"]
-    stored = [Variable(entry["stateName"], entry["stateVariableType"], entry["ttlEnabled"]) for entry in entries]
+    stored = [
+        Variable(entry["stateName"], entry["stateVariableType"], entry["ttlEnabled"])
+        for entry in entries
+    ]
     declared = sorted(variable for variable in stored if not variable.name.startswith("$"))
     timers = (Variable(TIMERS[name], kind) for name, kind, _ in stored if name in TIMERS)
     return (*declared, *timers)
 
 
-def read(spark: SparkSession, checkpoint: str, batch: int, operator: StateOperator, variable: Variable, step: Step | None,
-         keys: Mapping[str, str], limit: int) -> Table:
+def read(
+    spark: SparkSession,
+    checkpoint: str,
+    batch: int,
+    operator: StateOperator,
+    variable: Variable,
+    step: Step | None,
+    keys: Mapping[str, str],
+    limit: int,
+) -> Table:
     """The first `limit` rows, ordered by key, that match `keys` (column -> text). Elements of a list keep their order.
 
     Raises StateUnreadable if a column is not in the key, or if its text does not parse.
     """
-    source = spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
+    source = (
+        spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
+    )
     if variable.kind == "TimerState":
         source = source.option("readRegisteredTimers", "true")
     elif variable.name:
         source = source.option("stateVarName", variable.name)
     stored = source.load(checkpoint)
     columns = store_columns(stored, operator.name, step, ttl=variable.ttl)
-    flat = stored.select(*(column.expression.alias(f"c{index}") for index, column in enumerate(columns)),
-                         F.monotonically_increasing_id().alias("position"))
+    flat = stored.select(
+        *(column.expression.alias(f"c{index}") for index, column in enumerate(columns)),
+        F.monotonically_increasing_id().alias("position"),
+    )
     counted = Observation()
     rows = _matching(flat, columns, keys).observe(counted, F.count(F.lit(1)).alias("rows"))
-    order = [f"c{index}" for index, column in enumerate(columns) if column.role != "value" or variable.kind == "TimerState"]
+    order = [
+        f"c{index}"
+        for index, column in enumerate(columns)
+        if column.role != "value" or variable.kind == "TimerState"
+    ]
     first = rows.orderBy(*order, "position").limit(limit).collect()
-    return Table(variable, tuple((column.name, column.role) for column in columns),
-                 tuple(tuple(map(_zoned, row[:-1])) for row in first), counted.get["rows"])
+    return Table(
+        variable,
+        tuple((column.name, column.role) for column in columns),
+        tuple(tuple(map(_zoned, row[:-1])) for row in first),
+        counted.get["rows"],
+    )
 
 
 def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, str]) -> DataFrame:
@@ -80,10 +111,14 @@ def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, st
             key = ", ".join(column.name for column in columns if column.role == "key")
             raise StateUnreadable(f"the key has no column {name}.", f"Its columns are {key}.")
         kind = columns[index].type
-        flat = flat.where(F.col(f"c{index}") == F.lit(parse(name, text, kind.simpleString())).cast(kind))
+        flat = flat.where(
+            F.col(f"c{index}") == F.lit(parse(name, text, kind.simpleString())).cast(kind)
+        )
     return flat
 
 
 def _zoned(value: Any) -> Any:
     # Any: a value of a Spark Row. Its timestamps have no zone. They are in the process's zone; submit and main set it to UTC.
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+    return (
+        value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+    )

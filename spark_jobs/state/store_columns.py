@@ -13,8 +13,13 @@ from spark_jobs.contract.steps import Aggregate, Step
 from spark_jobs.state.table import Role
 
 BUFFERS = {
-    "count": ("count",), "count_if": ("count",), "sum": ("sum",), "min": ("min",), "max": ("max",),
-    "avg": ("sum", "count"), "mean": ("sum", "count"),
+    "count": ("count",),
+    "count_if": ("count",),
+    "sum": ("sum",),
+    "min": ("min",),
+    "max": ("max",),
+    "avg": ("sum", "count"),
+    "mean": ("sum", "count"),
 }
 """SQL aggregate -> the fields of its buffer in Spark (o.a.s.sql.catalyst.expressions.aggregate)."""
 
@@ -28,7 +33,9 @@ class StoreColumn(NamedTuple):
     type: DataType
 
 
-def store_columns(rows: DataFrame, operator: str, step: Step | None, *, ttl: bool = False) -> list[StoreColumn]:
+def store_columns(
+    rows: DataFrame, operator: str, step: Step | None, *, ttl: bool = False
+) -> list[StoreColumn]:
     """The columns of the rows that spark.read.format("statestore") reads, key columns first. `operator` is its name in Spark.
 
     `ttl` says whether the variable's values expire. Source: SchemaUtil.generateSchemaForStateVar and, for each operator, the
@@ -36,7 +43,12 @@ def store_columns(rows: DataFrame, operator: str, step: Step | None, *, ttl: boo
     """
     fields = {field.name: field.dataType for field in rows.schema.fields}
     key = _keys(_parts("key", "key", fields["key"]))
-    names: dict[str, Role] = {"user_map_key": "map key", "user_map_value": "value", "list_element": "value", "value": "value"}
+    names: dict[str, Role] = {
+        "user_map_key": "map key",
+        "user_map_value": "value",
+        "list_element": "value",
+        "value": "value",
+    }
     values: list[StoreColumn] = []
     for name, role in names.items():
         if name in fields:
@@ -61,15 +73,21 @@ def _parts(name: str, role: Role, struct: DataType) -> list[StoreColumn]:
 def _fields(at: Column, role: Role, struct: DataType) -> list[StoreColumn]:
     """The fields of a struct, selected by position: the buffers of two counts both have the name count."""
     assert isinstance(struct, StructType)
-    numbered = StructType([StructField(f"f{index}", field.dataType) for index, field in enumerate(struct.fields)])
+    numbered = StructType(
+        [StructField(f"f{index}", field.dataType) for index, field in enumerate(struct.fields)]
+    )
     by_position = at.cast(numbered)
-    return [StoreColumn(field.name, role, by_position.getField(f"f{index}"), field.dataType)
-            for index, field in enumerate(struct.fields)]
+    return [
+        StoreColumn(field.name, role, by_position.getField(f"f{index}"), field.dataType)
+        for index, field in enumerate(struct.fields)
+    ]
 
 
 def _timestamp(name: str, milliseconds: Column) -> StoreColumn:
     """A timestamp from milliseconds; null if Spark has -1 or null."""
-    return StoreColumn(name, "value", F.when(milliseconds >= 0, F.timestamp_millis(milliseconds)), TimestampType())
+    return StoreColumn(
+        name, "value", F.when(milliseconds >= 0, F.timestamp_millis(milliseconds)), TimestampType()
+    )
 
 
 def _window(column: StoreColumn) -> list[StoreColumn]:
@@ -89,15 +107,23 @@ def _keys(key: list[StoreColumn]) -> list[StoreColumn]:
 def _expiry(values: list[StoreColumn]) -> list[StoreColumn]:
     """For a deduplication: when the key expires. No column if Spark stores only the key's presence (`__dummy__`)."""
     return [
-        column._replace(name="expires_at", expression=F.timestamp_micros(column.expression), type=TimestampType())
-        for column in values if column.name == "expiresAtMicros"
+        column._replace(
+            name="expires_at",
+            expression=F.timestamp_micros(column.expression),
+            type=TimestampType(),
+        )
+        for column in values
+        if column.name == "expiresAtMicros"
     ]
 
 
 def _expiring(parts: list[StoreColumn]) -> list[StoreColumn]:
     """For a variable with a TTL: Spark stores a struct of the value and its expiry."""
     value, expires = parts
-    return [*_fields(value.expression, value.role, value.type), _timestamp("expires_at", expires.expression)]
+    return [
+        *_fields(value.expression, value.role, value.type),
+        _timestamp("expires_at", expires.expression),
+    ]
 
 
 def _state_and_timeout(values: list[StoreColumn]) -> list[StoreColumn]:
@@ -111,15 +137,22 @@ def _aggregated(
     key: list[StoreColumn], values: list[StoreColumn], step: Aggregate
 ) -> tuple[list[StoreColumn], list[StoreColumn]]:
     """Keys in the output's order, buffers with the names of their measures. A session's value repeats its keys and bounds."""
-    key = [column._replace(name="window_start") if column.name == "sessionStartTime" else column for column in key]
+    key = [
+        column._replace(name="window_start") if column.name == "sessionStartTime" else column
+        for column in key
+    ]
     order = {name: index for index, name in enumerate(step.group)}
     key.sort(key=lambda column: order.get(column.name, len(order)))
     end: list[StoreColumn] = []
     if values and values[0].name == "session_window":
         end = _window(values[0])[1:]
-        values = values[len(key) :]  # skips the session and all keys but its start: as many columns as the key has
+        values = values[
+            len(key) :
+        ]  # skips the session and all keys but its start: as many columns as the key has
     names = buffer_names(step.measures, [column.name for column in values])
-    return key, end + [column._replace(name=name) for name, column in zip(names, values, strict=True)]
+    return key, end + [
+        column._replace(name=name) for name, column in zip(names, values, strict=True)
+    ]
 
 
 def buffer_names(measures: Mapping[str, str], stored: Sequence[str]) -> list[str]:
@@ -137,8 +170,10 @@ def buffer_names(measures: Mapping[str, str], stored: Sequence[str]) -> list[str
         names += [measure] if len(buffers) == 1 else [f"{measure}.{buffer}" for buffer in buffers]
     if expected == list(stored):
         return names
-    return [f"{name}#{stored[: index + 1].count(name)}" if stored.count(name) > 1 else name
-            for index, name in enumerate(stored)]
+    return [
+        f"{name}#{stored[: index + 1].count(name)}" if stored.count(name) > 1 else name
+        for index, name in enumerate(stored)
+    ]
 
 
 def _only_call(sql: str) -> str:

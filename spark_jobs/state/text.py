@@ -22,10 +22,15 @@ def format_rows(table: Table) -> Iterator[str]:
         return
     cells = [[format_value(value) for value in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.names, *cells, strict=True)]
-    numeric = [all(isinstance(row[index], int | float | None) for row in table.rows) for index in range(len(widths))]
+    numeric = [
+        all(isinstance(row[index], int | float | None) for row in table.rows)
+        for index in range(len(widths))
+    ]
     for line in (list(table.names), *cells):
-        padded = (text.rjust(width) if is_numeric else text.ljust(width)
-                  for text, width, is_numeric in zip(line, widths, numeric, strict=True))
+        padded = (
+            text.rjust(width) if is_numeric else text.ljust(width)
+            for text, width, is_numeric in zip(line, widths, numeric, strict=True)
+        )
         yield "  " + "  ".join(padded).rstrip()
 
 
@@ -41,9 +46,17 @@ def format_change(change: RowChange, omit: Container[str] = ()) -> str:
     else:
         kind = "changed  "
         old = table.parts(change.before)[1]
-        parts = [f"{name} {format_value(old[name])} -> {format_value(new)}" for name, new in values.items() if old[name] != new]
-    key = ", ".join(f"{name} {format_value(value)}" for name, value in keys.items() if name not in omit)
-    return f"{kind}  {_variable_prefix(table.variable)}" + ": ".join(filter(None, [key, ", ".join(parts)]))
+        parts = [
+            f"{name} {format_value(old[name])} -> {format_value(new)}"
+            for name, new in values.items()
+            if old[name] != new
+        ]
+    key = ", ".join(
+        f"{name} {format_value(value)}" for name, value in keys.items() if name not in omit
+    )
+    return f"{kind}  {_variable_prefix(table.variable)}" + ": ".join(
+        filter(None, [key, ", ".join(parts)])
+    )
 
 
 def format_value(value: Any) -> str:
@@ -58,7 +71,11 @@ def format_value(value: Any) -> str:
         return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, bool) or value is None:
         return "null" if value is None else str(value).lower()
-    return f"0x{value.hex()}" if isinstance(value, bytes | bytearray) else str(value).replace("\n", "\\n")
+    return (
+        f"0x{value.hex()}"
+        if isinstance(value, bytes | bytearray)
+        else str(value).replace("\n", "\\n")
+    )
 
 
 def _variable_prefix(variable: Variable) -> str:

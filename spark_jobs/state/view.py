@@ -34,7 +34,11 @@ def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterato
     for index, number in enumerate(target.steps):
         if index:
             yield ""
-        yield from _changes(spark, target, number, query) if query.changes else _state(spark, target, number, query.limit)
+        yield from (
+            _changes(spark, target, number, query)
+            if query.changes
+            else _state(spark, target, number, query.limit)
+        )
 
 
 def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iterator[str]:
@@ -47,7 +51,9 @@ def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iter
 
 def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery) -> Iterator[str]:
     """Newest batch first. Each batch is compared with the previous one, and batch 0 with empty state."""
-    batches = [batch for batch in reversed(target.readable) if batch <= target.batch][: query.batches]
+    batches = [batch for batch in reversed(target.readable) if batch <= target.batch][
+        : query.batches
+    ]
     operator, after = _read_all_rows(spark, target, number, batches[0])
     yield _header(target, number, operator, f"changes of {format_batches(batches)}, newest first")
     for batch in batches:
@@ -56,15 +62,23 @@ def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery
         except _Purged:
             yield f"batch {batch}: its changes are unknown, because Spark has purged the state before it"
             return
-        changes = [change for name in {**before, **after} for change in row_changes(before.get(name), after.get(name))]
+        changes = [
+            change
+            for name in {**before, **after}
+            for change in row_changes(before.get(name), after.get(name))
+        ]
         yield f"{_format_batch(target, batch)}: {len(changes) or 'no'} change{'' if len(changes) == 1 else 's'}"
-        yield from (f"  {text.format_change(change, target.keys)}" for change in changes[: query.limit])
+        yield from (
+            f"  {text.format_change(change, target.keys)}" for change in changes[: query.limit]
+        )
         if len(changes) > query.limit:
             yield f"  and {len(changes) - query.limit:,} more: --limit shows more"
         after = before
 
 
-def _read_variables(spark: SparkSession, target: Target, number: int, batch: int, limit: int) -> tuple[StateOperator, Reading]:
+def _read_variables(
+    spark: SparkSession, target: Target, number: int, batch: int, limit: int
+) -> tuple[StateOperator, Reading]:
     """The first `limit` matching rows of all variables of a step, after a batch."""
     checkpoint, steps = spark_url(target.checkpoint.folder), target.spec.steps
     purged = _Purged(f"the state of batch {batch} is purged.", "Name a later batch.")
@@ -73,8 +87,12 @@ def _read_variables(spark: SparkSession, target: Target, number: int, batch: int
     try:
         stateful = [position for position, step in enumerate(steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
-        tables = {variable: read(spark, checkpoint, batch, operator, variable, steps[number - 1], target.keys, limit)
-                  for variable in operator.variables}
+        tables = {
+            variable: read(
+                spark, checkpoint, batch, operator, variable, steps[number - 1], target.keys, limit
+            )
+            for variable in operator.variables
+        }
     except Exception as error:
         if isinstance(error, SluiceError) or batch in target.checkpoint.readable():
             raise
@@ -82,13 +100,17 @@ def _read_variables(spark: SparkSession, target: Target, number: int, batch: int
     return operator, tables
 
 
-def _read_all_rows(spark: SparkSession, target: Target, number: int, batch: int) -> tuple[StateOperator, Reading]:
+def _read_all_rows(
+    spark: SparkSession, target: Target, number: int, batch: int
+) -> tuple[StateOperator, Reading]:
     """All matching rows of all variables of a step, after a batch. Raises StateUnreadable above MAX_ROWS."""
     operator, tables = _read_variables(spark, target, number, batch, MAX_ROWS)
     most = max(table.total for table in tables.values())
     if most > MAX_ROWS:
-        raise StateUnreadable(f"{most:,} rows of step {number} have this key. Changes are shown for at most {MAX_ROWS:,} rows.",
-                              "Name more columns of the key.")
+        raise StateUnreadable(
+            f"{most:,} rows of step {number} have this key. Changes are shown for at most {MAX_ROWS:,} rows.",
+            "Name more columns of the key.",
+        )
     return operator, tables
 
 
@@ -102,4 +124,6 @@ def _header(target: Target, number: int, operator: StateOperator, which: str) ->
 
 def _format_batch(target: Target, batch: int) -> str:
     watermark = target.checkpoint.watermark(batch)
-    return f"batch {batch}, " + (f"watermark {text.format_value(watermark)}" if watermark else "no watermark yet")
+    return f"batch {batch}, " + (
+        f"watermark {text.format_value(watermark)}" if watermark else "no watermark yet"
+    )

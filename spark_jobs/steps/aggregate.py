@@ -56,7 +56,11 @@ class AggregateOperator(NamedTuple):
         return f"the key is {group}; the value has the buffers of {', '.join(self.step.measures)}"
 
     def predicates(self) -> str:
-        return "watermark predicate on the key, for late rows and for eviction" if self.step.window else NO_PREDICATE
+        return (
+            "watermark predicate on the key, for late rows and for eviction"
+            if self.step.window
+            else NO_PREDICATE
+        )
 
     def eviction(self, _: Pipeline) -> str:
         return "evicted when the watermark has passed the window's end"
@@ -70,7 +74,9 @@ def grouped(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
     if step.window is None:
         return rows.groupBy(*step.keys).agg(*measures)
-    groups = rows.groupBy(_window(step.window, event_time).alias("window"), *step.keys).agg(*measures)
+    groups = rows.groupBy(_window(step.window, event_time).alias("window"), *step.keys).agg(
+        *measures
+    )
     bounds = [F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end")]
     last = [F.window_time("window").alias(step.event_time)] if step.event_time else []
     return groups.select(*bounds, *step.keys, *step.measures, *last)
@@ -84,7 +90,11 @@ def _window(window: Window, event_time: str) -> Column:
             return F.window(event_time, interval(window.size), interval(window.slide))
         case Session():
             return F.session_window(
-                event_time, _row_gap(window.gap_sql, event_time) if window.gap_sql else interval(window.gap or timedelta()))
+                event_time,
+                _row_gap(window.gap_sql, event_time)
+                if window.gap_sql
+                else interval(window.gap or timedelta()),
+            )
         case _:
             assert_never(window)
 
@@ -92,8 +102,12 @@ def _window(window: Window, event_time: str) -> Column:
 def _row_gap(sql: str, event_time: str) -> Column:
     """The gap of a row. If it is null, zero or negative, Spark silently drops the row (SessionWindowing); this fails."""
     gap = f"CAST({sql} AS INTERVAL)"
-    invalid = "CAST(raise_error('gap_sql gave a row no gap, or one that is not positive') AS INTERVAL)"
-    return F.expr(f"CASE WHEN `{event_time}` + {gap} > `{event_time}` THEN {gap} ELSE {invalid} END")
+    invalid = (
+        "CAST(raise_error('gap_sql gave a row no gap, or one that is not positive') AS INTERVAL)"
+    )
+    return F.expr(
+        f"CASE WHEN `{event_time}` + {gap} > `{event_time}` THEN {gap} ELSE {invalid} END"
+    )
 
 
 def _gap(window: Session) -> Column:
@@ -108,4 +122,6 @@ def _first_window_end(event_time: str, size: timedelta, slide: timedelta) -> Col
     size_us = size // timedelta(microseconds=1)
     slide_us = slide // timedelta(microseconds=1)
     from_size = F.unix_micros(F.col(event_time)) - F.lit(size_us)
-    return F.timestamp_micros(from_size - F.pmod(from_size, F.lit(slide_us)) + F.lit(slide_us + size_us))
+    return F.timestamp_micros(
+        from_size - F.pmod(from_size, F.lit(slide_us)) + F.lit(slide_us + size_us)
+    )

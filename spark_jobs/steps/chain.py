@@ -40,7 +40,9 @@ def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         applied = operator(step)
         rows = applied.apply(rows, StepContext(spec, index, event_time, root, timers))
-        rows = rows.observe(observation_name(index), F.count(F.lit(1)).alias("rows"), *applied.counts())
+        rows = rows.observe(
+            observation_name(index), F.count(F.lit(1)).alias("rows"), *applied.counts()
+        )
         event_time = step.time_after(event_time) or ""
     return rows
 
@@ -58,4 +60,6 @@ def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     if spec.watermark_delay is None or spec.entry is None:
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
-    return stateful_operator(spec.entry).is_late(spec.topic.event_time, late_before, spec.output_mode)
+    return stateful_operator(spec.entry).is_late(
+        spec.topic.event_time, late_before, spec.output_mode
+    )

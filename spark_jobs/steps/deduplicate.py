@@ -21,7 +21,11 @@ class DeduplicateOperator(NamedTuple):
     def apply(self, rows: DataFrame, _: StepContext) -> DataFrame:
         """The first record of each key."""
         keys = None if self.step.whole_row else list(self.step.keys)
-        return rows.dropDuplicatesWithinWatermark(keys) if self.step.scope == "watermark" else rows.dropDuplicates(keys)
+        return (
+            rows.dropDuplicatesWithinWatermark(keys)
+            if self.step.scope == "watermark"
+            else rows.dropDuplicates(keys)
+        )
 
     def counts(self) -> list[Column]:
         return []
@@ -31,7 +35,11 @@ class DeduplicateOperator(NamedTuple):
         return F.col(event_time) <= late_before
 
     def state(self) -> str:
-        value = "the value is the time when it expires" if self.step.scope == "watermark" else "it has no value"
+        value = (
+            "the value is the time when it expires"
+            if self.step.scope == "watermark"
+            else "it has no value"
+        )
         return f"the key is {', '.join(self.step.keys)}; {value}"
 
     def predicates(self) -> str:

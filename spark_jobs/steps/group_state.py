@@ -41,13 +41,23 @@ class GroupStateOperator(NamedTuple):
         grouped = rows.groupBy(*step.keys)
         if step.form == "apply":
             return grouped.applyInPandasWithState(
-                count_timeouts(code, fired), output, schema(step.state), mode, TIMEOUTS[step.time_mode]
+                count_timeouts(code, fired),
+                output,
+                schema(step.state),
+                mode,
+                TIMEOUTS[step.time_mode],
             )
-        transform = grouped.transformWithState if step.form == "row" else grouped.transformWithStateInPandas
+        transform = (
+            grouped.transformWithState if step.form == "row" else grouped.transformWithStateInPandas
+        )
         first_states = initial_state(rows, step, context.root)
         return transform(
-            TimerCountingProcessor(code(), fired), output, mode, TIME_MODES[step.time_mode],
-            initialState=first_states.groupBy(*step.keys) if first_states else None, eventTimeColumnName=step.event_time or "",
+            TimerCountingProcessor(code(), fired),
+            output,
+            mode,
+            TIME_MODES[step.time_mode],
+            initialState=first_states.groupBy(*step.keys) if first_states else None,
+            eventTimeColumnName=step.event_time or "",
         )
 
     def counts(self) -> list[Column]:
@@ -65,12 +75,18 @@ class GroupStateOperator(NamedTuple):
 
     def predicates(self) -> str:
         by_time = self.step.time_mode == "event"
-        return "late rows by the event time of the data, timers by the watermark" if by_time else NO_PREDICATE
+        return (
+            "late rows by the event time of the data, timers by the watermark"
+            if by_time
+            else NO_PREDICATE
+        )
 
     def eviction(self, _: Pipeline) -> str:
         if self.step.time_mode == "processing":
-            return ("evicted when the processor clears it, at a processing-time timer or by its TTL; "
-                    "each run processes all that are due")
+            return (
+                "evicted when the processor clears it, at a processing-time timer or by its TTL; "
+                "each run processes all that are due"
+            )
         return "evicted when the processor clears it, at the latest at an event-time timer"
 
 
@@ -83,13 +99,21 @@ def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame |
     """The Delta table for handleInitialState in the first batch; None if the step names none. Raises InitialStateMissing."""
     if step.initial_state is None:
         return None
-    path = step.initial_state if "/" in step.initial_state else str(root / "tables" / step.initial_state)
+    path = (
+        step.initial_state
+        if "/" in step.initial_state
+        else str(root / "tables" / step.initial_state)
+    )
     if not is_table(path):
-        raise InitialStateMissing(f"there is no Delta table at {path}, which GroupState.initial_state names.",
-                                  "Write it first, or remove initial_state from the spec.")
+        raise InitialStateMissing(
+            f"there is no Delta table at {path}, which GroupState.initial_state names.",
+            "Write it first, or remove initial_state from the spec.",
+        )
     table = rows.sparkSession.read.format("delta").load(spark_url(path))
     missing = [key for key in step.keys if key not in table.columns]
     if missing:
-        raise InitialStateMissing(f"{path} lacks the key column {missing[0]}. Its columns: {', '.join(table.columns)}.",
-                                  "Write it with the GroupState's keys.")
+        raise InitialStateMissing(
+            f"{path} lacks the key column {missing[0]}. Its columns: {', '.join(table.columns)}.",
+            "Write it with the GroupState's keys.",
+        )
     return table

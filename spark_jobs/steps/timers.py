@@ -33,7 +33,9 @@ class Timers:
     def close_batch(self, batch_id: int) -> None:
         """Sets the counts of a batch that has ended: the timers that fired since the last call."""
         totals = {step: int(accumulator.value) for step, accumulator in self._accumulators.items()}
-        self.fired[batch_id] = {step: total - self._totals.get(step, 0) for step, total in totals.items()}
+        self.fired[batch_id] = {
+            step: total - self._totals.get(step, 0) for step, total in totals.items()
+        }
         self._totals = totals
 
 
@@ -52,10 +54,14 @@ class TimerCountingProcessor(StatefulProcessor):
         """Calls the pipeline's."""
         return self._inner.handleInputRows(key, rows, timerValues)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Any]:
         """Calls the pipeline's. Spark calls it once for each timer that is due."""
         self._fired.add(1)
-        return self._inner.handleExpiredTimer(key=key, timerValues=timerValues, expiredTimerInfo=expiredTimerInfo)
+        return self._inner.handleExpiredTimer(
+            key=key, timerValues=timerValues, expiredTimerInfo=expiredTimerInfo
+        )
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """Calls the pipeline's."""

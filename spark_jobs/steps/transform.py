@@ -21,7 +21,7 @@ STATEFUL = {
     "DeduplicateWithinWatermark": "it keeps state: use the step Deduplicate",
     "Distinct": "it keeps state: use the step Deduplicate",
     "GlobalLimit": "a row limit keeps its count for ever and leaves later records without an outcome: limit a run with "
-                   "max_offsets_per_batch and max_batches",
+    "max_offsets_per_batch and max_batches",
     "Join": "a join of streams keeps state, and Sluice has no step for it",
     "FlatMapGroupsInPandasWithState": "it keeps state: use the step GroupState",
     "TransformWithStateInPySpark": "it keeps state: use the step GroupState",
@@ -55,9 +55,14 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
         else:
             output = load(pipeline, step.function or "")(rows)
     except PySparkException as error:
-        raise SpecInvalid(f"{what}: {_first_line(error)}", "Correct it in spec.py or logic.py.") from None
+        raise SpecInvalid(
+            f"{what}: {_first_line(error)}", "Correct it in spec.py or logic.py."
+        ) from None
     if not isinstance(output, DataFrame):
-        raise SpecInvalid(f"{what} returned {type(output).__name__}, not a DataFrame.", "Return the DataFrame in logic.py.")
+        raise SpecInvalid(
+            f"{what} returned {type(output).__name__}, not a DataFrame.",
+            "Return the DataFrame in logic.py.",
+        )
     _refuse_state(output, rows, what)
     return output
 
@@ -68,19 +73,31 @@ def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pip
     """
     for name in ("kafka", event_time):
         if name not in after.columns:
-            raise SpecInvalid(f"{pipeline}: a Transform before the first stateful step leaves out the column {name}.",
-                              "Keep it: SELECT *, or SELECT ..., kafka. Sluice identifies late records by it.")
-    added = [name for name in plan_nodes(after)[: len(plan_nodes(after)) - len(plan_nodes(before))] if name not in ROW_BY_ROW]
+            raise SpecInvalid(
+                f"{pipeline}: a Transform before the first stateful step leaves out the column {name}.",
+                "Keep it: SELECT *, or SELECT ..., kafka. Sluice identifies late records by it.",
+            )
+    added = [
+        name
+        for name in plan_nodes(after)[: len(plan_nodes(after)) - len(plan_nodes(before))]
+        if name not in ROW_BY_ROW
+    ]
     if added:
-        raise SpecInvalid(f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may make more rows.",
-                          "Put it after the stateful step, or use only columns and conditions.")
+        raise SpecInvalid(
+            f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may make more rows.",
+            "Put it after the stateful step, or use only columns and conditions.",
+        )
 
 
 def plan_nodes(rows: DataFrame) -> list[str]:
     """The names of the analyzed plan's nodes, from the last operation to the first."""
     # Any: a Java string through py4j.
     plan: Any = rows._jdf.queryExecution().analyzed().toString()  # noqa: SLF001 - Spark has no public method for a plan
-    return [name for line in plan.splitlines() if (name := re.sub(r"^[\s:+\-~*!]*", "", line).split(" ")[0].split("(")[0])]
+    return [
+        name
+        for line in plan.splitlines()
+        if (name := re.sub(r"^[\s:+\-~*!]*", "", line).split(" ")[0].split("(")[0])
+    ]
 
 
 def _refuse_state(after: DataFrame, before: DataFrame, what: str) -> None:

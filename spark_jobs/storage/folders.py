@@ -56,10 +56,16 @@ def _name(path: UPath, note: UPath) -> str:
 
 
 def _path(name: str, note: UPath) -> UPath:
-    if "://" in name:  # Sluice would look for it beside the note, not find it, and count it as moved
-        raise RootRefused(f"{note}, the note of a reset that was cut off, is of an older version: it has {name}.",
-                          "Finish that reset with the version of Sluice that began it.")
-    return note.with_segments(f"{note.protocol}://{posixpath.normpath(posixpath.join(note.parent.path, name))}")
+    if (
+        "://" in name
+    ):  # Sluice would look for it beside the note, not find it, and count it as moved
+        raise RootRefused(
+            f"{note}, the note of a reset that was cut off, is of an older version: it has {name}.",
+            "Finish that reset with the version of Sluice that began it.",
+        )
+    return note.with_segments(
+        f"{note.protocol}://{posixpath.normpath(posixpath.join(note.parent.path, name))}"
+    )
 
 
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
@@ -72,7 +78,11 @@ def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
         shutil.copytree(Path(str(old)), Path(str(new)))
         return 0
     copied = {name.removeprefix(new.path): size for name, size in _objects(new).items()}
-    waiting = [name for name, size in _objects(old).items() if copied.get(name.removeprefix(old.path)) != size]
+    waiting = [
+        name
+        for name, size in _objects(old).items()
+        if copied.get(name.removeprefix(old.path)) != size
+    ]
     for name in waiting:
         confirm()
         old.fs.copy(name, new.path + name.removeprefix(old.path))
@@ -102,10 +112,12 @@ def _move_objects(old: UPath, new: UPath, confirm: Confirm) -> str:
 def _refuse_left(folder: UPath, removed: list[str]) -> None:
     """Raise RootRefused for objects that are still there: s3fs ignores single failures in an answer of 200."""
     if left := sorted(_objects(folder).keys() & set(removed)):
-        raise RootRefused(f"the object store left {len(left)} objects of {folder} where they are, although asked to "
-                          f"remove them: {left[0]} is the first.",
-                          "Check that the bucket's policy allows s3:DeleteObject there and that no object is locked. Then run "
-                          "the same command again: it continues.")
+        raise RootRefused(
+            f"the object store left {len(left)} objects of {folder} where they are, although asked to "
+            f"remove them: {left[0]} is the first.",
+            "Check that the bucket's policy allows s3:DeleteObject there and that no object is locked. Then run "
+            "the same command again: it continues.",
+        )
 
 
 def _remove_folder_markers(folder: UPath) -> None:

@@ -27,9 +27,16 @@ def client(url: str) -> ObjectStore:
     if not is_s3(url):
         return from_url(url)
     store = Store.from_environment()
-    options = {"connect_timeout": f"{CONNECT_SECONDS}s", "timeout": f"{ANSWER_SECONDS}s",
-               "allow_http": store.endpoint.startswith("http://")}
-    asked: dict[str, Any] = {"config": store.obstore_options(url), "client_options": options, "retry_config": RETRIES}
+    options = {
+        "connect_timeout": f"{CONNECT_SECONDS}s",
+        "timeout": f"{ANSWER_SECONDS}s",
+        "allow_http": store.endpoint.startswith("http://"),
+    }
+    asked: dict[str, Any] = {
+        "config": store.obstore_options(url),
+        "client_options": options,
+        "retry_config": RETRIES,
+    }
     made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
     return made
 
@@ -59,7 +66,8 @@ def refuse_unusable(url: str) -> None:
         raise RootRefused(
             f"the object store of {url} overwrites an object that it was asked to put only if it is absent (If-None-Match: *): "
             "two runs would hold the lease at once, and of two commits the second would hide the first.",
-            "Use a store, or a version of it, that supports conditional puts: docs/object-store.md.")
+            "Use a store, or a version of it, that supports conditional puts: docs/object-store.md.",
+        )
 
 
 def _overwrites(store: ObjectStore, name: str) -> bool:
@@ -95,13 +103,20 @@ def _credentials() -> Callable[[], Any]:
 
     credentials = Session().get_credentials()
     if credentials is None:
-        raise RootRefused("no credentials for the object store were found: not in the environment and in no profile, and "
-                          "this machine has no role.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.")
+        raise RootRefused(
+            "no credentials for the object store were found: not in the environment and in no profile, and "
+            "this machine has no role.",
+            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+        )
 
     def current() -> dict[str, Any]:
         keys = credentials.get_frozen_credentials()
         expires = datetime.now(UTC) + FRESH if keys.token else None
         return {
-            "access_key_id": keys.access_key, "secret_access_key": keys.secret_key, "token": keys.token, "expires_at": expires}
+            "access_key_id": keys.access_key,
+            "secret_access_key": keys.secret_key,
+            "token": keys.token,
+            "expires_at": expires,
+        }
 
     return current

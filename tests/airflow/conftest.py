@@ -64,7 +64,9 @@ def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def submitted(in_task: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+def submitted(
+    in_task: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., None]:
     """Run a drain's task with a spark-submit of these lines of shell, which leaves no report, and with empty jars."""
 
     def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)) -> None:
@@ -79,9 +81,17 @@ def submitted(in_task: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         script.chmod(0o700)
         monkeypatch.setattr("sys.executable", str(script.parent / "python"))
         monkeypatch.setenv("SLUICE_JARS", str(tmp_path / "jars" / "spark"))
-        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}'
+        )
         operator = DrainOperator(task_id="drain", pipeline="flight_events")
-        ti = SimpleNamespace(try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None, xcom_push=lambda **_: None)
+        ti = SimpleNamespace(
+            try_number=1,
+            map_index=-1,
+            stats_tags={},
+            xcom_pull=lambda **_: None,
+            xcom_push=lambda **_: None,
+        )
         with pytest.raises(ReportMissing):
             operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
         operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open

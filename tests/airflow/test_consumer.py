@@ -20,7 +20,9 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def consumer() -> Any:
-    spec = importlib.util.spec_from_file_location("consumer", REPO / "local" / "reference" / "consumer.py")
+    spec = importlib.util.spec_from_file_location(
+        "consumer", REPO / "local" / "reference" / "consumer.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
@@ -30,11 +32,22 @@ def consumer() -> Any:
 def event(table: Path, version: int) -> AssetEventDagRunReferenceResult:
     """The event of a run that wrote so many versions."""
     report = Report(
-        pipeline="departure_delays", run_id="run", status="succeeded", started_at=AT, ended_at=AT, table_version=version)
+        pipeline="departure_delays",
+        run_id="run",
+        status="succeeded",
+        started_at=AT,
+        ended_at=AT,
+        table_version=version,
+    )
     asset = asset_of("departure_delays")
     return AssetEventDagRunReferenceResult(
-        asset=AssetReferenceAssetEventDagRun(name=asset.name, uri=asset.uri, extra={}), extra=extra(report, str(table)),
-        source_task_id="publish", source_dag_id="departure_delays", source_run_id="run", source_map_index=-1, source_aliases=[],
+        asset=AssetReferenceAssetEventDagRun(name=asset.name, uri=asset.uri, extra={}),
+        extra=extra(report, str(table)),
+        source_task_id="publish",
+        source_dag_id="departure_delays",
+        source_run_id="run",
+        source_map_index=-1,
+        source_aliases=[],
         timestamp=AT.replace(minute=version),
     )
 

@@ -38,31 +38,44 @@ def test_every_pipeline_is_a_dag_and_nothing_else_is(dags: dict[str, DAG]) -> No
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_dag_plans_drains_judges_and_publishes_in_this_order(dags: dict[str, DAG], name: str) -> None:
+def test_a_dag_plans_drains_judges_and_publishes_in_this_order(
+    dags: dict[str, DAG], name: str
+) -> None:
     edges = {task.task_id: task.downstream_task_ids for task in dags[name].tasks}
 
     assert edges == {
-        "plan": {"drain"}, "drain": {"check_output", "check_state"},
-        "check_output": {"publish"}, "check_state": {"publish"}, "publish": set(),
+        "plan": {"drain"},
+        "drain": {"check_output", "check_state"},
+        "check_output": {"publish"},
+        "check_state": {"publish"},
+        "publish": set(),
     }
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_dag_runs_one_drain_at_a_time_and_never_catches_up(dags: dict[str, DAG], name: str) -> None:
+def test_a_dag_runs_one_drain_at_a_time_and_never_catches_up(
+    dags: dict[str, DAG], name: str
+) -> None:
     assert (dags[name].max_active_runs, dags[name].catchup) == (1, False)
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(dags: dict[str, DAG], name: str) -> None:
+def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(
+    dags: dict[str, DAG], name: str
+) -> None:
     assert isinstance(dags[name].timetable, CronDataIntervalTimetable)
     scheduled = DagSerialization.from_dict(DagSerialization.to_dict(dags[name])).timetable
     start = registry.load(name).schedule.start
 
     first = scheduled.next_dagrun_info(
-        last_automated_data_interval=None, restriction=TimeRestriction(instance(start), None, catchup=True))
+        last_automated_data_interval=None,
+        restriction=TimeRestriction(instance(start), None, catchup=True),
+    )
     assert first is not None
     second = scheduled.next_dagrun_info(
-        last_automated_data_interval=first.data_interval, restriction=TimeRestriction(instance(start), None, catchup=True))
+        last_automated_data_interval=first.data_interval,
+        restriction=TimeRestriction(instance(start), None, catchup=True),
+    )
 
     assert second is not None
     assert first.data_interval.end - first.data_interval.start > timedelta(0)
@@ -70,13 +83,17 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(dags: 
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(dags: dict[str, DAG], name: str) -> None:
+def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
+    dags: dict[str, DAG], name: str
+) -> None:
     spec, page = registry.load(name), dags[name].doc_md or ""
 
     assert spec.about in page
     assert f"`{spec.topic.name}`" in page
     assert all(f"`{check.type}(" in page for check in (*spec.output_checks, *spec.state_checks))
-    assert sum(line[:2] in {f"{n}." for n in range(1, 10)} for line in page.splitlines()) == len(spec.steps)
+    assert sum(line[:2] in {f"{n}." for n in range(1, 10)} for line in page.splitlines()) == len(
+        spec.steps
+    )
 
 
 def _bad_spec(name: str) -> Pipeline:
@@ -84,22 +101,31 @@ def _bad_spec(name: str) -> Pipeline:
 
 
 def _bad_cron(name: str) -> Pipeline:
-    return registry.load("flight_events").model_copy(update={"name": name, "schedule": Schedule(cron="99 * * * *")})
+    return registry.load("flight_events").model_copy(
+        update={"name": name, "schedule": Schedule(cron="99 * * * *")}
+    )
 
 
 def _bug(name: str) -> Pipeline:
     raise ZeroDivisionError(name)
 
 
-@pytest.mark.parametrize(("bad", "why"), [
-    (_bad_spec, "watermark_delay is None"), (_bad_cron, "99"), (_bug, "ZeroDivisionError"),
-])
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (_bad_spec, "watermark_delay is None"),
+        (_bad_cron, "99"),
+        (_bug, "ZeroDivisionError"),
+    ],
+)
 def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     monkeypatch: pytest.MonkeyPatch, bad: Any, why: str
 ) -> None:
     load, names = registry.load, registry.names()
     monkeypatch.setattr(registry, "names", lambda: [*names, "refused"])
-    monkeypatch.setattr(registry, "load", lambda name: bad(name) if name == "refused" else load(name))
+    monkeypatch.setattr(
+        registry, "load", lambda name: bad(name) if name == "refused" else load(name)
+    )
 
     bag = found()
 
@@ -107,14 +133,18 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     assert sorted(bag.dags) == sorted([*names, "refused"])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
     assert why in (bag.dags["refused"].description or "")
-    assert bag.dags["refused"].timetable.can_be_scheduled, "it fails on schedule, so that somebody sees it"
+    assert bag.dags["refused"].timetable.can_be_scheduled, (
+        "it fails on schedule, so that somebody sees it"
+    )
     assert all(len(bag.dags[name].tasks) > 1 for name in names)
 
 
 def test_a_refused_pipeline_fails_with_the_reason_when_it_runs(in_task: None) -> None:
     from sluice_airflow.refused import refused_dag  # noqa: PLC0415 - fixtures come first
 
-    task = refused_dag("refused", SpecInvalid("topic.fields is []: a record needs a field.")).get_task("spec")
+    task = refused_dag(
+        "refused", SpecInvalid("topic.fields is []: a record needs a field.")
+    ).get_task("spec")
 
     with pytest.raises(SpecInvalid, match="a record needs a field") as raised:
         task.execute({})
@@ -133,12 +163,20 @@ print(took, sum(isinstance(value, DAG) for value in found.values()), *heavy)
 """
 
 
-def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_nothing_heavy() -> None:
+def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_nothing_heavy() -> (
+    None
+):
     """CPU seconds, the best of three: what else the machine does is not the DAG file's doing."""
     took = []
     for _ in range(3):
         done = subprocess.run(
-            [sys.executable, "-c", PARSE], cwd=REPO, env=_environment(), capture_output=True, text=True, check=True)
+            [sys.executable, "-c", PARSE],
+            cwd=REPO,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
         assert heavy == []
         assert int(dags) == len(registry.names())
@@ -161,12 +199,19 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
         "print([q.name for q in found if q.name == 'sluice'], errors, 'operators' in sys.modules, 'checks' in sys.modules)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=REPO, env=_environment(), capture_output=True, text=True, check=True)
+        [sys.executable, "-c", script],
+        cwd=REPO,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     assert done.stdout.splitlines()[-1] == "['sluice'] {} False False"
 
 
 def test_a_start_in_the_spec_is_the_dags_start(dags: dict[str, DAG]) -> None:
     assert {name: dag.start_date for name, dag in dags.items()} == {
-        name: registry.load(name).schedule.start for name in dags}
+        name: registry.load(name).schedule.start for name in dags
+    }
     assert all((dag.start_date or datetime.min.replace(tzinfo=UTC)).tzinfo for dag in dags.values())

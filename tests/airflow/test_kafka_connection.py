@@ -16,14 +16,22 @@ from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 
-EXTRA = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "reader",
-         "sasl.password": "canary", "enable.ssl.certificate.verification": True}
+EXTRA = {
+    "bootstrap.servers": "a:1",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "reader",
+    "sasl.password": "canary",
+    "enable.ssl.certificate.verification": True,
+}
 
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """The connection is there, and the temporary folder is the test's."""
-    monkeypatch.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": EXTRA}))
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": EXTRA})
+    )
     monkeypatch.delenv("SLUICE_KAFKA", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return monkeypatch
@@ -37,12 +45,16 @@ def test_it_says_all_that_a_properties_file_would(connected: pytest.MonkeyPatch)
 
 
 def test_brokers_that_it_does_not_name_are_the_installations(connected: pytest.MonkeyPatch) -> None:
-    connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "kafka", "extra": {"client.id": "sluice"}}')
+    connected.setenv(
+        "AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "kafka", "extra": {"client.id": "sluice"}}'
+    )
     connected.setenv("SLUICE_KAFKA", "b:2")
     assert kafka.task_settings().kafka == "b:2"
 
 
-def test_without_it_the_installations_declaration_is_in_force(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_it_the_installations_declaration_is_in_force(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=c:3\n")
     connected.setenv("SLUICE_KAFKA_CONFIG", str(tmp_path / "kafka.properties"))
@@ -51,18 +63,33 @@ def test_without_it_the_installations_declaration_is_in_force(connected: pytest.
         assert settings.environment()["SLUICE_KAFKA_CONFIG"] == str(tmp_path / "kafka.properties")
 
 
-@pytest.mark.parametrize(("connection", "says"), [
-    ({"conn_type": "http"}, "has type 'http'"), ({"conn_type": "kafka", "host": "a"}, "has a host"),
-    ({"conn_type": "kafka", "password": "canary"}, "has a password"),
-    ({"conn_type": "kafka", "extra": {"sasl.pasword": "canary"}}, "Did you mean sasl.password?"),
-    ({"conn_type": "kafka", "extra": "sasl.password=canary"}, "extra is not JSON (Expecting value, line 1). Write it as"),
-    ({"conn_type": "kafka", "extra": ["canary"]}, "extra is a list, not an object"),
-    ({"conn_type": "kafka", "extra": "null"}, "extra is null, not an object"),
-    ({"conn_type": "kafka", "extra": {"sasl.password": None}}, "sasl.password is null: a property must be text"),
-    ({"conn_type": "kafka", "extra": {"sasl.password": ["canary"]}}, "sasl.password is a list"),
-    ({"conn_type": "kafka", "extra": {"sasl": {"password": "canary"}}}, "sasl is an object"),
-])
-def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, connection: object, says: str) -> None:
+@pytest.mark.parametrize(
+    ("connection", "says"),
+    [
+        ({"conn_type": "http"}, "has type 'http'"),
+        ({"conn_type": "kafka", "host": "a"}, "has a host"),
+        ({"conn_type": "kafka", "password": "canary"}, "has a password"),
+        (
+            {"conn_type": "kafka", "extra": {"sasl.pasword": "canary"}},
+            "Did you mean sasl.password?",
+        ),
+        (
+            {"conn_type": "kafka", "extra": "sasl.password=canary"},
+            "extra is not JSON (Expecting value, line 1). Write it as",
+        ),
+        ({"conn_type": "kafka", "extra": ["canary"]}, "extra is a list, not an object"),
+        ({"conn_type": "kafka", "extra": "null"}, "extra is null, not an object"),
+        (
+            {"conn_type": "kafka", "extra": {"sasl.password": None}},
+            "sasl.password is null: a property must be text",
+        ),
+        ({"conn_type": "kafka", "extra": {"sasl.password": ["canary"]}}, "sasl.password is a list"),
+        ({"conn_type": "kafka", "extra": {"sasl": {"password": "canary"}}}, "sasl is an object"),
+    ],
+)
+def test_what_it_says_otherwise_is_refused_by_name(
+    connected: pytest.MonkeyPatch, connection: object, says: str
+) -> None:
     connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps(connection))
     with pytest.raises(KafkaConfigInvalid) as raised:
         kafka.task_settings()
@@ -78,17 +105,27 @@ def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) 
     assert masked == ["canary"]
 
 
-def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """By Airflow's own masker: a pattern of many lines is found in no line."""
     pair = Authority("a test").pair("reader")
-    properties = {"security.protocol": "SSL", "ssl.certificate.pem": pair.certificate, "ssl.key.pem": pair.key}
-    connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": properties}))
+    properties = {
+        "security.protocol": "SSL",
+        "ssl.certificate.pem": pair.certificate,
+        "ssl.key.pem": pair.key,
+    }
+    connected.setenv(
+        "AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": properties})
+    )
     connected.setenv("SLUICE_KAFKA", "a:1")
     masker = SecretsMasker()
     connected.setattr(kafka, "mask_secret", masker.add_mask)
     kafka.task_settings()
     lines = pair.key.splitlines()
-    assert [masker.redact(f"said: {line}") for line in lines[1:-1]] == ["said: ***"] * (len(lines) - 2)
+    assert [masker.redact(f"said: {line}") for line in lines[1:-1]] == ["said: ***"] * (
+        len(lines) - 2
+    )
     assert masker.redact(lines[0]) == lines[0], "that a key follows is no secret"
 
 
@@ -127,7 +164,11 @@ def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_withou
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     config = KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x")
     connected.setattr(kafka, "kafka_connection", lambda: config)
-    submitted(f'echo "$@" >{tmp_path}/words', f"env >{tmp_path}/env", f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read')
+    submitted(
+        f'echo "$@" >{tmp_path}/words',
+        f"env >{tmp_path}/env",
+        f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read',
+    )
 
     assert "sasl.password=canary" in (tmp_path / "read").read_text()
     assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()

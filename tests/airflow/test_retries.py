@@ -22,15 +22,21 @@ def action(error: BaseException, policy: ExceptionRetryPolicy = POLICY) -> Retry
 
 
 @pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
-def test_an_error_is_tried_again_exactly_if_its_class_says_that_this_can_help(error: type[SluiceError]) -> None:
-    assert action(error("it went wrong.")) is (RetryAction.RETRY if error.retry else RetryAction.FAIL)
+def test_an_error_is_tried_again_exactly_if_its_class_says_that_this_can_help(
+    error: type[SluiceError],
+) -> None:
+    assert action(error("it went wrong.")) is (
+        RetryAction.RETRY if error.retry else RetryAction.FAIL
+    )
 
 
 def test_the_catalogue_has_errors_of_both_kinds() -> None:
     assert {error.retry for error in catalogue()} == {True, False}
 
 
-@pytest.mark.parametrize("error", [SluiceError("a code that nobody knows."), FromANewerSluice("new.")])
+@pytest.mark.parametrize(
+    "error", [SluiceError("a code that nobody knows."), FromANewerSluice("new.")]
+)
 def test_an_error_that_this_sluice_does_not_know_is_not_tried_again(error: SluiceError) -> None:
     assert action(error) is RetryAction.FAIL
 
@@ -47,7 +53,9 @@ def test_the_reason_in_the_task_log_names_the_code() -> None:
 def test_the_policy_is_the_same_after_it_was_written_down_and_read_again() -> None:
     again = ExceptionRetryPolicy.deserialize(json.loads(json.dumps(POLICY.serialize())))
 
-    assert [action(error("x"), again) for error in catalogue()] == [action(error("x")) for error in catalogue()]
+    assert [action(error("x"), again) for error in catalogue()] == [
+        action(error("x")) for error in catalogue()
+    ]
 
 
 def _fail() -> None:
@@ -57,7 +65,9 @@ def _fail() -> None:
         raise KafkaUnreachable("no broker answered.", "Start it.") from cause
 
 
-def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_it_came_through() -> None:
+def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_it_came_through() -> (
+    None
+):
     lines: list[str] = []
 
     class Log:

@@ -14,8 +14,12 @@ from sluice_airflow import root
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.store import Store
 
-CONNECTION = {"conn_type": "aws", "login": "KEY", "password": "canary",
-              "extra": {"endpoint_url": "http://127.0.0.1:1", "region_name": "eu-west-1"}}
+CONNECTION = {
+    "conn_type": "aws",
+    "login": "KEY",
+    "password": "canary",
+    "extra": {"endpoint_url": "http://127.0.0.1:1", "region_name": "eu-west-1"},
+}
 
 
 @pytest.fixture
@@ -34,19 +38,32 @@ def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_t
     with root.root_credentials() as file:
         assert file is not None
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-        assert file.read_text().splitlines() == ["[sluice_root]", "aws_access_key_id = KEY", "aws_secret_access_key = canary"]
+        assert file.read_text().splitlines() == [
+            "[sluice_root]",
+            "aws_access_key_id = KEY",
+            "aws_secret_access_key = canary",
+        ]
         assert os.environ["AWS_SHARED_CREDENTIALS_FILE"] == str(file)
         assert (os.environ["AWS_PROFILE"], os.environ["AWS_REGION"]) == ("sluice_root", "eu-west-1")
         assert os.environ["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
         assert "AWS_ACCESS_KEY_ID" not in os.environ, "the worker's would win over the profile"
-        assert not [name for name, value in os.environ.items() if "canary" in value and name != "AIRFLOW_CONN_SLUICE_ROOT"]
+        assert not [
+            name
+            for name, value in os.environ.items()
+            if "canary" in value and name != "AIRFLOW_CONN_SLUICE_ROOT"
+        ]
     assert dict(os.environ) == before
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    workers = {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:2", "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
-               "AWS_ROLE_ARN": "arn:aws:iam::1:role/worker"}
+def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(
+    connected: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    workers = {
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:2",
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+        "AWS_ROLE_ARN": "arn:aws:iam::1:role/worker",
+    }
     for name, value in workers.items():
         connected.setenv(name, value)
     with root.root_credentials():
@@ -56,23 +73,36 @@ def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected: pytest.Mo
     assert os.environ.items() >= workers.items()
 
 
-def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connected: pytest.MonkeyPatch) -> None:
-    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", '{"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}')
+def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(
+    connected: pytest.MonkeyPatch,
+) -> None:
+    connected.setenv(
+        "AIRFLOW_CONN_SLUICE_ROOT", '{"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}'
+    )
     with root.root_credentials() as file:
         assert file is None
-        assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_REGION"]) == ("the worker's", "eu-west-1")
+        assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_REGION"]) == (
+            "the worker's",
+            "eu-west-1",
+        )
     connected.delenv("AIRFLOW_CONN_SLUICE_ROOT")
     with root.root_credentials() as file:
         assert file is None
         assert os.environ["AWS_ACCESS_KEY_ID"] == "the worker's"
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    ({"conn_type": "http"}, "has type 'http'"),
-    ({"password": None}, "has no secret key"), ({"login": None}, "has no access key"),
-    ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would have no effect"),
-])
-def test_what_it_says_otherwise_is_refused_by_name(connected: pytest.MonkeyPatch, change: dict[str, object], says: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"conn_type": "http"}, "has type 'http'"),
+        ({"password": None}, "has no secret key"),
+        ({"login": None}, "has no access key"),
+        ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would have no effect"),
+    ],
+)
+def test_what_it_says_otherwise_is_refused_by_name(
+    connected: pytest.MonkeyPatch, change: dict[str, object], says: str
+) -> None:
     changed = {key: value for key, value in {**CONNECTION, **change}.items() if value}
     connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(changed))
     with pytest.raises(SettingInvalid) as raised, root.root_credentials():
@@ -94,9 +124,12 @@ def test_a_drain_is_submitted_with_the_profile_and_without_a_key(
 ) -> None:
     connected.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     connected.setenv("SLUICE_ROOT", "s3://bucket/root")
-    submitted(f'echo "$@" >{tmp_path}/words', f"env | grep -v AIRFLOW_CONN >{tmp_path}/env",
-              f'cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read',
-              jars=("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"))
+    submitted(
+        f'echo "$@" >{tmp_path}/words',
+        f"env | grep -v AIRFLOW_CONN >{tmp_path}/env",
+        f'cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read',
+        jars=("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"),
+    )
 
     assert "aws_secret_access_key = canary" in (tmp_path / "read").read_text()
     assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()

@@ -52,7 +52,11 @@ class Installation:
         self.dag = dags.build(registry.load(NAME))
         self.report = local_report_path(str(self.root), NAME, "manual__1-try1")
         monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
-        for name, value in {"ROOT": self.root, "KAFKA": "127.0.0.1:1", "JARS": folder / "jars"}.items():
+        for name, value in {
+            "ROOT": self.root,
+            "KAFKA": "127.0.0.1:1",
+            "JARS": folder / "jars",
+        }.items():
             monkeypatch.setenv(f"SLUICE_{name}", str(value))
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", SPARK)
 
@@ -63,12 +67,21 @@ class Installation:
 
     def spark_reports(self, report: Report, exit_status: int) -> None:
         report.write(self.bin / "report.json")
-        self.spark_does(f"mkdir -p {self.report.parent}", f"cp {self.bin / 'report.json'} {self.report}", f"exit {exit_status}")
+        self.spark_does(
+            f"mkdir -p {self.report.parent}",
+            f"cp {self.bin / 'report.json'} {self.report}",
+            f"exit {exit_status}",
+        )
 
     def run(self, task: str, handed_over: Any = None, **context: Any) -> Any:
         operator = self.dag.get_task(task)
         ti = SimpleNamespace(
-            try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: handed_over, xcom_push=lambda **_: None)
+            try_number=1,
+            map_index=-1,
+            stats_tags={},
+            xcom_pull=lambda **_: handed_over,
+            xcom_push=lambda **_: None,
+        )
         try:
             return operator.execute({"ti": ti, "task": operator, "run_id": "manual__1", **context})
         finally:
@@ -84,16 +97,32 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installatio
 
 def report(problem: SluiceError | None = None, *checks: CheckResult) -> Report:
     return Report(
-        pipeline=NAME, run_id="manual__1-try1", status="failed" if problem else "succeeded", started_at=NOON, ended_at=NOON,
-        problem=Problem.of(problem) if problem else None, checks=checks, table_version=7, watermark=NOON,
-        offsets_end={"0": 10}, account=Account(covered=10, read=10, accepted=9, malformed=1, rows_out=9),
+        pipeline=NAME,
+        run_id="manual__1-try1",
+        status="failed" if problem else "succeeded",
+        started_at=NOON,
+        ended_at=NOON,
+        problem=Problem.of(problem) if problem else None,
+        checks=checks,
+        table_version=7,
+        watermark=NOON,
+        offsets_end={"0": 10},
+        account=Account(covered=10, read=10, accepted=9, malformed=1, rows_out=9),
     )
 
 
 def check(outcome: str, severity: str = "critical", suite: str = "output") -> CheckResult:
-    return CheckResult.model_validate({
-        "suite": suite, "type": "expect_column_values_to_be_unique", "column": "event_id", "severity": severity,
-        "outcome": outcome, "unexpected": 3, "sample": '["a", "b"]'})
+    return CheckResult.model_validate(
+        {
+            "suite": suite,
+            "type": "expect_column_values_to_be_unique",
+            "column": "event_id",
+            "severity": severity,
+            "outcome": outcome,
+            "unexpected": 3,
+            "sample": '["a", "b"]',
+        }
+    )
 
 
 class TestPlan:
@@ -124,7 +153,9 @@ class TestPlan:
 
 
 class TestDrain:
-    @pytest.mark.parametrize(("planned", "first_compiler_only"), [(None, True), (1000, True), (5_000_000, False)])
+    @pytest.mark.parametrize(
+        ("planned", "first_compiler_only"), [(None, True), (1000, True), (5_000_000, False)]
+    )
     def test_the_jvm_compiles_for_as_many_records_as_plan_has_counted(
         self, installation: Installation, planned: int | None, first_compiler_only: bool
     ) -> None:
@@ -132,9 +163,15 @@ class TestDrain:
         installation.run("drain", handed_over={"new_offsets": planned} if planned else None)
         assert ("-XX:TieredStopAtLevel=1" in installation.called.read_text()) == first_compiler_only
 
-    @pytest.mark.parametrize("connection", [
-        None, '{"conn_type": "http", "host": "local[2]"}', '{"conn_type": "spark"}', '{"conn_type": "spark", "host": ""}',
-    ])
+    @pytest.mark.parametrize(
+        "connection",
+        [
+            None,
+            '{"conn_type": "http", "host": "local[2]"}',
+            '{"conn_type": "spark"}',
+            '{"conn_type": "spark", "host": ""}',
+        ],
+    )
     def test_without_a_connection_to_spark_nothing_is_submitted_to_anyone(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch, connection: str | None
     ) -> None:
@@ -152,32 +189,58 @@ class TestDrain:
     ) -> None:
         monkeypatch.setenv("SLUICE_SPARK_CONF", "spark.executor.memory=1g spark.cores.max=8")
         extra = {"conf": {"spark.executor.memory": "2g", "spark.speculation": True}}
-        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
-            {"conn_type": "spark", "host": "master.example", "port": 7077, "extra": extra}))
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_SLUICE_SPARK",
+            json.dumps(
+                {"conn_type": "spark", "host": "master.example", "port": 7077, "extra": extra}
+            ),
+        )
         installation.spark_reports(report(), 0)
         installation.run("drain")
         words = installation.called.read_text().split()
         assert words[words.index("--master") + 1] == "spark://master.example:7077"
-        assert {"spark.executor.memory=2g", "spark.cores.max=8", "spark.speculation=true"} <= set(words)
+        assert {"spark.executor.memory=2g", "spark.cores.max=8", "spark.speculation=true"} <= set(
+            words
+        )
         assert any(word.startswith("spark.archives=") for word in words)
 
     def test_an_option_that_is_sluices_is_refused_by_its_name_before_spark_starts(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
-            {"conn_type": "spark", "host": "local[2]", "extra": {"conf": {"spark.executor.extraClassPath": "/x"}}}))
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_SLUICE_SPARK",
+            json.dumps(
+                {
+                    "conn_type": "spark",
+                    "host": "local[2]",
+                    "extra": {"conf": {"spark.executor.extraClassPath": "/x"}},
+                }
+            ),
+        )
         installation.spark_reports(report(), 0)
-        with pytest.raises(SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has"):
+        with pytest.raises(
+            SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has"
+        ):
             installation.run("drain")
         assert not installation.called.exists()
 
     def test_options_that_are_no_object_are_refused_and_not_shown(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(
-            {"conn_type": "spark", "host": "local[2]", "extra": {"conf": "spark.my.password=canary"}}))
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_SLUICE_SPARK",
+            json.dumps(
+                {
+                    "conn_type": "spark",
+                    "host": "local[2]",
+                    "extra": {"conf": "spark.my.password=canary"},
+                }
+            ),
+        )
         installation.spark_reports(report(), 0)
-        with pytest.raises(SettingInvalid, match="conf in its extra is str, not an object") as refused:
+        with pytest.raises(
+            SettingInvalid, match="conf in its extra is str, not an object"
+        ) as refused:
             installation.run("drain")
         assert "canary" not in str(refused.value)
 
@@ -192,19 +255,28 @@ class TestDrain:
         assert words[words.index("--master") + 1] == "local[2]"
         assert words[words.index("--deploy-mode") + 1] == "client"
         assert words[words.index("drain") + 1 :] == [
-            NAME, "--report", str(installation.report), "--run-id", "manual__1-try1"]
+            NAME,
+            "--report",
+            str(installation.report),
+            "--run-id",
+            "manual__1-try1",
+        ]
 
     def test_hands_over_its_report(self, installation: Installation) -> None:
         installation.spark_reports(report(), 0)
 
         assert Report.model_validate(installation.run("drain")) == report()
 
-    def test_is_believed_when_it_reports_success_and_its_process_ended_badly(self, installation: Installation) -> None:
+    def test_is_believed_when_it_reports_success_and_its_process_ended_badly(
+        self, installation: Installation
+    ) -> None:
         installation.spark_reports(report(), 1)
 
         assert installation.run("drain")["status"] == "succeeded"
 
-    def test_has_failed_without_a_report_though_its_process_ended_well(self, installation: Installation) -> None:
+    def test_has_failed_without_a_report_though_its_process_ended_well(
+        self, installation: Installation
+    ) -> None:
         installation.spark_does("exit 0")
 
         with pytest.raises(ReportMissing):
@@ -217,12 +289,20 @@ class TestDrain:
         with pytest.raises(ReportMissing):
             installation.run("drain")
 
-    def test_fails_with_the_error_of_its_report_and_nothing_behind_it(self, installation: Installation) -> None:
-        installation.spark_reports(report(StateIncompatible("keys changed.", "Revert.")), StateIncompatible.exit_status)
+    def test_fails_with_the_error_of_its_report_and_nothing_behind_it(
+        self, installation: Installation
+    ) -> None:
+        installation.spark_reports(
+            report(StateIncompatible("keys changed.", "Revert.")), StateIncompatible.exit_status
+        )
 
         with pytest.raises(StateIncompatible) as raised:
             installation.run("drain")
-        assert (raised.value.what, raised.value.remedy, raised.value.__cause__) == ("keys changed.", "Revert.", None)
+        assert (raised.value.what, raised.value.remedy, raised.value.__cause__) == (
+            "keys changed.",
+            "Revert.",
+            None,
+        )
         assert raised.value.__suppress_context__
 
     @pytest.mark.parametrize("judgement", [CheckFailed("3 rows."), CheckBroken("no such column.")])
@@ -233,7 +313,9 @@ class TestDrain:
 
         assert installation.run("drain")["problem"]["code"] == judgement.code
 
-    def test_submits_nothing_without_the_jars(self, installation: Installation, tmp_path: Path) -> None:
+    def test_submits_nothing_without_the_jars(
+        self, installation: Installation, tmp_path: Path
+    ) -> None:
         installation.spark_reports(report(), 0)
         (tmp_path / "jars" / "delta-spark_0.jar").unlink()
 
@@ -248,7 +330,9 @@ class TestDrain:
         # A driver that takes no notice of SIGTERM, and a worker in a session of its own, as PySpark's daemon nearly is.
         installation.spark_does(
             f"sh -c 'trap \"\" TERM; echo $$ >>{pids}; while :; do sleep 0.1; done' &",
-            f"setsid sh -c 'echo $$ >>{pids}; sleep 60' &", f"echo $$ >>{pids}", "wait",
+            f"setsid sh -c 'echo $$ >>{pids}; sleep 60' &",
+            f"echo $$ >>{pids}",
+            "wait",
         )
         outcome: list[type[Exception]] = []
 
@@ -289,7 +373,9 @@ class TestChecks:
     def test_fail_on_a_critical_failure_of_their_own_suite_only(
         self, installation: Installation, suite: str, other: str
     ) -> None:
-        drained = report(CheckFailed("x"), check("failed", suite=suite), check("passed", suite=other)).model_dump(mode="json")
+        drained = report(
+            CheckFailed("x"), check("failed", suite=suite), check("passed", suite=other)
+        ).model_dump(mode="json")
 
         with pytest.raises(CheckFailed, match=r"expect_column_values_to_be_unique\(event_id\)"):
             installation.run(f"check_{suite}", drained)
@@ -301,8 +387,12 @@ class TestChecks:
 
         assert installation.run("check_output", drained) == {"passed": 1, "failed": 1}
 
-    def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(self, installation: Installation) -> None:
-        drained = report(CheckBroken("x"), check("broken", "warning"), check("failed")).model_dump(mode="json")
+    def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(
+        self, installation: Installation
+    ) -> None:
+        drained = report(CheckBroken("x"), check("broken", "warning"), check("failed")).model_dump(
+            mode="json"
+        )
 
         with pytest.raises(CheckBroken):
             installation.run("check_output", drained)
@@ -315,14 +405,22 @@ class TestChecks:
 class TestPublish:
     def publish(self, installation: Installation, drained: Report) -> dict[str, Any]:
         event = SimpleNamespace(extra={})
-        installation.run("publish", drained.model_dump(mode="json"), outlet_events={asset_of(NAME): event})
+        installation.run(
+            "publish", drained.model_dump(mode="json"), outlet_events={asset_of(NAME): event}
+        )
         return dict(event.extra)
 
-    def test_tells_the_version_to_read_and_what_it_was_made_from(self, installation: Installation) -> None:
+    def test_tells_the_version_to_read_and_what_it_was_made_from(
+        self, installation: Installation
+    ) -> None:
         told = self.publish(installation, report())
 
         assert told["table"] == str(installation.root / "tables" / NAME)
-        assert (told["pipeline"], told["run_id"], told["table_version"]) == (NAME, "manual__1-try1", 7)
+        assert (told["pipeline"], told["run_id"], told["table_version"]) == (
+            NAME,
+            "manual__1-try1",
+            7,
+        )
         assert (told["watermark"], told["offsets_end"]) == ("2026-03-01T12:00:00Z", {"0": 10})
         assert told["account"]["rows_out"] == 9
 
@@ -334,13 +432,17 @@ class TestPublish:
         monkeypatch.delenv("SLUICE_KAFKA")
         drained = report(None, check("passed"), check("passed", suite="state"))
         for suite in ("output", "state"):
-            assert installation.run(f"check_{suite}", drained.model_dump(mode="json"))["passed"] == 1
+            assert (
+                installation.run(f"check_{suite}", drained.model_dump(mode="json"))["passed"] == 1
+            )
         assert self.publish(installation, drained)["table_version"] == 7
 
     def test_tells_nobody_of_a_run_that_has_a_problem(self, installation: Installation) -> None:
         with pytest.raises(CheckFailed):
             self.publish(installation, report(CheckFailed("3 rows.")))
 
-    def test_emits_for_an_asset_that_carries_the_pipelines_name(self, installation: Installation) -> None:
+    def test_emits_for_an_asset_that_carries_the_pipelines_name(
+        self, installation: Installation
+    ) -> None:
         assert installation.dag.get_task("publish").outlets == [asset_of(NAME)]
         assert (asset_of(NAME).name, asset_of(NAME).uri) == (NAME, f"x-sluice://tables/{NAME}")

@@ -30,7 +30,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(autouse=True)
-def on_it(kafka: str, cluster: Cluster, worker_python: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def on_it(
+    kafka: str, cluster: Cluster, worker_python: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """The installation's facts, as drains of these tests have them."""
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     monkeypatch.setenv("SLUICE_MASTER", cluster.master)

@@ -18,8 +18,11 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 PARTITIONS = 4
 TRIES = 3
 AT_ONCE = {
-    "spark.speculation": "true", "spark.speculation.interval": "20ms", "spark.speculation.quantile": "0.1",
-    "spark.speculation.multiplier": "1.01", "spark.speculation.minTaskRuntime": "1ms",
+    "spark.speculation": "true",
+    "spark.speculation.interval": "20ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.minTaskRuntime": "1ms",
 }
 """Any task that takes a little longer than another is started a second time where there is a core for it."""
 
@@ -36,15 +39,21 @@ def scene(kafka: str, tmp_path: Path) -> Scene:
     return Scene(kafka, tmp_path, "aircraft_rotations", events=TRIES * 3000, deliveries=TRIES)
 
 
-def struck(scene: Scene, cluster: Cluster, folder: Path, run_id: str, strike: Callable[[], None]) -> Running:
+def struck(
+    scene: Scene, cluster: Cluster, folder: Path, run_id: str, strike: Callable[[], None]
+) -> Running:
     """A drain that is struck when all tasks have read their part of Kafka, and none has written to the table."""
     running = Running(scene, folder, run_id, "planned=wait")
     running.hold("planned")
     wait_until(lambda: len(cluster.executors()) == len(cluster.workers), "the executors")
-    assert all("SharedArchiveFile" in " ".join(executor.cmdline()) for executor in cluster.executors())
+    assert all(
+        "SharedArchiveFile" in " ".join(executor.cmdline()) for executor in cluster.executors()
+    )
     before = cluster.map_outputs()
     running.let_go("planned")
-    running.wait_for(lambda: PARTITIONS in (cluster.map_outputs() - before).values(), "what all tasks have read")
+    running.wait_for(
+        lambda: PARTITIONS in (cluster.map_outputs() - before).values(), "what all tasks have read"
+    )
     strike()
     return running
 
@@ -57,7 +66,13 @@ def ended_exact(running: Running, scene: Scene, sent: int) -> None:
     scene.assert_exact()
 
 
-def survives(scene: Scene, cluster: Cluster, folder: Path, strike: Callable[[], None], mend: Callable[[], None]) -> None:
+def survives(
+    scene: Scene,
+    cluster: Cluster,
+    folder: Path,
+    strike: Callable[[], None],
+    mend: Callable[[], None],
+) -> None:
     """Drains that are struck, until one of them has run a stage twice: what was lost may just have been of no more use."""
     for number in range(TRIES):
         sent = sum(scene.deliver().values())
@@ -73,38 +88,56 @@ def survives(scene: Scene, cluster: Cluster, folder: Path, strike: Callable[[], 
 
 
 def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
-        scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
+    scene: Scene, cluster: Cluster, tmp_path: Path
+) -> None:
     survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
 @long_form
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
-        scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
+    scene: Scene, cluster: Cluster, tmp_path: Path
+) -> None:
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
 @long_form
-@pytest.mark.skipif(sys.platform != "linux", reason="speculation takes another host, and 127.0.0.2 is one on Linux alone")
-def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(scene: Scene, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="speculation takes another host, and 127.0.0.2 is one on Linux alone",
+)
+def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(
+    scene: Scene, tmp_path: Path
+) -> None:
     """Whichever of the two ends first; the event log, which is asked for here, says that there were two."""
     (log := tmp_path / "events").mkdir()
-    options = {**AT_ONCE, "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false",
-               "spark.eventLog.dir": log.as_uri()}
+    options = {
+        **AT_ONCE,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": log.as_uri(),
+    }
     with started(tmp_path / "spark", workers=1) as spread:
         spread.add_worker(host="127.0.0.2")
         scene.settings = scene.settings._replace(
-            master=spread.master, spark_conf=" ".join(f"{name}={value}" for name, value in options.items()))
+            master=spread.master,
+            spark_conf=" ".join(f"{name}={value}" for name, value in options.items()),
+        )
         for number in range(TRIES):
             sent = sum(scene.deliver().values())
             ended_exact(Running(scene, tmp_path, f"speculating-{number}"), scene, sent)
-            if any('"Speculative":true' in file.read_text(errors="replace") for file in log.rglob("*") if file.is_file()):
+            if any(
+                '"Speculative":true' in file.read_text(errors="replace")
+                for file in log.rglob("*")
+                if file.is_file()
+            ):
                 return
     pytest.fail(f"Spark started no task twice in {TRIES} runs")
 
 
 @long_form
 def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_everything_right(
-        scene: Scene, cluster: Cluster, tmp_path: Path) -> None:
+    scene: Scene, cluster: Cluster, tmp_path: Path
+) -> None:
     sent = sum(scene.deliver().values())
     running = Running(scene, tmp_path, "killed", "planned=wait")
     running.hold("planned")

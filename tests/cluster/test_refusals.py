@@ -38,7 +38,9 @@ def refused(scene: Scene, folder: Path, run_id: str, code: str) -> Running:
     return drain
 
 
-def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(scene: Scene, tmp_path: Path) -> None:
+def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(
+    scene: Scene, tmp_path: Path
+) -> None:
     scene.settings = scene.settings._replace(spark_conf="spark.executor.memory=64g")
     drain = refused(scene, tmp_path, "greedy", "NO_EXECUTORS")
     assert "waits for a first executor" in drain.said
@@ -48,28 +50,43 @@ def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(scene: Scen
 
 def test_a_master_that_is_not_there_is_told_at_once(scene: Scene, tmp_path: Path) -> None:
     scene.settings = scene.settings._replace(master="spark://127.0.0.1:1")
-    assert "127.0.0.1:1: Connection refused" in refused(scene, tmp_path, "nobody", "CLUSTER_UNREACHABLE").report.problem.what
+    assert (
+        "127.0.0.1:1: Connection refused"
+        in refused(scene, tmp_path, "nobody", "CLUSTER_UNREACHABLE").report.problem.what
+    )
 
 
-def test_the_secret_lets_a_run_in_shows_nowhere_and_without_it_the_run_ends_in_words(scene: Scene, tmp_path: Path) -> None:
+def test_the_secret_lets_a_run_in_shows_nowhere_and_without_it_the_run_ends_in_words(
+    scene: Scene, tmp_path: Path
+) -> None:
     with running(tmp_path / "spark", workers=1, secret=SECRET) as secured:
         scene.settings = scene.settings._replace(master=secured.master)
-        assert "SLUICE_SPARK_SECRET_FILE" in refused(scene, tmp_path, "without", "CLUSTER_UNREACHABLE").report.problem.remedy
+        assert (
+            "SLUICE_SPARK_SECRET_FILE"
+            in refused(scene, tmp_path, "without", "CLUSTER_UNREACHABLE").report.problem.remedy
+        )
         (file := tmp_path / "secret").touch(mode=0o600)
         scene.settings = scene.settings._replace(spark_secret_file=str(file))
         file.write_text("another")
-        assert str(file) in refused(scene, tmp_path, "wrong", "CLUSTER_UNREACHABLE").report.problem.remedy
+        assert (
+            str(file)
+            in refused(scene, tmp_path, "wrong", "CLUSTER_UNREACHABLE").report.problem.remedy
+        )
         file.write_text(SECRET + "\n")
         scene.settings = scene.settings._replace(executor_wait=PATIENT)
         let_in = Running(scene, tmp_path, "right", "planned=wait")
         let_in.hold("planned")
-        listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(
+            ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
+        ).stdout
         let_in.let_go("planned")
         assert let_in.end() == 0, let_in.said
         scene.assert_exact()
         sources = {row["source"] for row in scene.ops("batches", "source")}
         assert sources == {"progress"}, "nothing was lost, and nothing is doubted"
         report = let_in.report.model_dump_json()
-        kept = b"".join(path.read_bytes() for path in (tmp_path / "root").rglob("*") if path.is_file())
+        kept = b"".join(
+            path.read_bytes() for path in (tmp_path / "root").rglob("*") if path.is_file()
+        )
         assert SECRET not in listed + let_in.said + report + secured.logs()
         assert SECRET.encode() not in kept

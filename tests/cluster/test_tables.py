@@ -19,12 +19,16 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 
 
 @long_form
-def test_a_pipelines_table_is_the_oracles_on_workers_that_have_nothing_of_it(kafka: str, tmp_path: Path) -> None:
+def test_a_pipelines_table_is_the_oracles_on_workers_that_have_nothing_of_it(
+    kafka: str, tmp_path: Path
+) -> None:
     scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1, checked=True)
     scene.deliver_all()
     running = Running(scene, tmp_path, "run")
     assert running.end() == 0, running.said
     assert running.report is not None
     assert running.report.account.read == scene.ledger.num_rows
-    assert {row["source"] for row in scene.ops("batches", "source")} == {"progress"}, "nothing was lost, and nothing is doubted"
+    assert {row["source"] for row in scene.ops("batches", "source")} == {"progress"}, (
+        "nothing was lost, and nothing is doubted"
+    )
     scene.assert_exact()

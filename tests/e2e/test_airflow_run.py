@@ -40,7 +40,11 @@ class Installed(NamedTuple):
 
     def published(self, pipeline: str) -> list[dict[str, object]]:
         """The extra of each asset event of a pipeline."""
-        return [event["extra"] for event in self.api.asset_events() if event["extra"]["pipeline"] == pipeline]
+        return [
+            event["extra"]
+            for event in self.api.asset_events()
+            if event["extra"]["pipeline"] == pipeline
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +52,11 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("airflow-run")
     home, root = folder / "airflow", folder / "root"
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
-    variables = {"SLUICE_KAFKA": kafka, "SLUICE_ROOT": str(root), "SLUICE_PIPELINES": pipelines.__name__}
+    variables = {
+        "SLUICE_KAFKA": kafka,
+        "SLUICE_ROOT": str(root),
+        "SLUICE_PIPELINES": pipelines.__name__,
+    }
     try:
         running = airflow.start(home, variables, schedule=False)
         with Api(running) as client:
@@ -73,8 +81,14 @@ def first(installed: Installed) -> tuple[dict[str, int], list[str], dict[str, st
 def kill_driver(pipeline: str, run_id: str) -> None:
     """SIGKILL to the Python of a drain, as soon as there is one."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not (found := [process for process in psutil.process_iter() if is_driver(process, pipeline, run_id)]):
-        assert time.monotonic() < deadline, f"Airflow has not begun the drain {run_id} of {pipeline}"
+    while not (
+        found := [
+            process for process in psutil.process_iter() if is_driver(process, pipeline, run_id)
+        ]
+    ):
+        assert time.monotonic() < deadline, (
+            f"Airflow has not begun the drain {run_id} of {pipeline}"
+        )
         time.sleep(0.1)
     for process in found:
         process.kill()
@@ -83,13 +97,17 @@ def kill_driver(pipeline: str, run_id: str) -> None:
 def is_driver(process: psutil.Process, pipeline: str, run_id: str) -> bool:
     with contextlib.suppress(psutil.Error):
         words = process.cmdline()
-        return bool(words) and "python" in words[0] and {application(), pipeline, run_id} <= set(words)
+        return (
+            bool(words) and "python" in words[0] and {application(), pipeline, run_id} <= set(words)
+        )
     return False
 
 
 def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, first):
     counts, lines, states = first
-    assert states == {PIPELINE: "success", REFUSED: "failed"}, "\n".join([*lines, *installed.api.errors(PIPELINE, "first")])
+    assert states == {PIPELINE: "success", REFUSED: "failed"}, "\n".join(
+        [*lines, *installed.api.errors(PIPELINE, "first")]
+    )
     assert f"{PIPELINE}: drain up_for_retry" in lines
     assert installed.tries(PIPELINE, "first", "drain") == 2
     assert set(installed.api.tasks(PIPELINE, "first").values()) == {"success"}
@@ -108,16 +126,26 @@ def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, 
 def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again(installed, first):
     states = installed.api.tasks(REFUSED, "first")
     assert states == {
-        "plan": "success", "drain": "success", "check_output": "failed", "check_state": "success", "publish": "upstream_failed",
+        "plan": "success",
+        "drain": "success",
+        "check_output": "failed",
+        "check_state": "success",
+        "publish": "upstream_failed",
     }
     assert installed.published(REFUSED) == []
     assert {task: installed.tries(REFUSED, "first", task) for task in states} == {
-        "plan": 1, "drain": 1, "check_output": 1, "check_state": 1, "publish": 0,
+        "plan": 1,
+        "drain": 1,
+        "check_output": 1,
+        "check_state": 1,
+        "publish": 0,
     }
     report = read_report(installed.root / "reports" / REFUSED / "first-try1.json")
     assert report.problem is not None
     assert report.problem.code == CheckFailed.code
-    rows = deltalake.DeltaTable(str(installed.root / "tables" / REFUSED)).to_pyarrow_table().num_rows
+    rows = (
+        deltalake.DeltaTable(str(installed.root / "tables" / REFUSED)).to_pyarrow_table().num_rows
+    )
     assert rows == report.account.rows_out > 0, "they are written, for whoever looks why"
     [told] = [line for line in installed.api.errors(REFUSED, "first") if "CHECK_FAILED" in line]
     assert "expect_column_values_to_be_between(flights)" in told
@@ -126,7 +154,9 @@ def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_agai
 def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_again(installed, first):
     api = installed.api
     api.trigger(PIPELINE, "second")
-    assert api.wait("second", [PIPELINE], list[str]().append, seconds=PATIENCE_SECONDS) == {PIPELINE: "success"}
+    assert api.wait("second", [PIPELINE], list[str]().append, seconds=PATIENCE_SECONDS) == {
+        PIPELINE: "success"
+    }
 
     states = api.tasks(PIPELINE, "second")
     assert states.pop("plan") == "success"

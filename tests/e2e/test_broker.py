@@ -48,10 +48,19 @@ def deliveries(home: Path) -> list[list[Delivered]]:
 
 
 def processes_of(home: Path) -> list[int]:
-    return [process.pid for process in psutil.process_iter(["cmdline"]) if str(home) in str(process.info["cmdline"])]
+    return [
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if str(home) in str(process.info["cmdline"])
+    ]
 
 
-@retry(retry=retry_if_exception_type(KafkaException), stop=stop_after_delay(30), wait=wait_fixed(0.1), reraise=True)
+@retry(
+    retry=retry_if_exception_type(KafkaException),
+    stop=stop_after_delay(30),
+    wait=wait_fixed(0.1),
+    reraise=True,
+)
 def end_of(consumer: Consumer, partition: TopicPartition) -> int:
     """Asked again as clients do: a broker that has just started answers before it leads its partitions again."""
     end: int = consumer.get_watermark_offsets(partition)[1]
@@ -60,14 +69,18 @@ def end_of(consumer: Consumer, partition: TopicPartition) -> int:
 
 def consumed(bootstrap: str, topic: str = TOPIC) -> dict[tuple[int, int], Message]:
     """Every record of the topic by (partition, offset), read up to the ends that the broker gives."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False}
+    )
     try:
         ends = {n: end_of(consumer, TopicPartition(topic, n)) for n in range(PARTITIONS)}
         consumer.assign([TopicPartition(topic, n, 0) for n in ends])
         found: dict[tuple[int, int], Message] = {}
         while len(found) < sum(ends.values()):
             message = consumer.poll(20)
-            assert message is not None, f"{len(found)} of {sum(ends.values())} records, and no more for 20 s"
+            assert message is not None, (
+                f"{len(found)} of {sum(ends.values())} records, and no more for 20 s"
+            )
             assert message.error() is None
             found[message.partition() or 0, message.offset() or 0] = message
         return found
@@ -83,7 +96,9 @@ def holds(bootstrap: str, home: Path) -> None:
     assert len(rows) == len(messages)
     for row in rows:
         message = messages[row["partition"], row["offset"]]
-        assert datetime.fromtimestamp(message.timestamp()[1] / 1000, tz=UTC) == row["kafka_timestamp"]
+        assert (
+            datetime.fromtimestamp(message.timestamp()[1] / 1000, tz=UTC) == row["kafka_timestamp"]
+        )
         value = message.value()
         if row["kind"] == "malformed":
             assert value == row["value"]
@@ -100,19 +115,31 @@ def test_the_ledger_is_what_a_consumer_reads(home: Path, deliveries: list[list[D
     holds(broker.start(home / "kafka", JARS), home)
 
 
-def test_the_ledger_has_every_record_sent_in_its_order(home: Path, deliveries: list[list[Delivered]]) -> None:
+def test_the_ledger_has_every_record_sent_in_its_order(
+    home: Path, deliveries: list[list[Delivered]]
+) -> None:
     rows = ledger.read(home / "ledger").to_pylist()
     sent = [(number, record) for number, part in enumerate(deliveries, start=1) for record in part]
     for row, (number, record) in zip(rows, sent, strict=True):
-        assert (row["delivery"], row["topic"], row["partition"]) == (number, TOPIC, crc32(record.key or b"") % 4)
-        assert (row["kind"], row["reason"], row["delayed"]) == (record.kind, record.reason, record.delayed)
+        assert (row["delivery"], row["topic"], row["partition"]) == (
+            number,
+            TOPIC,
+            crc32(record.key or b"") % 4,
+        )
+        assert (row["kind"], row["reason"], row["delayed"]) == (
+            record.kind,
+            record.reason,
+            record.delayed,
+        )
     assert {row["reason"] for row in rows} == {"", *MALFORMATIONS}
 
 
 def test_counts_are_by_delivery_and_kind(home: Path, deliveries: list[list[Delivered]]) -> None:
     counts = ledger.counts(home / "ledger")
     for number, part in enumerate(deliveries, start=1):
-        assert counts[number] == {kind: sum(record.kind == kind for record in part) for kind in ledger.KINDS}
+        assert counts[number] == {
+            kind: sum(record.kind == kind for record in part) for kind in ledger.KINDS
+        }
 
 
 def test_an_empty_value_is_not_a_tombstone(home: Path, deliveries: list[list[Delivered]]) -> None:
@@ -183,7 +210,9 @@ def test_missing_jars_are_named(tmp_path: Path) -> None:
         (["publish", "--deliveries", "2", "--delivery", "3"], "delivery 3 of 2 does not exist"),
     ],
 )
-def test_the_command_line_fails_with_status_2_and_no_traceback(tmp_path: Path, arguments: list[str], says: str) -> None:
+def test_the_command_line_fails_with_status_2_and_no_traceback(
+    tmp_path: Path, arguments: list[str], says: str
+) -> None:
     command = [sys.executable, "-m", "local", *arguments, "--home", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=JARS.parents[1])
     assert done.returncode == 2

@@ -50,9 +50,21 @@ class Drained(NamedTuple):
 
 
 def sluice(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, **scene.settings.environment(), "SLUICE_PIPELINES": pipelines.__name__,
-           "PYTHONPATH": str(REPO), "COLUMNS": WIDE}
-    return subprocess.run([SLUICE, *words], env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    env = {
+        **os.environ,
+        **scene.settings.environment(),
+        "SLUICE_PIPELINES": pipelines.__name__,
+        "PYTHONPATH": str(REPO),
+        "COLUMNS": WIDE,
+    }
+    return subprocess.run(
+        [SLUICE, *words],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
 
 
 def answer(done: subprocess.CompletedProcess[str]) -> str:
@@ -62,10 +74,19 @@ def answer(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture(scope="module")
 def drained(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Drained:
-    scene = Scene(kafka, tmp_path_factory.mktemp("commands"), PIPELINE, events=2000, deliveries=1, topic="flights")
+    scene = Scene(
+        kafka,
+        tmp_path_factory.mktemp("commands"),
+        PIPELINE,
+        events=2000,
+        deliveries=1,
+        topic="flights",
+    )
     sent = scene.deliver()
     planned = answer(sluice(scene, "plan", PIPELINE))
-    return Drained(scene, sent, planned, answer(sluice(scene, "drain", PIPELINE, "--run-id", "by-hand")))
+    return Drained(
+        scene, sent, planned, answer(sluice(scene, "drain", PIPELINE, "--run-id", "by-hand"))
+    )
 
 
 def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained):
@@ -79,7 +100,10 @@ def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained
     after = answer(drained.command("plan", PIPELINE))
     assert after.splitlines()[-1] == "nothing to do: every offset is drained and accounted for"
     ends = drained.report.offsets_end
-    assert all(f"partition {partition}: next {end}, end {end}, 0 new" in after for partition, end in ends.items())
+    assert all(
+        f"partition {partition}: next {end}, end {end}, 0 new" in after
+        for partition, end in ends.items()
+    )
 
 
 def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(drained):
@@ -91,11 +115,21 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
 @pytest.mark.parametrize("table", ["runs", "batches", "operators", "late", "quarantine", "checks"])
 def test_show_shows_as_many_rows_as_there_are(drained, table):
     account, batches = drained.report.account, len(drained.report.batches)
-    wanted = {"runs": 1, "batches": batches, "operators": batches, "late": account.late,
-              "quarantine": account.malformed + account.premature, "checks": len(drained.report.checks)}[table]
+    wanted = {
+        "runs": 1,
+        "batches": batches,
+        "operators": batches,
+        "late": account.late,
+        "quarantine": account.malformed + account.premature,
+        "checks": len(drained.report.checks),
+    }[table]
     shown = answer(drained.command("show", table, "--pipeline", PIPELINE, "--limit", "10000"))
     assert shown.startswith(f"{table}, newest first, of {PIPELINE}")
-    rows = answer(drained.command("show", table, "--pipeline", PIPELINE, "--limit", "10000", "--format", "csv"))
+    rows = answer(
+        drained.command(
+            "show", table, "--pipeline", PIPELINE, "--limit", "10000", "--format", "csv"
+        )
+    )
     assert [row["pipeline"] for row in csv.DictReader(io.StringIO(rows))] == [PIPELINE] * wanted
     assert wanted > 0 or table == "late"
 
@@ -108,14 +142,21 @@ def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
 
 def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
     before = drained.files()
-    assert answer(drained.command("doctor", PIPELINE, "--execute")).splitlines()[-1].startswith("nothing to fix: ")
+    assert (
+        answer(drained.command("doctor", PIPELINE, "--execute"))
+        .splitlines()[-1]
+        .startswith("nothing to fix: ")
+    )
     assert drained.files() == before
 
 
 def test_reset_without_execute_says_what_it_would_move_and_moves_nothing(drained):
     before = drained.files()
     told = answer(drained.command("reset", PIPELINE))
-    assert all(f"move {path} to {path}.kept-" in told for path in (drained.scene.paths.version, drained.scene.paths.table))
+    assert all(
+        f"move {path} to {path}.kept-" in told
+        for path in (drained.scene.paths.version, drained.scene.paths.table)
+    )
     assert told.splitlines()[-1] == "nothing is done yet: add --execute"
     assert drained.files() == before
 
@@ -124,7 +165,9 @@ def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
     done = drained.command("rewind", PIPELINE, "--to-batch", "99")
     assert done.returncode == StateUnreadable.exit_status
     [line] = done.stderr.splitlines()
-    assert line.startswith(f"STATE_UNREADABLE the checkpoint of {PIPELINE} does not have the complete state after batch 99")
+    assert line.startswith(
+        f"STATE_UNREADABLE the checkpoint of {PIPELINE} does not have the complete state after batch 99"
+    )
     assert f"it has that of batches 0 to {max(drained.report.batches)}." in line
 
 
@@ -135,11 +178,16 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert len(report.batches) > 2
 
     shown = answer(drained.command("rewind", PIPELINE, "--to-batch", "0"))
-    assert f"remove batches {list(report.batches[1:])} from the checkpoint and the ops tables" in shown
+    assert (
+        f"remove batches {list(report.batches[1:])} from the checkpoint and the ops tables" in shown
+    )
     assert shown.splitlines()[-1] == "nothing is done yet: add --execute"
     assert drained.files() == before
 
-    assert answer(drained.command("rewind", PIPELINE, "--to-batch", "0", "--execute")).splitlines()[-1] == "done"
+    assert (
+        answer(drained.command("rewind", PIPELINE, "--to-batch", "0", "--execute")).splitlines()[-1]
+        == "done"
+    )
     assert checkpoint.committed() == [0]
     assert [row["batch_id"] for row in drained.scene.ops("batches")] == [0]
     waiting = sum(report.offsets_end.values()) - sum(end.values())

@@ -35,14 +35,23 @@ def pipelines(kafka):
 
 
 @contextlib.contextmanager
-def in_a_terminal(scene: Scene, folder: Path, *words: str, failpoints: str) -> Iterator[subprocess.Popen[str]]:
+def in_a_terminal(
+    scene: Scene, folder: Path, *words: str, failpoints: str
+) -> Iterator[subprocess.Popen[str]]:
     """The command at work; what it says goes into the folder's `said`. A test that fails leaves nothing of it."""
     waiting = folder / "waiting"
     waiting.mkdir()
-    env = {**os.environ, **scene.settings.environment(), "SLUICE_TEST_TOPIC": scene.topic, "SLUICE_FAILPOINTS": failpoints,
-           "SLUICE_FAILPOINTS_WAITING": str(waiting)}
+    env = {
+        **os.environ,
+        **scene.settings.environment(),
+        "SLUICE_TEST_TOPIC": scene.topic,
+        "SLUICE_FAILPOINTS": failpoints,
+        "SLUICE_FAILPOINTS_WAITING": str(waiting),
+    }
     with (folder / "said").open("w") as said:
-        process = subprocess.Popen([sys.executable, "-c", SLUICE, *words], env=env, stdout=said, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [sys.executable, "-c", SLUICE, *words], env=env, stdout=said, stderr=subprocess.STDOUT
+        )
     try:
         yield process
     finally:
@@ -67,7 +76,11 @@ def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka
     with in_a_terminal(scene, tmp_path, *words, failpoints="planned=wait") as process:
         wait(process, held.exists, "batch 0 was planned")
         process.send_signal(signal.SIGINT)
-        wait(process, lambda: "stopping when the batch at work has ended" in said.read_text(), "Ctrl-C was answered")
+        wait(
+            process,
+            lambda: "stopping when the batch at work has ended" in said.read_text(),
+            "Ctrl-C was answered",
+        )
         held.unlink()
         assert process.wait(PATIENCE_SECONDS) == Stopped.exit_status, said.read_text()
     assert "STOPPED" in said.read_text()

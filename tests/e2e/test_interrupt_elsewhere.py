@@ -49,11 +49,15 @@ def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done
     assert late.report is not None
     assert (late.report.status, late.report.bounded_by) == ("succeeded", "")
     assert {check.outcome for check in late.report.checks} == {"passed"}
-    assert plan(scene.spec, scene.settings).idle, "nothing that this run did waits for another, to be judged or published"
+    assert plan(scene.spec, scene.settings).idle, (
+        "nothing that this run did waits for another, to be judged or published"
+    )
     scene.assert_exact()
 
 
-def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_account(kafka, spark, tmp_path, pipelines):
+def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_account(
+    kafka, spark, tmp_path, pipelines
+):
     scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=2)
     scene.deliver()
     pipelines.setitem(failpoint.ACTIVE, "audit", "raise")
@@ -70,15 +74,21 @@ def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_ac
     assert (stopped.problem.code, stopped.batches) == ("STOPPED", stopped.recovered)
     assert stopped.recovered[0] == 0
     assert stopped.waiting > 0
-    judged = {check.column: check.outcome for check in stopped.checks if check.severity == "critical"}
+    judged = {
+        check.column: check.outcome for check in stopped.checks if check.severity == "critical"
+    }
     assert judged["unaccounted"] == "passed", "no later run would judge this account"
     assert stopped.failing("critical") == ()
     scene.run("next")
     scene.assert_exact()
 
 
-def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_the_same(kafka, spark, tmp_path, monkeypatch):
-    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1, max_offsets_per_batch=300)
+def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_the_same(
+    kafka, spark, tmp_path, monkeypatch
+):
+    scene = Scene(
+        kafka, tmp_path, "flight_events", events=800, deliveries=1, max_offsets_per_batch=300
+    )
     scene.deliver_all()
     monkeypatch.setattr("spark_jobs.audit.audit.balance", unbalanced)
 

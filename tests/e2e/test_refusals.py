@@ -34,22 +34,47 @@ SLUICE = str(Path(sys.executable).parent / "sluice")
 def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the command line with these environment variables."""
     return subprocess.run(
-        [SLUICE, *words], env={**os.environ, **variables}, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        [SLUICE, *words],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
 
 
 @pytest.mark.parametrize(
     ("code", "words", "variables", "says"),
     [
-        ("KAFKA_UNREACHABLE", ("plan", "flight_events"), {"SLUICE_KAFKA": "127.0.0.1:1"}, "127.0.0.1:1"),
-        ("KAFKA_UNREACHABLE", ("drain", "flight_events"), {"SLUICE_KAFKA": "127.0.0.1:1"}, "127.0.0.1:1"),
+        (
+            "KAFKA_UNREACHABLE",
+            ("plan", "flight_events"),
+            {"SLUICE_KAFKA": "127.0.0.1:1"},
+            "127.0.0.1:1",
+        ),
+        (
+            "KAFKA_UNREACHABLE",
+            ("drain", "flight_events"),
+            {"SLUICE_KAFKA": "127.0.0.1:1"},
+            "127.0.0.1:1",
+        ),
         ("TOPIC_MISSING", ("plan", "flight_events"), {}, "'flights'"),
         ("PIPELINE_UNKNOWN", ("plan", "flight_event"), {}, "flight_events"),
         ("SETTING_INVALID", ("plan", "flight_events"), {"SLUICE_KAFKA": "no-port"}, "host:port"),
         ("SETTING_INVALID", ("plan", "flight_events"), {"SLUICE_KAFKA": ""}, "SLUICE_KAFKA"),
         ("STATE_UNREADABLE", ("state", "flight_events"), {}, "sluice drain flight_events"),
-        ("STATE_UNREADABLE", ("state", "flight_events", "--step", "2"), {}, "step 1, deduplicate by event_id"),
-        ("ROOT_NOT_WRITABLE", ("plan", "flight_events"), {"SLUICE_ROOT": f"{__file__}/below-a-file"}, "SLUICE_ROOT"),
+        (
+            "STATE_UNREADABLE",
+            ("state", "flight_events", "--step", "2"),
+            {},
+            "step 1, deduplicate by event_id",
+        ),
+        (
+            "ROOT_NOT_WRITABLE",
+            ("plan", "flight_events"),
+            {"SLUICE_ROOT": f"{__file__}/below-a-file"},
+            "SLUICE_ROOT",
+        ),
     ],
 )
 def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, variables, says):
@@ -64,7 +89,9 @@ def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, vari
 
 def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
     create_topic(kafka, "flights", 1)
-    subprocess_result = sluice("drain", "flight_events", SLUICE_ROOT=str(tmp_path / "root"), SLUICE_JARS=str(tmp_path))
+    subprocess_result = sluice(
+        "drain", "flight_events", SLUICE_ROOT=str(tmp_path / "root"), SLUICE_JARS=str(tmp_path)
+    )
     # An empty topic gives a drain nothing to do; jars are asked for only when a JVM would start.
     assert subprocess_result.returncode == 0
     assert "nothing to do" in subprocess_result.stdout
@@ -74,11 +101,17 @@ def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
 
 
 def test_a_submitted_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
-    settings = Settings.from_environment()._replace(kafka="127.0.0.1:1", root=str(tmp_path / "root"))
+    settings = Settings.from_environment()._replace(
+        kafka="127.0.0.1:1", root=str(tmp_path / "root")
+    )
     path = tmp_path / "report.json"
     ended = subprocess.run(
-        command(settings, "flight_events", path, "run"), env={**os.environ, **environment(settings)},
-        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
+        command(settings, "flight_events", path, "run"),
+        env={**os.environ, **environment(settings)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert ended.returncode == by_code("KAFKA_UNREACHABLE").exit_status
     report = read_report(path)
@@ -97,11 +130,16 @@ class StandsStill:
     def __init__(self, address: str, patch: pytest.MonkeyPatch, after: int | None) -> None:
         self.asked, self._after = 0, after
         port = int(address.rpartition(":")[2])
-        [pid] = {found.pid for found in psutil.net_connections("tcp") if found.laddr and found.laddr.port == port
-                 and found.status == psutil.CONN_LISTEN}
+        [pid] = {
+            found.pid
+            for found in psutil.net_connections("tcp")
+            if found.laddr and found.laddr.port == port and found.status == psutil.CONN_LISTEN
+        }
         self._broker = psutil.Process(pid)
         for name in QUESTIONS:
-            patch.setattr(kafka_questions.AdminClient, name, self._counted(getattr(AdminClient, name)))
+            patch.setattr(
+                kafka_questions.AdminClient, name, self._counted(getattr(AdminClient, name))
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -128,12 +166,18 @@ class StandsStill:
             self.asked += 1
             if still:
                 self._stand_still()
-                options = {name: value / PATIENCE_SECONDS if "timeout" in name else value for name, value in options.items()}
+                options = {
+                    name: value / PATIENCE_SECONDS if "timeout" in name else value
+                    for name, value in options.items()
+                }
             return question(*words, **options)
+
         return ask
 
 
-def test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute(kafka, monkeypatch):
+def test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_all_within_half_a_minute(
+    kafka, monkeypatch
+):
     create_topic(kafka, "flights", 1)
     settings = Settings("/root", kafka, Path("/jars"), "local[2]", "1g")
     with monkeypatch.context() as patch, StandsStill(kafka, patch, None) as lively:
@@ -148,5 +192,7 @@ def test_a_broker_that_stands_still_is_given_up_after_each_question_and_after_al
             with pytest.raises(KafkaUnreachable):
                 kafka_questions.topic_state(settings, "flights")
             assert time.monotonic() - began < CLIENTS_OWN_SECONDS / 2
-            tries = 1 if answered else len(kafka_questions.TRIES)  # of the first question, which share its time
+            tries = (
+                1 if answered else len(kafka_questions.TRIES)
+            )  # of the first question, which share its time
             assert still.asked == answered + tries, "it asks on, though it was not answered"

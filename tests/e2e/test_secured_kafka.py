@@ -34,14 +34,31 @@ LIMIT_SECONDS = 30
 PATIENCE_SECONDS = 120
 READER = REPO / "tests" / "harness" / "secured_reader.py"
 TOPIC = "flights"
-TEXTS = [HOSTILE, '"', "\\", "'", ";", "\\\\\"", " edge ", "a=b:c#d!e", "\t", "Ā\u2028é😀", "\\u0041", "*/", "//x"]
+TEXTS = [
+    HOSTILE,
+    '"',
+    "\\",
+    "'",
+    ";",
+    '\\\\"',
+    " edge ",
+    "a=b:c#d!e",
+    "\t",
+    "Ā\u2028é😀",
+    "\\u0041",
+    "*/",
+    "//x",
+]
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One for all: with a topic, and users of every mechanism who may read it, and others who may not."""
     issuer = Issuer("oauth", f"{CANARY}&secret")
-    with running(tmp_path_factory.mktemp("secured"), {"plain": PLAIN}, issuer) as it, pytest.MonkeyPatch.context() as patch:
+    with (
+        running(tmp_path_factory.mktemp("secured"), {"plain": PLAIN}, issuer) as it,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("SLUICE_KAFKA", it.admin)
         create_topic(it.admin, TOPIC, 4)
         for user in ("scram", "describer", "nobody"):
@@ -53,25 +70,40 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 def tls(broker: Broker, listener: str = "tls", **changes: str) -> dict[str, str]:
-    return {"bootstrap.servers": broker.at(listener), "security.protocol": "SSL",
-            "ssl.ca.location": str(broker.files / "ca.crt"), **changes}
+    return {
+        "bootstrap.servers": broker.at(listener),
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(broker.files / "ca.crt"),
+        **changes,
+    }
 
 
 def sasl(broker: Broker, mechanism: str, user: str, password: str) -> dict[str, str]:
-    return tls(broker, "sasl") | {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.username": user,
-                                  "sasl.password": password}
+    return tls(broker, "sasl") | {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.username": user,
+        "sasl.password": password,
+    }
 
 
 def oauth(broker: Broker, secret: str = f"{CANARY}&secret") -> dict[str, str]:
     return tls(broker, "sasl") | {
-        "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.client.id": "oauth",
-        "sasl.oauthbearer.client.secret": secret, "sasl.oauthbearer.token.endpoint.url": broker.token_url,
-        "https.ca.location": str(broker.files / "ca.crt")}
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.client.id": "oauth",
+        "sasl.oauthbearer.client.secret": secret,
+        "sasl.oauthbearer.token.endpoint.url": broker.token_url,
+        "https.ca.location": str(broker.files / "ca.crt"),
+    }
 
 
 def mutual(broker: Broker, name: str = "reader", **changes: str) -> dict[str, str]:
-    return tls(broker, "mutual") | {"ssl.certificate.location": str(broker.files / f"{name}.crt"),
-                                    "ssl.key.location": str(broker.files / f"{name}.key"), **changes}
+    return tls(broker, "mutual") | {
+        "ssl.certificate.location": str(broker.files / f"{name}.crt"),
+        "ssl.key.location": str(broker.files / f"{name}.key"),
+        **changes,
+    }
 
 
 def welcome(broker: Broker) -> dict[str, dict[str, str]]:
@@ -79,7 +111,9 @@ def welcome(broker: Broker) -> dict[str, dict[str, str]]:
     return {
         "tls": tls(broker),
         "mutual": mutual(broker),
-        "mutual with a password on the key": mutual(broker, "hidden", **{"ssl.key.password": "opens the key"}),
+        "mutual with a password on the key": mutual(
+            broker, "hidden", **{"ssl.key.password": "opens the key"}
+        ),
         "plain": sasl(broker, "PLAIN", "plain", PLAIN),
         "scram 256": sasl(broker, "SCRAM-SHA-256", "scram", HOSTILE),
         "scram 512": sasl(broker, "SCRAM-SHA-512", "scram", HOSTILE),
@@ -87,7 +121,15 @@ def welcome(broker: Broker) -> dict[str, dict[str, str]]:
     }
 
 
-WAYS = ("tls", "mutual", "mutual with a password on the key", "plain", "scram 256", "scram 512", "oauth")
+WAYS = (
+    "tls",
+    "mutual",
+    "mutual with a password on the key",
+    "plain",
+    "scram 256",
+    "scram 512",
+    "oauth",
+)
 
 
 def settings(properties: dict[str, str], root: str = "/nowhere") -> Settings:
@@ -107,26 +149,61 @@ def turned_away(broker: Broker) -> dict[str, tuple[dict[str, str], tuple[str, ..
     """Every way of being turned away, and what the error must say of it."""
     stranger = str(broker.files / "stranger.crt")
     return {
-        "PLAIN, wrong password": (sasl(broker, "PLAIN", "plain", CANARY), ("user 'plain'", "sasl.password", "PLAIN")),
+        "PLAIN, wrong password": (
+            sasl(broker, "PLAIN", "plain", CANARY),
+            ("user 'plain'", "sasl.password", "PLAIN"),
+        ),
         "SCRAM, wrong password": (
-            sasl(broker, "SCRAM-SHA-512", "scram", CANARY), ("user 'scram'", "sasl.password", "SCRAM-SHA-512")),
-        "SCRAM, no such user": (sasl(broker, "SCRAM-SHA-512", "stranger", CANARY), ("user 'stranger'", "sasl.username")),
-        "OAUTHBEARER, wrong secret": (oauth(broker, CANARY), ("user 'oauth'", "sasl.oauthbearer.client.secret")),
-        "authority unknown": (tls(broker, **{"ssl.ca.location": stranger}), ("ssl.ca.location", broker.at("tls"))),
-        "certificate expired": (tls(broker, "expired"), ("certificate has expired", "Renew", broker.at("expired"))),
-        "another host's certificate": (tls(broker, "elsewhere"), ("not valid for '127.0.0.1'", "bootstrap.servers")),
+            sasl(broker, "SCRAM-SHA-512", "scram", CANARY),
+            ("user 'scram'", "sasl.password", "SCRAM-SHA-512"),
+        ),
+        "SCRAM, no such user": (
+            sasl(broker, "SCRAM-SHA-512", "stranger", CANARY),
+            ("user 'stranger'", "sasl.username"),
+        ),
+        "OAUTHBEARER, wrong secret": (
+            oauth(broker, CANARY),
+            ("user 'oauth'", "sasl.oauthbearer.client.secret"),
+        ),
+        "authority unknown": (
+            tls(broker, **{"ssl.ca.location": stranger}),
+            ("ssl.ca.location", broker.at("tls")),
+        ),
+        "certificate expired": (
+            tls(broker, "expired"),
+            ("certificate has expired", "Renew", broker.at("expired")),
+        ),
+        "another host's certificate": (
+            tls(broker, "elsewhere"),
+            ("not valid for '127.0.0.1'", "bootstrap.servers"),
+        ),
         "no certificate": (tls(broker, "mutual"), ("ssl.certificate.location",)),
         "no right at all": (
-            sasl(broker, "SCRAM-SHA-512", "nobody", HOSTILE), ("user 'nobody' to DESCRIBE topic 'flights'", "kafka-acls.sh")),
+            sasl(broker, "SCRAM-SHA-512", "nobody", HOSTILE),
+            ("user 'nobody' to DESCRIBE topic 'flights'", "kafka-acls.sh"),
+        ),
         "DESCRIBE alone": (
-            sasl(broker, "SCRAM-SHA-512", "describer", HOSTILE), ("user 'describer' to READ topic", "User:describer")),
+            sasl(broker, "SCRAM-SHA-512", "describer", HOSTILE),
+            ("user 'describer' to READ topic", "User:describer"),
+        ),
     }
 
 
-@pytest.mark.parametrize("way", [
-    "PLAIN, wrong password", "SCRAM, wrong password", "SCRAM, no such user", "OAUTHBEARER, wrong secret", "authority unknown",
-    "certificate expired", "another host's certificate", "no certificate", "no right at all", "DESCRIBE alone",
-])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "PLAIN, wrong password",
+        "SCRAM, wrong password",
+        "SCRAM, no such user",
+        "OAUTHBEARER, wrong secret",
+        "authority unknown",
+        "certificate expired",
+        "another host's certificate",
+        "no certificate",
+        "no right at all",
+        "DESCRIBE alone",
+    ],
+)
 def test_who_is_turned_away_is_told_why_in_time_and_not_to_try_again(
     broker: Broker, way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,8 +229,13 @@ def test_the_command_line_says_it_in_one_line(broker: Broker, tmp_path: Path) ->
     file = written(tmp_path / "kafka.properties", sasl(broker, "SCRAM-SHA-512", "scram", CANARY))
     variables = {name: value for name, value in os.environ.items() if name != "SLUICE_KAFKA"}
     ended = subprocess.run(
-        [str(Path(sys.executable).parent / "sluice"), "plan", "flight_events"], capture_output=True, text=True, check=False,
-        env={**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / "root")}, timeout=PATIENCE_SECONDS)
+        [str(Path(sys.executable).parent / "sluice"), "plan", "flight_events"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / "root")},
+        timeout=PATIENCE_SECONDS,
+    )
     assert ended.returncode == by_code("KAFKA_REFUSED").exit_status
     [line] = [line for line in ended.stderr.splitlines() if line.strip()]
     assert line.startswith("KAFKA_REFUSED the brokers at")
@@ -166,23 +248,40 @@ def event_log(folder: Path) -> dict[str, str]:
     (folder / "events").mkdir(parents=True)
     (folder / "conf").mkdir()
     (folder / "conf" / "spark-defaults.conf").write_text(
-        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file:{folder}/events\n")
+        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file:{folder}/events\n"
+    )
     return {"SPARK_CONF_DIR": str(folder / "conf"), "SLUICE_TRACEBACK": "1"}
 
 
 def with_canary(*folders: Path, words: tuple[str, ...] = (CANARY,)) -> list[str]:
     """The files below the folders in which one of the words stands."""
-    files = [file for folder in folders for file in ([folder] if folder.is_file() else folder.rglob("*")) if file.is_file()]
-    assert any(b"SparkListenerSQLExecutionStart" in file.read_bytes() for file in files), "there is an event log with plans"
-    return [str(file) for file in files if any(word.encode() in file.read_bytes() for word in words)]
+    files = [
+        file
+        for folder in folders
+        for file in ([folder] if folder.is_file() else folder.rglob("*"))
+        if file.is_file()
+    ]
+    assert any(b"SparkListenerSQLExecutionStart" in file.read_bytes() for file in files), (
+        "there is an event log with plans"
+    )
+    return [
+        str(file) for file in files if any(word.encode() in file.read_bytes() for word in words)
+    ]
 
 
-def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(broker: Broker, tmp_path: Path) -> None:
+def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
+    broker: Broker, tmp_path: Path
+) -> None:
     scene = Scene(broker.admin, tmp_path, "flight_events", events=1500, deliveries=1, topic=TOPIC)
     scene.deliver_all()
-    hidden = {name: value for name, value in mutual(broker, "hidden", **{"ssl.key.password": "opens the key"}).items()
-              if name.startswith("ssl.")}
-    file = written(tmp_path / "kafka.properties", sasl(broker, "SCRAM-SHA-512", "scram", HOSTILE) | hidden)
+    hidden = {
+        name: value
+        for name, value in mutual(broker, "hidden", **{"ssl.key.password": "opens the key"}).items()
+        if name.startswith("ssl.")
+    }
+    file = written(
+        tmp_path / "kafka.properties", sasl(broker, "SCRAM-SHA-512", "scram", HOSTILE) | hidden
+    )
     config = KafkaConfig.read(str(file))
     scene.settings = scene.settings._replace(kafka=config.brokers, kafka_config=config)
     (tmp_path / "run").mkdir()
@@ -193,7 +292,11 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(bro
     def look() -> bool:
         nonlocal again
         if time.monotonic() > again:
-            seen.update(word for process in psutil.process_iter(["cmdline"]) for word in process.info["cmdline"] or ())
+            seen.update(
+                word
+                for process in psutil.process_iter(["cmdline"])
+                for word in process.info["cmdline"] or ()
+            )
             again = time.monotonic() + 0.5
         return False
 
@@ -205,11 +308,17 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(bro
     secrets = (CANARY, "opens the key", key)
     assert with_canary(tmp_path / "run", tmp_path / "root", tmp_path / "spark", words=secrets) == []
     assert [word for word in seen if any(secret in word for secret in secrets)] == []
-    assert any("spark-submit" in word or "SparkSubmit" in word for word in seen), "the process list was looked at"
+    assert any("spark-submit" in word or "SparkSubmit" in word for word in seen), (
+        "the process list was looked at"
+    )
 
 
-def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(broker: Broker, tmp_path: Path) -> None:
-    Scene(broker.admin, tmp_path, "flight_events", events=200, deliveries=1, topic=TOPIC).deliver_all()
+def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
+    broker: Broker, tmp_path: Path
+) -> None:
+    Scene(
+        broker.admin, tmp_path, "flight_events", events=200, deliveries=1, topic=TOPIC
+    ).deliver_all()
     expected = sum(topic_state(settings(tls(broker)), TOPIC).latest.values())
     folder = tmp_path / "declared"
     folder.mkdir()
@@ -220,10 +329,23 @@ def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
         written(folder / f"{name}.properties", turned_away(broker)[name][0])
     (folder / "texts.json").write_text(json.dumps(TEXTS))
     installed = Settings.from_environment(KafkaConfig.of(oauth(broker), "a test"))
-    conf = [word for key, value in configuration(installed).items() for word in ("--conf", f"{key}={value}")]
-    words = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]", *conf, str(READER), str(folder)]
+    conf = [
+        word
+        for key, value in configuration(installed).items()
+        for word in ("--conf", f"{key}={value}")
+    ]
+    words = [
+        str(Path(sys.executable).parent / "spark-submit"),
+        "--master",
+        "local[2]",
+        *conf,
+        str(READER),
+        str(folder),
+    ]
     variables = {**os.environ, **environment(installed), **event_log(tmp_path / "spark")}
-    ended = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=240, check=False)
+    ended = subprocess.run(
+        words, env=variables, capture_output=True, text=True, timeout=240, check=False
+    )
     (tmp_path / "log").write_text(ended.stdout + ended.stderr)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

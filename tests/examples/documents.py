@@ -32,7 +32,12 @@ def run_sh(example: Example) -> None:
     shell.check(example.parsed)
     for words in shell.commands(example.parsed):
         if words[:1] == ["export"] and words[1].startswith("AIRFLOW_CONN_SLUICE_KAFKA="):
-            check_kafka("".join(f"{name}={value}\n" for name, value in json.loads(words[1].partition("=")[2])["extra"].items()))
+            check_kafka(
+                "".join(
+                    f"{name}={value}\n"
+                    for name, value in json.loads(words[1].partition("=")[2])["extra"].items()
+                )
+            )
 
 
 def run_console(example: Example) -> None:
@@ -91,7 +96,11 @@ def in_docstrings() -> Iterator[tuple[str, list[Example]]]:
         for path in sorted((REPO / folder).rglob("*.py")):
             if ">>> " in path.read_text():
                 document = DOCSTRINGS.parse(path)
-                module = str(path.relative_to(REPO).with_suffix("")).removeprefix(package).replace("/", ".")
+                module = (
+                    str(path.relative_to(REPO).with_suffix(""))
+                    .removeprefix(package)
+                    .replace("/", ".")
+                )
                 document.namespace.update(vars(importlib.import_module(module)))
                 yield from _grouped(path, document)
 

@@ -14,7 +14,9 @@ from local.reference.page import DIAGNOSIS
 from spark_jobs.cli import app
 from spark_jobs.contract.settings import REPO, VARIABLES
 
-DOCUMENTS = [REPO / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted((REPO / "docs").glob("*.md"))
+DOCUMENTS = [REPO / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
+    (REPO / "docs").glob("*.md")
+)
 TARGETS = frozenset(re.findall(r"^([a-z-]+):", (REPO / "Makefile").read_text(), re.MULTILINE))
 ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.DOTALL)
 SYSTEM = frozenset({"TMPDIR"})
@@ -24,10 +26,18 @@ SYSTEM = frozenset({"TMPDIR"})
 @cache
 def documented() -> frozenset[str]:
     """Environment variables: those of an installation, those for diagnosis, and the first cells of the documents' tables."""
-    rows = [line.split("|")[1] for path in DOCUMENTS for line in path.read_text().splitlines() if line.startswith("| `")]
-    return frozenset(re.findall(r"`([A-Z][A-Z0-9_]+)`", " ".join(rows))) | VARIABLES.keys() | SYSTEM | {
-        name.partition("=")[0] for name in DIAGNOSIS
-    }
+    rows = [
+        line.split("|")[1]
+        for path in DOCUMENTS
+        for line in path.read_text().splitlines()
+        if line.startswith("| `")
+    ]
+    return (
+        frozenset(re.findall(r"`([A-Z][A-Z0-9_]+)`", " ".join(rows)))
+        | VARIABLES.keys()
+        | SYSTEM
+        | {name.partition("=")[0] for name in DIAGNOSIS}
+    )
 
 
 def commands(block: str) -> Iterator[list[str]]:

@@ -33,27 +33,60 @@ def test_an_example_of_a_docstring_gives_what_it_shows(examples: list[Example]) 
 def test_a_fence_names_its_language_if_it_is_more_than_text(path: Path) -> None:
     for language, text in fences(path):
         assert language in LANGUAGES
-        assert language or not re.search(r"^(\$ |export |sluice |make )", text, re.MULTILINE), f"sh or console? {text}"
+        assert language or not re.search(r"^(\$ |export |sluice |make )", text, re.MULTILINE), (
+            f"sh or console? {text}"
+        )
 
 
 def test_the_blocks_have_every_command() -> None:
-    shell_blocks = [text for path in DOCUMENTS for language, text in fences(path) if language == "sh"]
-    used = {words[words.index("sluice") + 1] for block in shell_blocks for words in commands(block) if "sluice" in words}
-    assert used >= {"validate", "plan", "drain", "explain", "state", "show", "reset", "rewind", "doctor", "--version"}
+    shell_blocks = [
+        text for path in DOCUMENTS for language, text in fences(path) if language == "sh"
+    ]
+    used = {
+        words[words.index("sluice") + 1]
+        for block in shell_blocks
+        for words in commands(block)
+        if "sluice" in words
+    }
+    assert used >= {
+        "validate",
+        "plan",
+        "drain",
+        "explain",
+        "state",
+        "show",
+        "reset",
+        "rewind",
+        "doctor",
+        "--version",
+    }
 
 
 def test_a_variable_of_sluice_that_a_document_names_is_documented() -> None:
     compose = set(re.findall(r"SLUICE_[A-Z0-9_]+", (REPO / "docker-compose.yml").read_text()))
     make = set(re.findall(r"SLUICE_[A-Z0-9_]+", (REPO / "Makefile").read_text()))
-    named = {name for path in DOCUMENTS for name in re.findall(r"\bSLUICE_[A-Z0-9_]+\b", path.read_text())} - {"SLUICE_ERROR"}
+    named = {
+        name
+        for path in DOCUMENTS
+        for name in re.findall(r"\bSLUICE_[A-Z0-9_]+\b", path.read_text())
+    } - {"SLUICE_ERROR"}
     assert named >= VARIABLES.keys()
     assert named <= documented() | compose | make
 
 
-@pytest.mark.parametrize("line", [
-    "sluice drane flight_events", "sluice drain flight_events --excute", "sluice show rows", "sluice --verzion",
-    "make demonstration", 'export SLUICE_KAFKAS="localhost:9092"', "ls $SLUICE_ROTT", "export AIRFLOW_CONN_X='{\"a\": }'",
-])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sluice drane flight_events",
+        "sluice drain flight_events --excute",
+        "sluice show rows",
+        "sluice --verzion",
+        "make demonstration",
+        'export SLUICE_KAFKAS="localhost:9092"',
+        "ls $SLUICE_ROTT",
+        "export AIRFLOW_CONN_X='{\"a\": }'",
+    ],
+)
 def test_a_wrong_line_is_found(line: str) -> None:
     with pytest.raises(Exception):  # noqa: B017, PT011 - the parsers raise errors of their own
         check(line)

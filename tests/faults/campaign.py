@@ -47,21 +47,43 @@ class Figures(NamedTuple):
     def lines(self) -> list[str]:
         places = [f"  {times:4} {place}" for place, times in self.landed.most_common()]
         recovery = self.recovery_seconds
-        times = f"median {median(recovery):.1f} s, slowest {max(recovery):.1f} s of {len(recovery)}" if recovery else "not seen"
-        return [f"{self.kills} kills survived: 0 lost, 0 doubled, 0 unaccounted in {self.verified} verifications", *places,
-                f"  from a kill to the next drain's first batch: {times}"]
+        times = (
+            f"median {median(recovery):.1f} s, slowest {max(recovery):.1f} s of {len(recovery)}"
+            if recovery
+            else "not seen"
+        )
+        return [
+            f"{self.kills} kills survived: 0 lost, 0 doubled, 0 unaccounted in {self.verified} verifications",
+            *places,
+            f"  from a kill to the next drain's first batch: {times}",
+        ]
 
 
 class Campaign:
     """One topic, several pipelines on it, one schedule of kills. `again` says how to have the same once more."""
 
     def __init__(
-        self, kafka: str, folder: Path, kills: Sequence[tuple[Kill, Random]], say: Callable[[str], None], again: str = "",
-        pipelines: Sequence[str] = PIPELINES, events: int = EVENTS, block: int = BLOCK,
+        self,
+        kafka: str,
+        folder: Path,
+        kills: Sequence[tuple[Kill, Random]],
+        say: Callable[[str], None],
+        again: str = "",
+        pipelines: Sequence[str] = PIPELINES,
+        events: int = EVENTS,
+        block: int = BLOCK,
     ) -> None:
-        self._folder, self._schedule, self._say, self._again, self._block = folder, kills, say, again, block
+        self._folder, self._schedule, self._say, self._again, self._block = (
+            folder,
+            kills,
+            say,
+            again,
+            block,
+        )
         deliveries = len(kills) + 1
-        first = Scene(kafka, folder, pipelines[0], events=deliveries * events, deliveries=deliveries)
+        first = Scene(
+            kafka, folder, pipelines[0], events=deliveries * events, deliveries=deliveries
+        )
         others = [Scene(kafka, folder, name, events=0, topic=first.topic) for name in pipelines[1:]]
         self._first, self._scenes = first, [first, *others]
         self._lengths = Lengths()
@@ -73,8 +95,12 @@ class Campaign:
         self._first.deliver()
         running = Running(self._first, self._folder, "measured")
         assert running.end() == 0, running.said
-        self._lengths = Lengths(time.monotonic() - running.started_at, running.longest_batch_seconds())
-        self._say(f"a drain takes {self._lengths.run:.1f} s, its longest batch {self._lengths.batch:.1f} s")
+        self._lengths = Lengths(
+            time.monotonic() - running.started_at, running.longest_batch_seconds()
+        )
+        self._say(
+            f"a drain takes {self._lengths.run:.1f} s, its longest batch {self._lengths.batch:.1f} s"
+        )
 
     def run(self, mend: Callable[[Scene, str], None] | None = None) -> Figures:
         """Raises AssertionError, with what gives the same again, at the first wrong thing. `mend` drains undisturbed."""
@@ -93,7 +119,9 @@ class Campaign:
         running = Running(scene, self._folder, run_id)
         status = running.end()
         self._note_recovery(running)
-        assert status == 0, f"the undisturbed drain after the kills failed: {running.said[-2000:]}\n{self._again}"
+        assert status == 0, (
+            f"the undisturbed drain after the kills failed: {running.said[-2000:]}\n{self._again}"
+        )
 
     def _kill(self, scene: Scene, number: int, kill: Kill, chance: Random) -> None:
         running = Running(scene, self._folder, f"kill-{number:03}", kill.failpoints)
@@ -103,7 +131,8 @@ class Campaign:
         self._killed_at = time.monotonic()
         assert status in {0, *KILLED}, (
             f"the drain that was to be killed ({kill.name}) failed by itself, with status {status}: "
-            f"{running.report and running.report.problem}\n{running.said[-2000:]}\n{self._again}")
+            f"{running.report and running.report.problem}\n{running.said[-2000:]}\n{self._again}"
+        )
         where = landed(scene, running, kill) if status else "it had ended before"
         if status:
             self._figures.landed[where] += 1
@@ -115,12 +144,23 @@ class Campaign:
             self._figures.recovery_seconds.append(running.first_batch_at - self._killed_at)
 
     def _verify(self, scene: Scene, run_id: str) -> None:
-        words = [sys.executable, "-m", "tests.harness.verifier", scene.settings.root, str(scene.ledger_folder), scene.spec.name,
-                 str(scene.spec.watermark_delay.total_seconds())]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.harness.verifier",
+            scene.settings.root,
+            str(scene.ledger_folder),
+            scene.spec.name,
+            str(scene.spec.watermark_delay.total_seconds()),
+        ]
         done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
         assert done.stdout, f"the verifier failed: {done.stderr}"
         verdict = json.loads(done.stdout)
         assert not verdict["told"], f"{scene.spec.name} after {run_id}: {verdict}\n{self._again}"
-        self._figures = self._figures._replace(verified=self._figures.verified + 1, late=verdict["late"])
-        self._say(f"  {scene.spec.name}: {verdict['read']} records in {verdict['batches']} batches, {verdict['rows']} rows: "
-                  f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['unaccounted']} unaccounted")
+        self._figures = self._figures._replace(
+            verified=self._figures.verified + 1, late=verdict["late"]
+        )
+        self._say(
+            f"  {scene.spec.name}: {verdict['read']} records in {verdict['batches']} batches, {verdict['rows']} rows: "
+            f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['unaccounted']} unaccounted"
+        )

@@ -51,7 +51,10 @@ def _whenever(running: Running, chance: Random, lengths: Lengths) -> None:
 
 
 def _while_stores_are_written(running: Running, _chance: Random, _lengths: Lengths) -> None:
-    running.wait_for(lambda: running.has_planned() and _stores(running, running.checkpoint.planned()[-1]), "a batch's stores")
+    running.wait_for(
+        lambda: running.has_planned() and _stores(running, running.checkpoint.planned()[-1]),
+        "a batch's stores",
+    )
     running.kill()
 
 
@@ -78,7 +81,9 @@ def _strike(running: Running, kind: str) -> None:
     for process in [*running.processes(kind)]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    running.wait_until(lambda: not any(lives(driver.pid) for driver in drivers), "the end of the driver")
+    running.wait_until(
+        lambda: not any(lives(driver.pid) for driver in drivers), "the end of the driver"
+    )
 
 
 KILLS = (
@@ -93,7 +98,11 @@ KILLS = (
 STORES = Kill("all of it, while stores are written", _while_stores_are_written)
 JVM = Kill("its JVM, before the table has the batch", _its_held("jvm", "planned"), "planned=wait")
 EXIT = Kill("failpoint reported", _nothing, "reported=exit")
-DRIVER = Kill("its driver, when the table has the batch", _its_held("driver", "table.committed"), "table.committed=wait")
+DRIVER = Kill(
+    "its driver, when the table has the batch",
+    _its_held("driver", "table.committed"),
+    "table.committed=wait",
+)
 SHORT = (STORES, JVM, EXIT, DRIVER)
 """One of each kind, each at a certain place. Workers are killed in test_machine.py: then the drain lives to tell."""
 
@@ -102,7 +111,10 @@ def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:
     """Each kind of kill once, in a random order, then by chance: the same for the same seed."""
     chance = Random(seed)
     first = chance.sample(KILLS, len(KILLS))
-    drawn = [*first, *chance.choices(KILLS, [kill.chance for kill in KILLS], k=max(0, kills - len(first)))][:kills]
+    drawn = [
+        *first,
+        *chance.choices(KILLS, [kill.chance for kill in KILLS], k=max(0, kills - len(first))),
+    ][:kills]
     return [(kill, Random(chance.random())) for kill in drawn]
 
 

@@ -19,11 +19,22 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 
 
 def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_path):
-    campaign = Campaign(kafka, tmp_path, [(kill, Random()) for kill in SHORT], logging.getLogger("campaign").info,
-                        pipelines=("aircraft_rotations",), events=900, block=3)
+    campaign = Campaign(
+        kafka,
+        tmp_path,
+        [(kill, Random()) for kill in SHORT],
+        logging.getLogger("campaign").info,
+        pipelines=("aircraft_rotations",),
+        events=900,
+        block=3,
+    )
     figures = campaign.run(mend=lambda scene, run_id: scene.run(run_id))
     assert [*figures.landed.elements()] == [
-        IN_STORES, at_failpoint("planned"), at_failpoint("reported"), at_failpoint("table.committed")]
+        IN_STORES,
+        at_failpoint("planned"),
+        at_failpoint("reported"),
+        at_failpoint("table.committed"),
+    ]
     assert figures.kills == len(SHORT)
     assert figures.verified == 2
     assert figures.late > 0, "the batch after a crash is judged by the watermark before it"

@@ -35,7 +35,12 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("clock") / "clock.so"
     source = Path(__file__).with_name("clock.c")
     try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source], check=True, capture_output=True, text=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O2", "-o", library, source],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
     except FileNotFoundError:
         pytest.skip(f"there is no C compiler: {NOT_TESTED}")
     return library
@@ -52,29 +57,45 @@ class Elsewhere:
         with self._clock.open("r+b", buffering=0) as file:  # in place: the process has it mapped
             file.write(struct.pack("q", seconds))
         began = time.time() + seconds
-        wanted = {"pipeline": scene.spec.name, "topic": scene.topic, "root": scene.settings.root, "run_id": run_id}
+        wanted = {
+            "pipeline": scene.spec.name,
+            "topic": scene.topic,
+            "root": scene.settings.root,
+            "run_id": run_id,
+        }
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
-        assert select.select([self._process.stdout], [], [], PATIENCE_SECONDS)[0], f"no end in time: {self._said.read_text()}"
+        assert select.select([self._process.stdout], [], [], PATIENCE_SECONDS)[0], (
+            f"no end in time: {self._said.read_text()}"
+        )
         answer = self._process.stdout.readline()
         assert answer, self._said.read_text()
         report = Report.model_validate_json(answer)
         ended = time.time() + seconds
         assert report.problem is None, report.problem
-        assert began <= report.started_at.timestamp() <= report.ended_at.timestamp() <= ended, "the driver has another clock"
+        assert began <= report.started_at.timestamp() <= report.ended_at.timestamp() <= ended, (
+            "the driver has another clock"
+        )
         checkpoint = Checkpoint(scene.paths.checkpoint)
         clock_ms = checkpoint.batch(checkpoint.committed()[-1]).clock_ms
         assert began <= clock_ms / 1000 <= ended, "the JVM has another clock"
 
 
 @pytest.fixture(scope="module")
-def elsewhere(shim: Path, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
+def elsewhere(
+    shim: Path, kafka: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Elsewhere]:
     """One process for all drains here; the clock is moved between them."""
     folder = tmp_path_factory.mktemp("elsewhere")
     clock, said = folder / "clock", folder / "said"
     clock.write_bytes(struct.pack("q", 0))
     with surroundings(kafka), said.open("w") as log:
-        env = {**os.environ, "SLUICE_PIPELINES": PIPELINES, "LD_PRELOAD": str(shim), "SLUICE_CLOCK_FILE": str(clock)}
+        env = {
+            **os.environ,
+            "SLUICE_PIPELINES": PIPELINES,
+            "LD_PRELOAD": str(shim),
+            "SLUICE_CLOCK_FILE": str(clock),
+        }
         words = [sys.executable, "-m", "tests.harness.drains"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
         process = subprocess.Popen(words, cwd=REPO, env=env, text=True, **pipes)
@@ -100,15 +121,25 @@ def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):
 
 
 @long_form
-def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(kafka, tmp_path, elsewhere):
+def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(
+    kafka, tmp_path, elsewhere
+):
     gates = import_module(f"{PIPELINES}.silent_gates.spec").SPEC
     scene = Scene(kafka, tmp_path, gates, events=400, deliveries=2)
-    for round_, (heard, due) in enumerate([(0, AN_HOUR), (-AN_HOUR, 0)], 1):  # the second alarm is set to a time that was
+    for round_, (heard, due) in enumerate(
+        [(0, AN_HOUR), (-AN_HOUR, 0)], 1
+    ):  # the second alarm is set to a time that was
         scene.deliver()
         elsewhere.drain(scene, f"heard-{round_}", heard)
         elsewhere.drain(scene, f"due-{round_}", due)
-        fired = [operator["timers_fired"] for row in scene.ops("batches") for operator in row["operators"] or []]
+        fired = [
+            operator["timers_fired"]
+            for row in scene.ops("batches")
+            for operator in row["operators"] or []
+        ]
         assert sum(fired) == len(scene.table()) == 3 * round_, "an alarm for each airport"
-        good = sum(kind in {"good", "duplicate"} for kind in scene.ledger.column("kind").to_pylist())
+        good = sum(
+            kind in {"good", "duplicate"} for kind in scene.ledger.column("kind").to_pylist()
+        )
         assert sum(row["events"] for row in scene.table()) == good
         assert sum(row["unaccounted"] for row in scene.ops("batches")) == 0

@@ -62,10 +62,16 @@ def ended_well_or_for_want_of_kafka(running: Running) -> None:
         assert running.report.problem.code in {"SPARK_FAILED", "KAFKA_UNREACHABLE"}
 
 
-def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repeats_it(scene, tmp_path):
+def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repeats_it(
+    scene, tmp_path
+):
     scene.deliver()
-    running = Running(scene, tmp_path, "killed", "table.committed=wait")  # it ends in the batch, or is held there
-    running.wait_for(lambda: any(running.processes("workers")) and running.has_planned(), "a worker")
+    running = Running(
+        scene, tmp_path, "killed", "table.committed=wait"
+    )  # it ends in the batch, or is held there
+    running.wait_for(
+        lambda: any(running.processes("workers")) and running.has_planned(), "a worker"
+    )
     struck = 0
 
     def strike() -> bool:
@@ -132,7 +138,9 @@ def test_a_full_disk_ends_the_drain_and_space_lets_the_next_go_on(scene, tmp_pat
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "sluice-test", str(disk)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this user may not mount a small disk: not tested is that a drain on a full one says so, and harms nothing")
+        pytest.skip(
+            "this user may not mount a small disk: not tested is that a drain on a full one says so, and harms nothing"
+        )
     try:
         scene.deliver()
         mends(scene, "first")
@@ -175,11 +183,16 @@ def test_of_several_triggers_at_once_one_drains_and_the_others_say_who_does(scen
     scene.deliver()
     first = Running(scene, tmp_path, "trigger-0", "leased=wait")
     first.hold("leased")
-    others = [Running(scene, tmp_path, f"trigger-{number}") for number in range(1, int(os.environ.get("SLUICE_TRIGGERS", "2")))]
+    others = [
+        Running(scene, tmp_path, f"trigger-{number}")
+        for number in range(1, int(os.environ.get("SLUICE_TRIGGERS", "2")))
+    ]
     refused = [scene.drain("here"), *(other.report for other in others if other.end())]
     assert len(refused) == 1 + len(others)
     assert {report.problem.code for report in refused} == {"LEASE_HELD"}
-    assert all("run trigger-0 (process " in report.problem.what for report in refused), "the holder's run"
+    assert all("run trigger-0 (process " in report.problem.what for report in refused), (
+        "the holder's run"
+    )
     assert first.is_held("leased"), "and none has disturbed it"
     first.let_go("leased")
     assert first.end() == 0, first.said
@@ -193,7 +206,9 @@ def test_a_drain_whose_task_was_killed_makes_way_for_the_next_try(scene, tmp_pat
     running = Running(scene, tmp_path, "orphan", "leased=wait")
     running.hold("leased")
     [orphan] = running.processes("driver")
-    os.kill(running.process.pid, signal.SIGKILL)  # the submitter alone: its driver lives on, and has the lease
+    os.kill(
+        running.process.pid, signal.SIGKILL
+    )  # the submitter alone: its driver lives on, and has the lease
     running.end()
     running.wait_until(lambda: not lives(orphan.pid), "the end of the driver")
     mends(scene)
@@ -206,6 +221,8 @@ def test_a_jvm_without_memory_ends_at_once_and_with_memory_the_next_goes_on(scen
     assert running.end() != 0
     assert "Terminating due to java.lang.OutOfMemoryError" in running.said
     assert "\tat " not in running.said
-    driver = json.loads(scene.paths.lease.read_text())["pid"]  # it lives a moment longer, to say what happened
+    driver = json.loads(scene.paths.lease.read_text())[
+        "pid"
+    ]  # it lives a moment longer, to say what happened
     running.wait_until(lambda: not lives(driver), "the end of the driver")
     mends(scene)

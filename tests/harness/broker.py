@@ -23,7 +23,9 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     stash = request.config.stash
     if ADDRESS not in stash:
         home = tmp_path_factory.mktemp("kafka")
-        request.config.add_cleanup(lambda: broker.stop(home))  # also where it starts too slowly, and is given up
+        request.config.add_cleanup(
+            lambda: broker.stop(home)
+        )  # also where it starts too slowly, and is given up
         stash[ADDRESS] = broker.start(home, JARS)
     return stash[ADDRESS]
 
@@ -49,7 +51,9 @@ def skip_taken(address: str) -> None:
     """Another program was given the port: no fault of the broker's. A port that is free is one that it should have kept."""
     with socket.socket() as probe:
         assert not _bound(probe, address), f"{address} is free, and the broker has gone elsewhere"
-    pytest.skip(f"{address} was taken while the broker was down: not tested is that it is found there again")
+    pytest.skip(
+        f"{address} was taken while the broker was down: not tested is that it is found there again"
+    )
 
 
 def _bound(listener: socket.socket, address: str) -> bool:

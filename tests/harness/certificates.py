@@ -25,7 +25,9 @@ class Pair(NamedTuple):
     def write(self, folder: Path, name: str) -> tuple[Path, Path, Path]:
         """The files of key, certificate, and both in one, which only their owner reads."""
         files = folder / f"{name}.key", folder / f"{name}.crt", folder / f"{name}.pem"
-        for file, text in zip(files, (self.key, self.certificate, self.key + self.certificate), strict=True):
+        for file, text in zip(
+            files, (self.key, self.certificate, self.key + self.certificate), strict=True
+        ):
             file.write_text(text)
             file.chmod(0o600)
         return files
@@ -38,18 +40,35 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _certificate(self._name, self._name, self._key.public_key(), timedelta(days=1))
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
         self.certificate = _pem(builder.sign(self._key, hashes.SHA256()))
 
-    def pair(self, name: str, *, hosts: tuple[str, ...] = (), lives: timedelta = timedelta(days=1), password: str = "") -> Pair:
+    def pair(
+        self,
+        name: str,
+        *,
+        hosts: tuple[str, ...] = (),
+        lives: timedelta = timedelta(days=1),
+        password: str = "",
+    ) -> Pair:
         """A key and a certificate for it, which is valid from two days ago on for two days and what it `lives`."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _certificate(subject, self._name, key.public_key(), lives)
         if hosts:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
-        hidden = serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption()
-        text = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden).decode()
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
+            )
+        hidden = (
+            serialization.BestAvailableEncryption(password.encode())
+            if password
+            else serialization.NoEncryption()
+        )
+        text = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden
+        ).decode()
         return Pair(text, _pem(builder.sign(self._key, hashes.SHA256())))
 
 

@@ -10,7 +10,9 @@ FIRST = 5
 """How many of the rows that differ a failure names."""
 
 
-def difference(found: Iterable[Hashable], wanted: Iterable[Hashable]) -> tuple[Counter[Any], Counter[Any]]:
+def difference(
+    found: Iterable[Hashable], wanted: Iterable[Hashable]
+) -> tuple[Counter[Any], Counter[Any]]:
     """What is missing from the found, and what of it should not be there."""
     has, should = Counter(found), Counter(wanted)
     return should - has, has - should

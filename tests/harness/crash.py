@@ -35,7 +35,9 @@ class Images:
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         self._scene, self._folder = scene, folder
-        self._copying = threading.Lock()  # the query's thread and the audit's each pass failpoints of their own
+        self._copying = (
+            threading.Lock()
+        )  # the query's thread and the audit's each pass failpoints of their own
         self.taken: dict[Moment, Path] = {}
 
     def at(self, place: str) -> None:
@@ -72,7 +74,9 @@ def files(root: Path) -> dict[str, tuple[int, int]]:
 def _copy_at_rest(root: Path, image: Path) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not _copied_whole(root, image):
-        assert time.monotonic() < deadline, f"{root} did not come to rest within {PATIENCE_SECONDS} s"
+        assert time.monotonic() < deadline, (
+            f"{root} did not come to rest within {PATIENCE_SECONDS} s"
+        )
         shutil.rmtree(image, ignore_errors=True)
 
 

@@ -26,7 +26,9 @@ def main() -> None:
     for line in sys.stdin:
         wanted = json.loads(line)
         spec = registry.load(wanted["pipeline"])
-        spec = spec.model_copy(update={"topic": spec.topic.model_copy(update={"name": wanted["topic"]})})
+        spec = spec.model_copy(
+            update={"topic": spec.topic.model_copy(update={"name": wanted["topic"]})}
+        )
         report = drain(spec, settings._replace(root=wanted["root"]), wanted["run_id"])
         sys.stdout.write(report.model_dump_json() + "\n")
         sys.stdout.flush()

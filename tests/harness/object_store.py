@@ -36,8 +36,14 @@ def binary() -> Path | None:
         HOME.mkdir(parents=True, exist_ok=True)
         building = HOME / f"building-{os.getpid()}"
         # Away from this repository, whose folder go would take for a module's.
-        subprocess.run([go, "install", SERVER], env=os.environ | {"GOBIN": str(building), "GOFLAGS": ""}, cwd="/", check=True,
-                       timeout=BUILD_SECONDS, capture_output=True)
+        subprocess.run(
+            [go, "install", SERVER],
+            env=os.environ | {"GOBIN": str(building), "GOFLAGS": ""},
+            cwd="/",
+            check=True,
+            timeout=BUILD_SECONDS,
+            capture_output=True,
+        )
         (building / "versitygw").replace(made)
         building.rmdir()
     return made
@@ -47,8 +53,13 @@ def binary() -> Path | None:
 def _client(endpoint: str, access_key: str, secret_key: str) -> Any:
     from botocore.session import Session  # noqa: PLC0415 - of s3fs, and only here
 
-    return Session().create_client("s3", "us-east-1", endpoint_url=endpoint, aws_access_key_id=access_key,
-                                   aws_secret_access_key=secret_key)
+    return Session().create_client(
+        "s3",
+        "us-east-1",
+        endpoint_url=endpoint,
+        aws_access_key_id=access_key,
+        aws_secret_access_key=secret_key,
+    )
 
 
 class ObjectStore(NamedTuple):
@@ -63,8 +74,13 @@ class ObjectStore(NamedTuple):
     @property
     def variables(self) -> dict[str, str]:
         """What declares it to a process."""
-        return {"AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": self.access_key,
-                "AWS_SECRET_ACCESS_KEY": self.secret_key, "AWS_EC2_METADATA_DISABLED": "true"}
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
 
     def client(self) -> Any:
         """Amazon's own, as the store's owner."""
@@ -78,9 +94,22 @@ class ObjectStore(NamedTuple):
 
     def user(self, name: str, secret: str) -> None:
         """Somebody who may do nothing yet: a bucket's policy says what."""
-        env = os.environ | {"ADMIN_ACCESS_KEY": self.access_key, "ADMIN_SECRET_KEY": self.secret_key,
-                            "ADMIN_ENDPOINT_URL": self.endpoint}
-        words = [str(binary()), "admin", "create-user", "--access", name, "--secret", secret, "--role", "user"]
+        env = os.environ | {
+            "ADMIN_ACCESS_KEY": self.access_key,
+            "ADMIN_SECRET_KEY": self.secret_key,
+            "ADMIN_ENDPOINT_URL": self.endpoint,
+        }
+        words = [
+            str(binary()),
+            "admin",
+            "create-user",
+            "--access",
+            name,
+            "--secret",
+            secret,
+            "--role",
+            "user",
+        ]
         subprocess.run(words, env=env, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
 
 
@@ -92,18 +121,42 @@ def running(home: Path) -> Iterator[ObjectStore]:
     objects, users = home / "objects", home / "users"
     for folder in (objects, users):
         folder.mkdir(parents=True, exist_ok=True)
-    keys = {"ROOT_ACCESS_KEY": f"owner{secrets.token_hex(6)}", "ROOT_SECRET_KEY": secrets.token_urlsafe(24)}
+    keys = {
+        "ROOT_ACCESS_KEY": f"owner{secrets.token_hex(6)}",
+        "ROOT_SECRET_KEY": secrets.token_urlsafe(24),
+    }
     for left in reversed(range(TRIES)):
         port = free_port(0)
-        words = [str(server), "--port", f"127.0.0.1:{port}", "--health", "/healthz", "--quiet", "--keep-alive",
-                 "--iam-dir", str(users), "--iam-cache-disable", "posix", str(objects)]
+        words = [
+            str(server),
+            "--port",
+            f"127.0.0.1:{port}",
+            "--health",
+            "/healthz",
+            "--quiet",
+            "--keep-alive",
+            "--iam-dir",
+            str(users),
+            "--iam-cache-disable",
+            "posix",
+            str(objects),
+        ]
         with (home / "server.log").open("ab") as log:
-            process = subprocess.Popen(words, env=os.environ | keys, stdout=log, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                words, env=os.environ | keys, stdout=log, stderr=subprocess.STDOUT
+            )
         try:
             if _healthy(f"http://127.0.0.1:{port}", process):
-                yield ObjectStore(f"http://127.0.0.1:{port}", keys["ROOT_ACCESS_KEY"], keys["ROOT_SECRET_KEY"], objects)
+                yield ObjectStore(
+                    f"http://127.0.0.1:{port}",
+                    keys["ROOT_ACCESS_KEY"],
+                    keys["ROOT_SECRET_KEY"],
+                    objects,
+                )
                 return
-            assert left, f"the S3 server does not start: {(home / 'server.log').read_text()[-2000:]}"
+            assert left, (
+                f"the S3 server does not start: {(home / 'server.log').read_text()[-2000:]}"
+            )
         finally:
             process.terminate()
             process.wait(PATIENCE_SECONDS)

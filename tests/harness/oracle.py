@@ -21,8 +21,10 @@ Row = dict[str, Any]
 
 def events(ledger: pa.Table, late: set[Place]) -> pa.Table:
     """Each good event once, as long as one of its copies was not late."""
-    lost = pa.table({"partition": [p for p, _ in late], "offset": [o for _, o in late]},
-                    schema=pa.schema([("partition", pa.int32()), ("offset", pa.int64())]))
+    lost = pa.table(
+        {"partition": [p for p, _ in late], "offset": [o for _, o in late]},
+        schema=pa.schema([("partition", pa.int32()), ("offset", pa.int64())]),
+    )
     with _duck(ledger=ledger, lost=lost) as db:
         return db.sql("""
             SELECT DISTINCT event_id, event_type, event_time, scheduled_time, carrier, flight, tail_number, origin,
@@ -40,7 +42,9 @@ def flight_events(found: pa.Table, _watermark: datetime) -> list[Row]:
 def departure_delays(found: pa.Table, watermark: datetime) -> list[Row]:
     """The hours that have closed by the watermark."""
     with _duck(found=found) as db:
-        return db.sql("""
+        return (
+            db.sql(
+                """
             WITH departures AS (
                 SELECT *, time_bucket(INTERVAL 1 HOUR, event_time) AS window_start FROM found WHERE event_type = 'departure'
             )
@@ -49,14 +53,23 @@ def departure_delays(found: pa.Table, watermark: datetime) -> list[Row]:
                    count_if(cancelled)::BIGINT AS cancellations
             FROM departures WHERE window_start + INTERVAL 1 HOUR <= ?
             GROUP BY window_start, carrier, origin
-        """, params=[watermark]).to_arrow_table().to_pylist()
+        """,
+                params=[watermark],
+            )
+            .to_arrow_table()
+            .to_pylist()
+        )
 
 
 def aircraft_rotations(found: pa.Table, watermark: datetime) -> list[Row]:
     """The rotations that are known by the watermark: an aircraft that is not seen for 48 hours is closed."""
     departures: dict[str, list[Row]] = defaultdict(list)
     for event in found.to_pylist():
-        if event["event_type"] == "departure" and not event["cancelled"] and event["tail_number"] is not None:
+        if (
+            event["event_type"] == "departure"
+            and not event["cancelled"]
+            and event["tail_number"] is not None
+        ):
             departures[event["tail_number"]].append(event)
     rows = []
     for tail, flights in departures.items():
@@ -73,16 +86,28 @@ def aircraft_rotations(found: pa.Table, watermark: datetime) -> list[Row]:
 def _rotation(tail: str, flight: Row, back: Row | None, closed_at: datetime) -> Row:
     gap = int((back["event_time"] - flight["event_time"]).total_seconds() // 60) if back else None
     return {
-        "tail_number": tail, "outcome": "rotation" if back else "unseen", "departed_from": flight["origin"],
-        "flew_to": flight["destination"], "departed_at": flight["event_time"], "next_from": back["origin"] if back else None,
-        "next_departed_at": back["event_time"] if back else None, "minutes_between": gap, "closed_at": closed_at,
+        "tail_number": tail,
+        "outcome": "rotation" if back else "unseen",
+        "departed_from": flight["origin"],
+        "flew_to": flight["destination"],
+        "departed_at": flight["event_time"],
+        "next_from": back["origin"] if back else None,
+        "next_departed_at": back["event_time"] if back else None,
+        "minutes_between": gap,
+        "closed_at": closed_at,
     }
 
 
-RESULTS = {"flight_events": flight_events, "departure_delays": departure_delays, "aircraft_rotations": aircraft_rotations}
+RESULTS = {
+    "flight_events": flight_events,
+    "departure_delays": departure_delays,
+    "aircraft_rotations": aircraft_rotations,
+}
 
 
-def late_places(ledger: pa.Table, batches: list[dict[int, int]], enters: str, delay: timedelta) -> set[Place]:
+def late_places(
+    ledger: pa.Table, batches: list[dict[int, int]], enters: str, delay: timedelta
+) -> set[Place]:
     """Which records are late, replayed from the batches' end offsets.
 
     `enters` is SQL: which good records reach the first stateful step and so move the watermark.
@@ -92,6 +117,7 @@ def late_places(ledger: pa.Table, batches: list[dict[int, int]], enters: str, de
 
 def comparable(rows: list[Row]) -> list[tuple[Any, ...]]:
     """Rows in one order, with means rounded to what a sum of doubles is good for."""
+
     def cell(value: object) -> object:
         if isinstance(value, datetime):
             return value.astimezone(UTC)

@@ -51,7 +51,9 @@ class Running:
     `failpoints` are the drain's; one that waits holds it there until `let_go`.
     """
 
-    def __init__(self, scene: Scene, folder: Path, run_id: str, failpoints: str = "", **variables: str) -> None:
+    def __init__(
+        self, scene: Scene, folder: Path, run_id: str, failpoints: str = "", **variables: str
+    ) -> None:
         self._report = folder / f"{run_id}.json"
         self._log = (folder / f"{run_id}.log").open("w")
         self._waiting = folder / f"{run_id}.waiting"
@@ -61,18 +63,28 @@ class Running:
         self.started_at = time.monotonic()
         self.first_batch_at: float | None = None
         """When the first batch that was not committed before was, in seconds of the monotonic clock."""
-        tests = {"SLUICE_PIPELINES": PIPELINES, "SLUICE_TEST_TOPIC": scene.topic,
-                 "SLUICE_FAILPOINTS": failpoints, "SLUICE_FAILPOINTS_WAITING": str(self._waiting)}
+        tests = {
+            "SLUICE_PIPELINES": PIPELINES,
+            "SLUICE_TEST_TOPIC": scene.topic,
+            "SLUICE_FAILPOINTS": failpoints,
+            "SLUICE_FAILPOINTS_WAITING": str(self._waiting),
+        }
         self.process = subprocess.Popen(
-            command(scene.settings, scene.spec.name, self._report, run_id), start_new_session=True,
-            env={**os.environ, **environment(scene.settings), **tests, **variables}, stdout=self._log, stderr=subprocess.STDOUT)
+            command(scene.settings, scene.spec.name, self._report, run_id),
+            start_new_session=True,
+            env={**os.environ, **environment(scene.settings), **tests, **variables},
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
         _STARTED.append(self)
 
     def wait_for(self, moment: Callable[[], bool], what: str) -> None:
         """Until the moment has come, or the drain has ended."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not moment() and self.process.poll() is None:
-            assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s; see {self._log.name}"
+            assert time.monotonic() < deadline, (
+                f"{what}: not within {PATIENCE_SECONDS} s; see {self._log.name}"
+            )
             if self.first_batch_at is None and set(self.checkpoint.committed()) - self._before[1]:
                 self.first_batch_at = time.monotonic()
             time.sleep(POLL_SECONDS)
@@ -106,7 +118,11 @@ class Running:
         """From the plan of a batch to its commit, by the times of their files."""
         logs = Path(str(self.checkpoint.folder))
         mine = set(self.checkpoint.committed()) - self._before[1]
-        return max((logs / "commits" / str(b)).stat().st_mtime - (logs / "offsets" / str(b)).stat().st_mtime for b in mine)
+        return max(
+            (logs / "commits" / str(b)).stat().st_mtime
+            - (logs / "offsets" / str(b)).stat().st_mtime
+            for b in mine
+        )
 
     def end(self) -> int:
         """Its exit status, once it has ended."""
@@ -117,9 +133,14 @@ class Running:
     def abandon(self) -> None:
         """End it, if it has not ended, and leave nothing open."""
         self.kill()
-        for process in psutil.process_iter():  # a driver whose submitter was killed is in no tree any more
+        for (
+            process
+        ) in psutil.process_iter():  # a driver whose submitter was killed is in no tree any more
             with contextlib.suppress(psutil.Error, ProcessLookupError):
-                if os.getpgid(process.pid) == self.process.pid and application() in process.cmdline():
+                if (
+                    os.getpgid(process.pid) == self.process.pid
+                    and application() in process.cmdline()
+                ):
                     process.kill()
         self.process.wait()
         self._log.close()
@@ -136,7 +157,9 @@ class Running:
                 words = process.cmdline()
                 python = bool(words) and "python" in words[0]
                 is_driver = python and application() in words
-                is_worker = python and any("pyspark.daemon" in word or "pyspark.worker" in word for word in words)
+                is_worker = python and any(
+                    "pyspark.daemon" in word or "pyspark.worker" in word for word in words
+                )
                 is_jvm = bool(words) and words[0].endswith("java")
                 if {"jvm": is_jvm, "driver": is_driver, "workers": is_worker}[kind]:
                     yield process

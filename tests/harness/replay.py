@@ -36,7 +36,9 @@ def batch_of(ends: Sequence[Offsets], place: Place) -> int:
     return bisect_right(ends, place[1], key=lambda end: end.get(place[0], 0))
 
 
-def watermarks(ends: Sequence[Offsets], entered: Mapping[Place, int], delay: timedelta) -> list[Watermarks]:
+def watermarks(
+    ends: Sequence[Offsets], entered: Mapping[Place, int], delay: timedelta
+) -> list[Watermarks]:
     """Each batch's. `entered`: the event times, in microseconds, of the records that reach the first stateful step."""
     times: dict[int, list[int]] = defaultdict(list)
     for place, at_us in entered.items():
@@ -54,22 +56,43 @@ def newest_us(times: Iterable[int], delay: timedelta) -> int:
 
 
 def late(
-    ledger: pa.Table, ends: Sequence[Offsets], enters: str, delay: timedelta, until: str = "event_time",
+    ledger: pa.Table,
+    ends: Sequence[Offsets],
+    enters: str,
+    delay: timedelta,
+    until: str = "event_time",
 ) -> dict[Place, datetime]:
     """Where the late records are, and the watermark that each missed.
 
     `enters` is SQL: which good records reach the first stateful step and so move the watermark. `until`, too: the moment that
     the watermark must not have reached; for windows, without a Deduplicate before them, the end of the record's first window.
     """
-    records = {place: times for place, times in _entered(ledger, enters, until).items() if batch_of(ends, place) < len(ends)}
+    records = {
+        place: times
+        for place, times in _entered(ledger, enters, until).items()
+        if batch_of(ends, place) < len(ends)
+    }
     judged = watermarks(ends, {place: at_us for place, (at_us, _) in records.items()}, delay)
-    missed = {place: (judged[batch_of(ends, place)].judged_by_us, until_us) for place, (_, until_us) in records.items()}
-    return {place: at(judged_by_us) for place, (judged_by_us, until_us) in missed.items() if until_us <= judged_by_us}
+    missed = {
+        place: (judged[batch_of(ends, place)].judged_by_us, until_us)
+        for place, (_, until_us) in records.items()
+    }
+    return {
+        place: at(judged_by_us)
+        for place, (judged_by_us, until_us) in missed.items()
+        if until_us <= judged_by_us
+    }
 
 
-def watermark(ledger: pa.Table, ends: Sequence[Offsets], enters: str, delay: timedelta) -> datetime | None:
+def watermark(
+    ledger: pa.Table, ends: Sequence[Offsets], enters: str, delay: timedelta
+) -> datetime | None:
     """The watermark that all these batches lead to, and that the closing batch runs under; None where they lead to none."""
-    times = [at_us for place, (at_us, _) in _entered(ledger, enters, "event_time").items() if batch_of(ends, place) < len(ends)]
+    times = [
+        at_us
+        for place, (at_us, _) in _entered(ledger, enters, "event_time").items()
+        if batch_of(ends, place) < len(ends)
+    ]
     newest = newest_us(times, delay)
     return at(newest) if newest else None
 

@@ -57,14 +57,26 @@ class Scene:
     Those of its state, and so the account's, are always there.
     """
 
-    def __init__(self, kafka: str, folder: Path, pipeline: str | Pipeline, *, events: int = 6000, deliveries: int = 3,
-                 topic: str | None = None, checked: bool = False, **changes: Any) -> None:
+    def __init__(
+        self,
+        kafka: str,
+        folder: Path,
+        pipeline: str | Pipeline,
+        *,
+        events: int = 6000,
+        deliveries: int = 3,
+        topic: str | None = None,
+        checked: bool = False,
+        **changes: Any,
+    ) -> None:
         self.topic = topic or f"flights-{uuid.uuid4().hex[:8]}"
         self.ledger_folder = folder / "ledger"
         self.kafka = kafka
         spec = registry.load(pipeline) if isinstance(pipeline, str) else pipeline
         changes = changes if checked else {"output_checks": ()} | changes
-        self.spec: Pipeline = spec.model_copy(update={"topic": spec.topic.model_copy(update={"name": self.topic}), **changes})
+        self.spec: Pipeline = spec.model_copy(
+            update={"topic": spec.topic.model_copy(update={"name": self.topic}), **changes}
+        )
         self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / "root"))
         self.paths = Paths(self.settings.root, self.spec)
         self._parts = iter(enumerate(split(_records(events), deliveries), 1))
@@ -72,7 +84,9 @@ class Scene:
     def deliver(self) -> dict[str, int]:
         """Publish the next delivery; the counts by kind."""
         number, records = next(self._parts)
-        counts: dict[str, int] = publish(self.kafka, self.topic, records, number, self.ledger_folder, 4)
+        counts: dict[str, int] = publish(
+            self.kafka, self.topic, records, number, self.ledger_folder, 4
+        )
         return counts
 
     def deliver_all(self) -> None:
@@ -102,7 +116,9 @@ class Scene:
 
     def ops(self, table: str, columns: str = "*") -> list[dict[str, Any]]:
         """Rows of an ops table."""
-        rows: list[dict[str, Any]] = ops_tables.query(self.paths.root, table, f'SELECT {columns} FROM {table}').to_pylist()
+        rows: list[dict[str, Any]] = ops_tables.query(
+            self.paths.root, table, f"SELECT {columns} FROM {table}"
+        ).to_pylist()
         return rows
 
     def late(self) -> set[oracle.Place]:
@@ -113,8 +129,12 @@ class Scene:
 
     def table(self) -> list[dict[str, Any]]:
         """The output, read without Spark."""
-        builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(self.paths.table)))
-        rows: list[dict[str, Any]] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
+        builder = deltalake.QueryBuilder().register(
+            "t", deltalake.DeltaTable(str(self.paths.table))
+        )
+        rows: list[dict[str, Any]] = pa.table(
+            builder.execute("SELECT * FROM t").read_all()
+        ).to_pylist()
         return rows
 
     def wait_past_the_last_batch(self, milliseconds: int) -> None:
@@ -127,7 +147,12 @@ class Scene:
     @property
     def verifier(self) -> Verifier:
         """What holds the tables against the ledger."""
-        return Verifier(self.settings.root, self.ledger_folder, self.spec.name, self.spec.watermark_delay or timedelta())
+        return Verifier(
+            self.settings.root,
+            self.ledger_folder,
+            self.spec.name,
+            self.spec.watermark_delay or timedelta(),
+        )
 
     def assert_exact(self) -> None:
         """The table is the canonical result less what was late; what was kept aside is the ledger's; nothing is unaccounted."""

@@ -30,7 +30,13 @@ from spark_jobs.contract.settings import REPO
 from tests.harness.certificates import HERE, Authority
 from tests.harness.token_server import AUDIENCE, Issuer, serving
 
-PROTOCOLS = {"tls": "SSL", "mutual": "SSL", "expired": "SSL", "elsewhere": "SSL", "sasl": "SASL_SSL"}
+PROTOCOLS = {
+    "tls": "SSL",
+    "mutual": "SSL",
+    "expired": "SSL",
+    "elsewhere": "SSL",
+    "sasl": "SASL_SSL",
+}
 TRIES = 4
 JAAS = "org.apache.kafka.common.security"
 
@@ -52,8 +58,12 @@ class Broker(NamedTuple):
 
     def scram_user(self, name: str, password: str) -> None:
         """A user, made or with a new password, of SCRAM-SHA-256 and SCRAM-SHA-512."""
-        made = [UserScramCredentialUpsertion(name, ScramCredentialInfo(mechanism, 4096), password.encode())
-                for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)]
+        made = [
+            UserScramCredentialUpsertion(
+                name, ScramCredentialInfo(mechanism, 4096), password.encode()
+            )
+            for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+        ]
         client = self._client()  # which must outlive the answer
         for one in made:
             client.alter_user_scram_credentials([one])[name].result()
@@ -68,8 +78,15 @@ class Broker(NamedTuple):
 
 
 def _acl(user: str, operation: AclOperation, topic: str) -> AclBinding:
-    return AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{user}", "*", operation,
-                      AclPermissionType.ALLOW)
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        operation,
+        AclPermissionType.ALLOW,
+    )
 
 
 @contextmanager
@@ -111,9 +128,15 @@ def _certificates(files: Path) -> dict[str, Path]:
     authority.pair("mutual", password="opens the key").write(files, "hidden")
     server = authority.pair("broker", hosts=HERE).write(files, "broker")[2]
     return {
-        "tls": server, "mutual": server, "sasl": server,
-        "expired": authority.pair("broker", hosts=HERE, lives=timedelta(days=-1)).write(files, "expired")[2],
-        "elsewhere": authority.pair("broker", hosts=("elsewhere.example",)).write(files, "elsewhere")[2],
+        "tls": server,
+        "mutual": server,
+        "sasl": server,
+        "expired": authority.pair("broker", hosts=HERE, lives=timedelta(days=-1)).write(
+            files, "expired"
+        )[2],
+        "elsewhere": authority.pair("broker", hosts=("elsewhere.example",)).write(
+            files, "elsewhere"
+        )[2],
     }
 
 
@@ -123,13 +146,18 @@ def _properties(files: Path, stores: dict[str, Path], plain: dict[str, str]) -> 
     lines = [
         "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users=User:ANONYMOUS",
-        "ssl.keystore.type=PEM", "ssl.truststore.type=PEM", f"ssl.truststore.location={files}/ca.crt",
+        "ssl.keystore.type=PEM",
+        "ssl.truststore.type=PEM",
+        f"ssl.truststore.location={files}/ca.crt",
         *(f"listener.name.{name}.ssl.keystore.location={store}" for name, store in stores.items()),
         "listener.name.mutual.ssl.client.auth=required",
         r"ssl.principal.mapping.rules=RULE:^CN=([^,]+).*$/$1/",
         f"{sasl}sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
         f"{sasl}plain.sasl.jaas.config={JAAS}.plain.PlainLoginModule required {users};",
-        *(f"{sasl}scram-sha-{bits}.sasl.jaas.config={JAAS}.scram.ScramLoginModule required;" for bits in (256, 512)),
+        *(
+            f"{sasl}scram-sha-{bits}.sasl.jaas.config={JAAS}.scram.ScramLoginModule required;"
+            for bits in (256, 512)
+        ),
         f"{sasl}oauthbearer.sasl.jaas.config={JAAS}.oauthbearer.OAuthBearerLoginModule required;",
         f"{sasl}oauthbearer.sasl.server.callback.handler.class={JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler",
         f"{sasl}oauthbearer.sasl.oauthbearer.jwks.endpoint.url=file://{files}/keys.json",

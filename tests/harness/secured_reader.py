@@ -22,7 +22,9 @@ from spark_jobs.source import kafka_source
 
 def main(folder: Path) -> None:
     spark = SparkSession.builder.appName("secured").getOrCreate()
-    found: dict[str, Any] = {file.stem: read(spark, file) for file in sorted(folder.glob("*.properties"))}
+    found: dict[str, Any] = {
+        file.stem: read(spark, file) for file in sorted(folder.glob("*.properties"))
+    }
     found["plan"] = plan(spark, folder / "scram 512.properties")
     texts = json.loads((folder / "texts.json").read_text())
     found["texts"] = [through_java(spark._jvm, text) for text in texts]  # noqa: SLF001 - the JVM is the point
@@ -45,7 +47,12 @@ def read(spark: SparkSession, file: Path) -> int | str:
     spec = registry.load("flight_events")
     options = kafka_source._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
     try:
-        records = spark.read.format("kafka").options(**options).option("subscribe", spec.topic.name).load()
+        records = (
+            spark.read.format("kafka")
+            .options(**options)
+            .option("subscribe", spec.topic.name)
+            .load()
+        )
         return records.count()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is asked for
         return str(translate_error(error, spec.name))
@@ -59,7 +66,10 @@ def through_java(jvm: Any, text: str) -> list[str]:
     context = jvm.org.apache.kafka.common.security.JaasContext.loadClientContext(configs)
     properties = jvm.java.util.Properties()
     properties.load(jvm.java.io.StringReader(properties_file.render({"password": text})))
-    return [context.configurationEntries().get(0).getOptions().get("password"), properties.getProperty("password")]
+    return [
+        context.configurationEntries().get(0).getOptions().get("password"),
+        properties.getProperty("password"),
+    ]
 
 
 if __name__ == "__main__":

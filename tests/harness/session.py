@@ -17,7 +17,10 @@ from spark_jobs.launch.submit import LOG_STORE, configuration, environment, s3_j
 
 SESSION = pytest.StashKey[SparkSession]()
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 """Spark compiles each query's expressions to bytecode otherwise: of a warm drain of few records a sixth to a third of the time.
 
 Every form of an operator also runs compiled, as a drain does, for docs/operators.md (the fixture `compiled`); so do the drains

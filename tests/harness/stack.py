@@ -30,9 +30,14 @@ PUBLIC = {"kafka_ca"}
 
 def there() -> bool:
     """Whether the stack can run on this machine."""
-    words = (["docker", "compose", "version"], *(["docker", "image", "inspect", image] for image in IMAGES))
+    words = (
+        ["docker", "compose", "version"],
+        *(["docker", "image", "inspect", image] for image in IMAGES),
+    )
     return shutil.which("docker") is not None and all(
-        subprocess.run(command, capture_output=True, check=False).returncode == 0 for command in words)
+        subprocess.run(command, capture_output=True, check=False).returncode == 0
+        for command in words
+    )
 
 
 class Stack(NamedTuple):
@@ -44,20 +49,36 @@ class Stack(NamedTuple):
     def compose(self, *words: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
         """Run `docker compose`, which must succeed; its output is in what is raised where it does not."""
         done = self.tried(*words, seconds=seconds)
-        assert done.returncode == 0, f"docker compose {' '.join(words)}: {done.stdout[-4000:]}{done.stderr[-4000:]}"
+        assert done.returncode == 0, (
+            f"docker compose {' '.join(words)}: {done.stdout[-4000:]}{done.stderr[-4000:]}"
+        )
         return done
 
     def tried(self, *words: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
         command = ["docker", "compose", "--project-name", PROJECT, "--profile", "demo", *words]
         environment = {**os.environ, "SLUICE_UI_PORT": str(self.port)}
-        return subprocess.run(command, cwd=self.home, env=environment, capture_output=True, text=True, timeout=seconds,
-                              check=False)
+        return subprocess.run(
+            command,
+            cwd=self.home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
 
     def up(self) -> None:
         """Start what does not run, and wait until all of it is healthy."""
         services = self.compose("config", "--services").stdout.split()
-        self.compose("up", "--detach", "--wait", "--wait-timeout", str(START_SECONDS - 60),
-                     *(name for name in services if name != "producer"), seconds=START_SECONDS)
+        self.compose(
+            "up",
+            "--detach",
+            "--wait",
+            "--wait-timeout",
+            str(START_SECONDS - 60),
+            *(name for name in services if name != "producer"),
+            seconds=START_SECONDS,
+        )
 
     def python(self, service: str, code: str) -> str:
         """What a Python program prints in a running container."""
@@ -66,7 +87,9 @@ class Stack(NamedTuple):
     def containers(self) -> list[dict[str, Any]]:
         """What `docker inspect` says of each, ended ones too."""
         ids = self.compose("ps", "--all", "--quiet").stdout.split()
-        told = subprocess.run(["docker", "inspect", *ids], capture_output=True, text=True, check=True)
+        told = subprocess.run(
+            ["docker", "inspect", *ids], capture_output=True, text=True, check=True
+        )
         return list(json.loads(told.stdout))
 
     def id(self, service: str) -> str:
@@ -74,13 +97,19 @@ class Stack(NamedTuple):
 
     def copy(self, service: str, path: str, into: Path) -> Path:
         """A folder of a container, copied."""
-        subprocess.run(["docker", "cp", "--quiet", f"{self.id(service)}:{path}", str(into)], check=True, capture_output=True,
-                       timeout=SECONDS)
+        subprocess.run(
+            ["docker", "cp", "--quiet", f"{self.id(service)}:{path}", str(into)],
+            check=True,
+            capture_output=True,
+            timeout=SECONDS,
+        )
         return into
 
     def airflow(self) -> Api:
         """A session with its Airflow."""
-        password = json.loads((self.home / ".stack" / "secrets" / "airflow_passwords").read_text())[USER]
+        password = json.loads((self.home / ".stack" / "secrets" / "airflow_passwords").read_text())[
+            USER
+        ]
         return Api(Airflow(self.home / "nowhere", f"http://127.0.0.1:{self.port}", USER, password))
 
     def canaries(self) -> dict[str, set[str]]:
@@ -108,8 +137,26 @@ def running(home: Path) -> Iterator[Stack]:
     shutil.copytree(REPO / "docker", home / "docker")
     who = f"{os.geteuid()}:{os.getegid()}"
     subprocess.run(
-        ["docker", "run", "--rm", "--network", "none", "--user", who, "--volume", f"{home}:/project", IMAGES[0],
-         "python", "-m", "local.stack.secrets", "/project"], check=True, capture_output=True, timeout=SECONDS)
+        [
+            "docker",
+            "run",
+            "--rm",
+            "--network",
+            "none",
+            "--user",
+            who,
+            "--volume",
+            f"{home}:/project",
+            IMAGES[0],
+            "python",
+            "-m",
+            "local.stack.secrets",
+            "/project",
+        ],
+        check=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     stack = Stack(home, free_port(0))
     try:
         stack.up()

@@ -76,7 +76,10 @@ class _Connection(StreamRequestHandler):
     server: _Server
 
     def handle(self) -> None:
-        with socket.create_connection(self.server.server_at, SECONDS) as there, there.makefile("rb") as answers:
+        with (
+            socket.create_connection(self.server.server_at, SECONDS) as there,
+            there.makefile("rb") as answers,
+        ):
             while self._one(there, answers):
                 pass
 
@@ -93,7 +96,10 @@ class _Connection(StreamRequestHandler):
         if harm and harm.kind == "lost":
             return self._cut()
         if harm and harm.kind == "busy":
-            head = b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % len(BUSY)
+            head = (
+                b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n"
+                % len(BUSY)
+            )
             self.wfile.write(head + (b"" if line.startswith("HEAD") else BUSY))
             return True
         if harm and harm.kind == "slow":
@@ -175,7 +181,9 @@ class Proxy:
 def between(endpoint: str) -> Iterator[Proxy]:
     """A proxy before that server, until the block ends."""
     words = [sys.executable, "-m", "tests.harness.store_proxy", endpoint]
-    process = subprocess.Popen(words, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         yield Proxy(process)
     finally:

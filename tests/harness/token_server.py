@@ -29,22 +29,44 @@ class Issuer:
     def keys(self) -> str:
         """The public key as a JSON Web Key Set."""
         numbers = self._key.public_key().public_numbers()
-        key = {"kty": "RSA", "kid": "1", "use": "sig", "alg": "RS256", "n": _number(numbers.n), "e": _number(numbers.e)}
+        key = {
+            "kty": "RSA",
+            "kid": "1",
+            "use": "sig",
+            "alg": "RS256",
+            "n": _number(numbers.n),
+            "e": _number(numbers.e),
+        }
         return json.dumps({"keys": [key]})
 
     def token(self) -> str:
         now = int(time.time())
-        claims = {"sub": self.client, "aud": AUDIENCE, "iss": "tests", "iat": now, "exp": now + 3600, "scope": "read"}
-        signed = ".".join(_base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "1", "typ": "JWT"}, claims))
+        claims = {
+            "sub": self.client,
+            "aud": AUDIENCE,
+            "iss": "tests",
+            "iat": now,
+            "exp": now + 3600,
+            "scope": "read",
+        }
+        signed = ".".join(
+            _base64(json.dumps(part).encode())
+            for part in ({"alg": "RS256", "kid": "1", "typ": "JWT"}, claims)
+        )
         signature = self._key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
         return f"{signed}.{_base64(signature)}"
 
     def knows(self, authorization: str) -> bool:
         """Whether a header Authorization is this client's."""
         scheme, _, word = authorization.partition(" ")
-        client, _, secret = b64decode(word).decode().partition(":") if scheme == "Basic" else ("", "", "")
+        client, _, secret = (
+            b64decode(word).decode().partition(":") if scheme == "Basic" else ("", "", "")
+        )
         # By RFC 6749, 2.3.1, both are form-encoded first; not every client does.
-        return (self.client, self.secret) in ((client, secret), (unquote_plus(client), unquote_plus(secret)))
+        return (self.client, self.secret) in (
+            (client, secret),
+            (unquote_plus(client), unquote_plus(secret)),
+        )
 
 
 @contextmanager

@@ -46,7 +46,9 @@ class Verdict(NamedTuple):
 class Verifier:
     """The tables of one pipeline, read by delta-rs, and the ledger of its topic."""
 
-    def __init__(self, root: Path | str, ledger_folder: Path, pipeline: str, delay: timedelta) -> None:
+    def __init__(
+        self, root: Path | str, ledger_folder: Path, pipeline: str, delay: timedelta
+    ) -> None:
         self._root, self._pipeline, self._delay = str(root), pipeline, delay
         self._ledger = ledger.read(ledger_folder)
         self._lost = self._doubled = 0
@@ -58,22 +60,37 @@ class Verifier:
         self.hold_table()
         ends = [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in batches]
         late = set(replay.late(self._ledger, ends, ENTERS[self._pipeline], self._delay))
-        self._hold("late records", ((row["partition"], row["offset"]) for row in self.ops("late")), late)
+        self._hold(
+            "late records", ((row["partition"], row["offset"]) for row in self.ops("late")), late
+        )
         self._hold_watermark(batches, ends)
-        self._hold("quarantined records", map(_kept, self.ops("quarantine")), map(_kept, self._bad()))
+        self._hold(
+            "quarantined records", map(_kept, self.ops("quarantine")), map(_kept, self._bad())
+        )
         if not all(row["reason"] for row in self.ops("quarantine")):
             self._told.append("a quarantined record has no reason")
         self._hold_sums(batches, len(rows))
         return Verdict(
-            self._lost, self._doubled, sum(row["unaccounted"] for row in batches), tuple(self._told),
-            sum(row["read"] for row in batches), len(rows), len(batches), len(late))
+            self._lost,
+            self._doubled,
+            sum(row["unaccounted"] for row in batches),
+            tuple(self._told),
+            sum(row["read"] for row in batches),
+            len(rows),
+            len(batches),
+            len(late),
+        )
 
     def hold_table(self) -> None:
         """The canonical result of all that was accepted, less what was late, as far as the last watermark."""
         batches = self.batches()
         if [row["batch_id"] for row in batches] != list(range(len(batches))):
-            self._told.append(f"ops.batches has not each batch once: {[row['batch_id'] for row in batches]}")
-        watermark = (batches[-1]["watermark"] if batches else None) or datetime(1970, 1, 1, tzinfo=UTC)
+            self._told.append(
+                f"ops.batches has not each batch once: {[row['batch_id'] for row in batches]}"
+            )
+        watermark = (batches[-1]["watermark"] if batches else None) or datetime(
+            1970, 1, 1, tzinfo=UTC
+        )
         late = {(row["partition"], row["offset"]) for row in self.ops("late")}
         wanted = oracle.RESULTS[self._pipeline](oracle.events(self._ledger, late), watermark)
         self._hold("rows of the table", oracle.comparable(self.table()), oracle.comparable(wanted))
@@ -88,14 +105,18 @@ class Verifier:
 
     def ops(self, name: str) -> list[Row]:
         """An ops table's rows of this pipeline."""
-        return _rows(f"{self._root}/ops/{name}", f"SELECT * FROM t WHERE pipeline = '{self._pipeline}'")
+        return _rows(
+            f"{self._root}/ops/{name}", f"SELECT * FROM t WHERE pipeline = '{self._pipeline}'"
+        )
 
     def table(self) -> list[Row]:
         """The output."""
         return _rows(f"{self._root}/tables/{self._pipeline}", "SELECT * FROM t")
 
     def _bad(self) -> list[Row]:
-        return [row for row in self._ledger.to_pylist() if row["kind"] in {"malformed", "premature"}]
+        return [
+            row for row in self._ledger.to_pylist() if row["kind"] in {"malformed", "premature"}
+        ]
 
     def _hold(self, what: str, found: Iterable[Any], wanted: Iterable[Any]) -> None:
         has, should = Counter(found), Counter(wanted)
@@ -103,22 +124,34 @@ class Verifier:
         self._lost += missing.total()
         self._doubled += extra.total()
         if missing:
-            self._told.append(f"{missing.total()} {what} are missing, for example {list(missing)[:FIRST]}")
+            self._told.append(
+                f"{missing.total()} {what} are missing, for example {list(missing)[:FIRST]}"
+            )
         if extra:
-            self._told.append(f"{extra.total()} {what} should not be there, for example {list(extra)[:FIRST]}")
+            self._told.append(
+                f"{extra.total()} {what} should not be there, for example {list(extra)[:FIRST]}"
+            )
 
     def _hold_watermark(self, batches: list[Row], ends: list[dict[int, int]]) -> None:
         """All that was read has moved the watermark, and the last batch ran under it: one without data, where that moved it."""
         wanted = replay.watermark(self._ledger, ends, ENTERS[self._pipeline], self._delay)
         found = batches[-1]["watermark"] if batches else None
         if found != wanted:
-            self._told.append(f"the last batch ran under watermark {found}, and all that was read leads to {wanted}: "
-                              "the batch that closes what is due is missing, or ran under another")
+            self._told.append(
+                f"the last batch ran under watermark {found}, and all that was read leads to {wanted}: "
+                "the batch that closes what is due is missing, or ran under another"
+            )
 
     def _hold_sums(self, batches: list[Row], rows: int) -> None:
         kinds = self._ledger.column("kind").to_pylist()
-        wanted = {"read": len(kinds), "malformed": kinds.count("malformed"), "premature": kinds.count("premature"),
-                  "late": len(self.ops("late")), "rows_out": rows, "unaccounted": 0}
+        wanted = {
+            "read": len(kinds),
+            "malformed": kinds.count("malformed"),
+            "premature": kinds.count("premature"),
+            "late": len(self.ops("late")),
+            "rows_out": rows,
+            "unaccounted": 0,
+        }
         found = {name: sum(row[name] for row in batches) for name in wanted}
         if found != wanted:
             self._told.append(f"the account says {found}, and it is {wanted}")
@@ -126,13 +159,20 @@ class Verifier:
 
 def _kept(row: Row) -> tuple[Any, ...]:
     """A record that is kept aside: where from, as what, and a malformed one's bytes; the ledger has only those."""
-    return row["partition"], row["offset"], row["kind"], row["value"] if row["kind"] == "malformed" else None
+    return (
+        row["partition"],
+        row["offset"],
+        row["kind"],
+        row["value"] if row["kind"] == "malformed" else None,
+    )
 
 
 def _rows(path: str, sql: str) -> list[Row]:
     if not deltalake.DeltaTable.is_deltatable(path):
         return []
-    found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute(sql).read_all()
+    found = (
+        deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute(sql).read_all()
+    )
     rows: list[Row] = pa.table(found).to_pylist()
     return rows
 

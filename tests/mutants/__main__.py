@@ -24,7 +24,14 @@ from spark_jobs.contract.settings import REPO
 from tests.mutants import account, commands, faults, operators, properties, store
 from tests.mutants.mutant import Mutant
 
-MUTANTS = (*commands.MUTANTS, *account.MUTANTS, *operators.MUTANTS, *properties.MUTANTS, *faults.MUTANTS, *store.MUTANTS)
+MUTANTS = (
+    *commands.MUTANTS,
+    *account.MUTANTS,
+    *operators.MUTANTS,
+    *properties.MUTANTS,
+    *faults.MUTANTS,
+    *store.MUTANTS,
+)
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""
 TESTS_FAILED = 1
@@ -36,17 +43,29 @@ RED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+::.+?)(?: - .*)?$", re.MULTILINE)
 def main() -> int:
     """0 where every mutant was seen."""
     parser = argparse.ArgumentParser(prog="tests.mutants", description=__doc__)
-    parser.add_argument("wanted", nargs="?", default="", help="a text in the sentence or the file of a mutant")
+    parser.add_argument(
+        "wanted", nargs="?", default="", help="a text in the sentence or the file of a mutant"
+    )
     wanted = parser.parse_args().wanted
-    chosen = [mutant for mutant in MUTANTS if wanted in mutant.breaks or wanted in mutant.file or wanted in mutant.test]
+    chosen = [
+        mutant
+        for mutant in MUTANTS
+        if wanted in mutant.breaks or wanted in mutant.file or wanted in mutant.test
+    ]
     say(f"{len(chosen)} mutants; first their tests in a copy that is whole")
     red = red_without(dict.fromkeys(mutant.test for mutant in chosen))
     alive = 0
     for number, mutant in enumerate(chosen, 1):
         began = time.monotonic()
-        verdict = "NO VERDICT, its test is red in a copy that is whole" if mutant.test in red else tried(mutant)
+        verdict = (
+            "NO VERDICT, its test is red in a copy that is whole"
+            if mutant.test in red
+            else tried(mutant)
+        )
         alive += verdict != "seen"
-        say(f"{number}/{len(chosen)} {verdict}: {mutant.breaks} ({mutant.file}; {time.monotonic() - began:.0f} s)")
+        say(
+            f"{number}/{len(chosen)} {verdict}: {mutant.breaks} ({mutant.file}; {time.monotonic() - began:.0f} s)"
+        )
     say(f"{len(chosen) - alive} of {len(chosen)} mutants seen")
     return 1 if alive or not chosen else 0
 
@@ -55,11 +74,20 @@ def red_without(tests: Iterable[str]) -> set[str]:
     """Those that fail though nothing is broken, or do not run at all."""
     wanted = list(tests)
     with copied() as copy:
-        status, said = run(copy, [*wanted, "-n", "2", "--no-loadscope-reorder", "-rfE"], len(wanted) * PATIENCE_SECONDS)
+        status, said = run(
+            copy,
+            [*wanted, "-n", "2", "--no-loadscope-reorder", "-rfE"],
+            len(wanted) * PATIENCE_SECONDS,
+        )
     failed = RED.findall(said)
     if status not in {0, TESTS_FAILED} or (status and not failed):
         raise SystemExit(f"the tests do not run in a copy:\n{said[-3000:]}")
-    return {test for test in wanted for name in failed if name == test or name.startswith((f"{test}[", f"{test}::"))}
+    return {
+        test
+        for test in wanted
+        for name in failed
+        if name == test or name.startswith((f"{test}[", f"{test}::"))
+    }
 
 
 def tried(mutant: Mutant) -> str:
@@ -83,7 +111,11 @@ def copied() -> Iterator[Path]:
     """A copy of the repository, that goes with the block."""
     with TemporaryDirectory(prefix="sluice-mutant-") as folder:
         copy = Path(folder) / "sluice"
-        shutil.copytree(REPO, copy, ignore=shutil.ignore_patterns(*SHARED, ".git", ".local", "__pycache__", ".*_cache"))
+        shutil.copytree(
+            REPO,
+            copy,
+            ignore=shutil.ignore_patterns(*SHARED, ".git", ".local", "__pycache__", ".*_cache"),
+        )
         for name in SHARED:
             (copy / name).symlink_to(REPO / name)
         yield copy
@@ -92,13 +124,25 @@ def copied() -> Iterator[Path]:
 def run(copy: Path, words: list[str], seconds: float) -> tuple[int | None, str]:
     """pytest's exit status there, None where it came to no end, and what it said. Nothing that it started is left."""
     env = {
-        **os.environ, "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins"))),
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins"))),
         "SLUICE_SHRINK_SECONDS": "0",  # that it fails is enough
         "SLUICE_LONG": "1",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={copy.parent / 'tmp'}", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={copy.parent / 'tmp'}",
+        *words,
+    ]
     try:
-        done = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=seconds, check=False)
+        done = subprocess.run(
+            command, cwd=copy, env=env, capture_output=True, text=True, timeout=seconds, check=False
+        )
     except subprocess.TimeoutExpired as late:
         return None, str(late.stdout)
     finally:

@@ -23,7 +23,9 @@ SECOND = timedelta(seconds=1)
 
 def settle(made: Scene, delay: timedelta) -> datetime:
     """One record, newer than all, that brings the watermark to the end of a window; where that is."""
-    newest = max(row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"})
+    newest = max(
+        row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
+    )
     since = newest.astimezone(UTC) - delay - datetime(1970, 1, 1, tzinfo=UTC)
     watermark = datetime(1970, 1, 1, tzinfo=UTC) + (since // WINDOW + 1) * WINDOW
     send(made, OWN, [watermark + delay], copies=1)
@@ -33,7 +35,12 @@ def settle(made: Scene, delay: timedelta) -> datetime:
 def around(made: Scene, watermark: datetime) -> None:
     """Records at the watermark, and in windows that end there, begin there or lie beside it."""
     sizes = [timedelta(), *(timedelta(minutes=minutes) for minutes in (20, 60, 180))]
-    times = {watermark + sign * size + beside * SECOND for size in sizes for sign in (-1, 1) for beside in (-1, 0, 1)}
+    times = {
+        watermark + sign * size + beside * SECOND
+        for size in sizes
+        for sign in (-1, 1)
+        for beside in (-1, 0, 1)
+    }
     send(made, OWN + 1, sorted(times), copies=3)
 
 
@@ -43,16 +50,37 @@ def send(made: Scene, delivery: int, times: Iterable[datetime], copies: int) -> 
     records = []
     for number, at in enumerate(times):
         for model in models:
-            event = replace(model, event_id=f"{model.event_id}-{delivery}-{number}", event_time=at, scheduled_time=at)
+            event = replace(
+                model,
+                event_id=f"{model.event_id}-{delivery}-{number}",
+                event_time=at,
+                scheduled_time=at,
+            )
             value = event.to_json().encode()
-            records.append(Delivered(at + timedelta(minutes=1), event.tail_number.encode(), value, "good", "", False, event))
+            records.append(
+                Delivered(
+                    at + timedelta(minutes=1),
+                    event.tail_number.encode(),
+                    value,
+                    "good",
+                    "",
+                    False,
+                    event,
+                )
+            )
     publish(made.kafka, made.topic, records, delivery, made.ledger_folder, 4)
 
 
 def _models(made: Scene) -> list[FlightEvent]:
     """Departures that no Transform leaves out, of one aircraft each."""
     names = [field.name for field in fields(FlightEvent)]
-    found = {row["tail_number"]: FlightEvent(**{name: row[name] for name in names}) for row in made.ledger.to_pylist()
-             if row["kind"] == "good" and row["event_type"] == "departure" and row["tail_number"] and not row["cancelled"]
-             and row["delay_minutes"] is not None}
+    found = {
+        row["tail_number"]: FlightEvent(**{name: row[name] for name in names})
+        for row in made.ledger.to_pylist()
+        if row["kind"] == "good"
+        and row["event_type"] == "departure"
+        and row["tail_number"]
+        and not row["cancelled"]
+        and row["delay_minutes"] is not None
+    }
     return [found[tail] for tail in sorted(found)]

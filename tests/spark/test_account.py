@@ -30,6 +30,7 @@ def delta_says_one_row_more(active: pytest.MonkeyPatch, batch: int) -> None:
 
 def spark_says(change: Callable[[Event], None]) -> Callable[[pytest.MonkeyPatch, int], None]:
     """Of that batch's progress."""
+
     def corrupt(active: pytest.MonkeyPatch, batch: int) -> None:
         read = Progress.of  # where Spark's own words come in
 
@@ -39,6 +40,7 @@ def spark_says(change: Callable[[Event], None]) -> Callable[[pytest.MonkeyPatch,
             return read(event)
 
         active.setattr(Progress, "of", staticmethod(changed))
+
     return corrupt
 
 
@@ -54,13 +56,19 @@ def two_records_more(event: Event) -> None:
     event["numInputRows"] += 2
 
 
-@pytest.mark.parametrize(("corrupt", "unaccounted"), [
-    (delta_says_one_row_more, 1),
-    (spark_says(one_duplicate_less), 1),
-    (spark_says(one_malformed_record_more), 2),
-    (spark_says(two_records_more), 4),
-], ids=["Delta's history", "a metric of the state", "an observed count", "the rows of the source"])
-def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(drained, monkeypatch, corrupt, unaccounted):
+@pytest.mark.parametrize(
+    ("corrupt", "unaccounted"),
+    [
+        (delta_says_one_row_more, 1),
+        (spark_says(one_duplicate_less), 1),
+        (spark_says(one_malformed_record_more), 2),
+        (spark_says(two_records_more), 4),
+    ],
+    ids=["Delta's history", "a metric of the state", "an observed count", "the rows of the source"],
+)
+def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(
+    drained, monkeypatch, corrupt, unaccounted
+):
     batch, judged = 2, read_cursor(drained.paths.cursor).judged
     corrupt(monkeypatch, batch)
 
@@ -68,9 +76,21 @@ def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(drai
 
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED"
-    assert "1 critical check(s) failed: expect_column_values_to_be_between(unaccounted)" in report.problem.what
+    assert (
+        "1 critical check(s) failed: expect_column_values_to_be_between(unaccounted)"
+        in report.problem.what
+    )
     assert report.account.unaccounted == unaccounted
-    assert {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")} == {0: 0, 1: 0, batch: unaccounted, 3: 0}
-    assert [row["unaccounted"] for row in drained.ops("runs") if row["run_id"] == "off"] == [unaccounted]
+    assert {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")} == {
+        0: 0,
+        1: 0,
+        batch: unaccounted,
+        3: 0,
+    }
+    assert [row["unaccounted"] for row in drained.ops("runs") if row["run_id"] == "off"] == [
+        unaccounted
+    ]
     assert read_cursor(drained.paths.cursor).judged == judged
-    assert not plan(drained.spec, drained.settings).idle, "rows that were never judged good must not be forgotten"
+    assert not plan(drained.spec, drained.settings).idle, (
+        "rows that were never judged good must not be forgotten"
+    )

@@ -29,7 +29,11 @@ def pipeline(name: str):
 
 
 def without_data(scene: Scene, run_id: str) -> list[int]:
-    return [row["batch_id"] for row in scene.ops("batches") if row["run_id"] == run_id and row["covered"] == 0]
+    return [
+        row["batch_id"]
+        for row in scene.ops("batches")
+        if row["run_id"] == run_id and row["covered"] == 0
+    ]
 
 
 def test_plain_spark_does_not_end(scene, tmp_path):
@@ -38,8 +42,16 @@ def test_plain_spark_does_not_end(scene, tmp_path):
     made.deliver_all()
     rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", made.kafka)
     rows = rows.option("subscribe", made.topic).option("startingOffsets", "earliest").load()
-    kept = rows.selectExpr("string(key) tail_number").groupBy("tail_number").transformWithState(
-        Seen(), StructType([StructField("tail_number", StringType())]), "Append", "ProcessingTime")
+    kept = (
+        rows.selectExpr("string(key) tail_number")
+        .groupBy("tail_number")
+        .transformWithState(
+            Seen(),
+            StructType([StructField("tail_number", StringType())]),
+            "Append",
+            "ProcessingTime",
+        )
+    )
     writer = kept.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "plain"))
     query = writer.trigger(availableNow=True).start()
     try:
@@ -47,7 +59,9 @@ def test_plain_spark_does_not_end(scene, tmp_path):
             progress = [json.loads(event.json) for event in query.recentProgress]
             if sum(event["numInputRows"] == 0 for event in progress) >= 4:
                 break
-            assert not query.awaitTermination(0.1), "Spark ends such a query by now: Sluice need not hold it any more"
+            assert not query.awaitTermination(0.1), (
+                "Spark ends such a query by now: Sluice need not hold it any more"
+            )
         else:
             pytest.fail("no four batches without data in two minutes")
         assert query.isActive
@@ -63,7 +77,9 @@ def test_a_run_on_one_batch_on_many_and_on_none_ends_with_one_batch_without_data
     made.deliver()
     made.change(max_offsets_per_batch=60)
     assert len(made.run("many").batches) > 3
-    assert plan(made.spec, made.settings).reasons == ("a batch without data: processing-time timers or TTL may be due",)
+    assert plan(made.spec, made.settings).reasons == (
+        "a batch without data: processing-time timers or TTL may be due",
+    )
     assert made.run("none").account.read == 0
     assert [len(without_data(made, name)) for name in ("one", "many", "none")] == [1, 1, 1]
     good = [row for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]
@@ -79,20 +95,28 @@ def test_what_is_past_its_ttl_is_gone_and_comes_anew(scene):
     made.run("first")
     made.wait_past_the_last_batch(500)
     assert made.run("second").state.rows == 0
-    removed = [op["numValuesRemovedDueToTTLExpiry"] for row in made.ops("batches") for op in row["operators"] or []]
+    removed = [
+        op["numValuesRemovedDueToTTLExpiry"]
+        for row in made.ops("batches")
+        for op in row["operators"] or []
+    ]
     assert sum(removed) == len({row["tail_number"] for row in made.table()})
     before = Counter(row["tail_number"] for row in made.table())
     made.deliver()
     made.run("third")
     after = Counter(row["tail_number"] for row in made.table())
-    assert any(after[tail] > before[tail] for tail in before), "an aircraft that was forgotten is new again"
+    assert any(after[tail] > before[tail] for tail in before), (
+        "an aircraft that was forgotten is new again"
+    )
 
 
 def test_an_overdue_timer_fires_exactly_once_in_a_run_without_data(scene):
     made = scene(pipeline("quiet_gates"), **SMALL, deliveries=2)
 
     def fired() -> int:
-        return sum(op["timers_fired"] for row in made.ops("batches") for op in row["operators"] or [])
+        return sum(
+            op["timers_fired"] for row in made.ops("batches") for op in row["operators"] or []
+        )
 
     for number in range(2):
         made.deliver()
@@ -100,9 +124,13 @@ def test_an_overdue_timer_fires_exactly_once_in_a_run_without_data(scene):
         made.wait_past_the_last_batch(1000)
         assert made.run(f"due-{number}").account.read == 0
         assert fired() == len(made.table())
-        good = [row["origin"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]
+        good = [
+            row["origin"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
+        ]
         told = Counter(row["origin"] for row in made.table() for _ in range(row["events"]))
-        assert told == Counter(good), "what was heard since it was quiet last, and told when it was quiet again"
+        assert told == Counter(good), (
+            "what was heard since it was quiet last, and told when it was quiet again"
+        )
     before = fired()
     made.run("idle")
     assert fired() == before == len(made.table())

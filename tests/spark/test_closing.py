@@ -34,13 +34,20 @@ def test_windows_stay_open_by_default_and_the_report_says_how_many_and_until_whe
     made = scene("departure_delays", events=1000, deliveries=1)
     made.deliver_all()
     report = made.run()
-    newest = max(row["event_time"] for row in made.ledger.to_pylist()
-                 if row["kind"] in {"good", "duplicate"} and row["event_type"] == "departure")
+    newest = max(
+        row["event_time"]
+        for row in made.ledger.to_pylist()
+        if row["kind"] in {"good", "duplicate"} and row["event_type"] == "departure"
+    )
     assert report.state.open > 0
-    assert report.open_until == newest.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    assert report.open_until == newest.replace(minute=0, second=0, microsecond=0) + timedelta(
+        hours=1
+    )
 
 
-def test_a_closing_batch_that_a_crash_kept_from_running_is_the_next_runs_even_without_new_data(scene, spark, monkeypatch):
+def test_a_closing_batch_that_a_crash_kept_from_running_is_the_next_runs_even_without_new_data(
+    scene, spark, monkeypatch
+):
     made = scene("departure_delays", events=1000, deliveries=1)
     made.deliver_all()
     with no_closing_batch(spark, monkeypatch):
@@ -56,24 +63,39 @@ def test_a_closing_batch_that_a_crash_kept_from_running_is_the_next_runs_even_wi
 def test_a_silent_topic_closes_its_last_windows_and_no_record_is_made_up(scene):
     made = scene("departure_delays", events=1500, deliveries=2, max_offsets_per_batch=300)
     made.deliver()
-    edges.send(made, edges.OWN, [datetime(2013, 1, 1, tzinfo=UTC)], copies=8)  # late, in a third batch or a later one
+    edges.send(
+        made, edges.OWN, [datetime(2013, 1, 1, tzinfo=UTC)], copies=8
+    )  # late, in a third batch or a later one
     made.run("as Spark has it")
-    late = replay.late(made.ledger, truth.ends(made), ENTERS["departure_delays"], made.spec.watermark_delay)
+    late = replay.late(
+        made.ledger, truth.ends(made), ENTERS["departure_delays"], made.spec.watermark_delay
+    )
     assert late
     made.change(close_after=timedelta(hours=1), max_offsets_per_batch=None)
     assert "silent for close_after" in " ".join(plan(made.spec, made.settings).reasons)
     closed = made.run("closed")
     assert closed.state.rows == closed.account.read == 0
     assert closed.watermark is not None
-    assert timedelta() < datetime.now(UTC) - timedelta(hours=3) - closed.watermark < timedelta(minutes=10)
+    assert (
+        timedelta()
+        < datetime.now(UTC) - timedelta(hours=3) - closed.watermark
+        < timedelta(minutes=10)
+    )
     assert made.late() == set(late), "what was late before the silence, and nothing more"
     made.assert_table()
     made.deliver()
     old = made.run("records of years ago")
-    entered = old.account.read - old.account.malformed - old.account.premature - old.account.filtered
+    entered = (
+        old.account.read - old.account.malformed - old.account.premature - old.account.filtered
+    )
     assert old.account.late == entered, "event time has moved on to the clock's"
-    everybody = {(row["partition"], row["offset"]) for row in made.ledger.to_pylist()
-                 if row["delivery"] == 2 and row["kind"] in {"good", "duplicate"} and row["event_type"] == "departure"}
+    everybody = {
+        (row["partition"], row["offset"])
+        for row in made.ledger.to_pylist()
+        if row["delivery"] == 2
+        and row["kind"] in {"good", "duplicate"}
+        and row["event_type"] == "departure"
+    }
     assert made.late() == set(late) | everybody
     made.assert_table()
 
@@ -84,7 +106,11 @@ def test_a_record_that_was_promised_to_be_on_time_still_is_after_silence_closed_
     made.deliver_all()
     made.run("closed")
     now = datetime.now(UTC).replace(microsecond=0)
-    [record] = [row for row in made.ledger.to_pylist() if row["kind"] == "good" and row["event_type"] == "departure"][:1]
+    [record] = [
+        row
+        for row in made.ledger.to_pylist()
+        if row["kind"] == "good" and row["event_type"] == "departure"
+    ][:1]
     fields = {name: record[name] for name in made.spec.topic.columns}
     producer = Producer({"bootstrap.servers": made.kafka})
     for minutes in (0, 29, 149):  # the watermark stood at most at now less 150 minutes

@@ -20,7 +20,10 @@ from tests.unit.specs import deduplicate, pipeline
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE_BEFORE_MS = int((SENT - timedelta(hours=2)).timestamp()) * 1000
 SCHEMA = "partition int, offset bigint, timestamp timestamp, raw struct<key: binary, value: binary>"
-CONDITION, QUERY = Transform(where="amount > 0"), Transform(sql="SELECT * FROM rows WHERE amount > 0")
+CONDITION, QUERY = (
+    Transform(where="amount > 0"),
+    Transform(sql="SELECT * FROM rows WHERE amount > 0"),
+)
 
 
 def event(at: datetime = SENT, amount: int = 1) -> bytes:
@@ -28,15 +31,20 @@ def event(at: datetime = SENT, amount: int = 1) -> bytes:
 
 
 VALUES = {
-    Outcome.MALFORMED: b"{", Outcome.PREMATURE: event(SENT + timedelta(hours=1)), Outcome.FILTERED: event(amount=-1),
-    Outcome.LATE: event(SENT - timedelta(hours=3)), Outcome.ACCEPTED: event(),
+    Outcome.MALFORMED: b"{",
+    Outcome.PREMATURE: event(SENT + timedelta(hours=1)),
+    Outcome.FILTERED: event(amount=-1),
+    Outcome.LATE: event(SENT - timedelta(hours=3)),
+    Outcome.ACCEPTED: event(),
 }
 
 
 def records(spark: SparkSession) -> DataFrame:
     """As source/kafka_source.py gives them: one of each last outcome."""
     rows = [(0, offset, SENT, (b"key", value)) for offset, value in enumerate(VALUES.values())]
-    return spark.createDataFrame(rows, SCHEMA).select(F.struct("partition", "offset", "timestamp", "raw").alias("kafka"))
+    return spark.createDataFrame(rows, SCHEMA).select(
+        F.struct("partition", "offset", "timestamp", "raw").alias("kafka")
+    )
 
 
 def outcomes(rows: DataFrame) -> dict[Outcome, str]:
@@ -51,24 +59,42 @@ def spec_with(step: Transform) -> Pipeline:
 
 def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
     found = outcomes(dataflow(records(spark), spec_with(CONDITION)).classified)
-    assert found == {outcome: outcome if outcome in ("malformed", "premature") else "good" for outcome in VALUES}
+    assert found == {
+        outcome: outcome if outcome in ("malformed", "premature") else "good" for outcome in VALUES
+    }
 
 
 @pytest.mark.parametrize("step", [CONDITION, QUERY], ids=["condition", "query"])
-def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_filtered_is_left_out(spark, step):
+def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_filtered_is_left_out(
+    spark, step
+):
     spec, given = spec_with(step), records(spark)
     classified = dataflow(given, spec).classified
-    found = outcomes(resolve_outcomes(classified, lambda: dataflow(given, spec).stateful_input, spec, LATE_BEFORE_MS))
+    found = outcomes(
+        resolve_outcomes(
+            classified, lambda: dataflow(given, spec).stateful_input, spec, LATE_BEFORE_MS
+        )
+    )
     assert found == {outcome: outcome for outcome in VALUES if outcome is not Outcome.FILTERED}
 
 
-@pytest.mark.parametrize("capture", [None, CapturePolicy(LATE_BEFORE_MS, BUDGET)], ids=["explain", "drain"])
+@pytest.mark.parametrize(
+    "capture", [None, CapturePolicy(LATE_BEFORE_MS, BUDGET)], ids=["explain", "drain"]
+)
 def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, capture):
     flow = dataflow(records(spark), spec_with(CONDITION), capture)
     plan = flow.stateful_input._jdf.queryExecution().analyzed().toString()  # noqa: SLF001 - no public way to a plan
     assert re.findall(r"CollectMetrics (\w+)", plan) == (["entered", "fate"] if capture else [])
     assert flow.stateful_input.columns == ["id", "at", "shop", "amount", "kafka"]
-    assert sorted(row.offset for row in flow.stateful_input.select("kafka.offset").collect()) == [3, 4]
-    raw = {row.offset: row.value for row in flow.stateful_input.select("kafka.offset", "kafka.raw.value").collect()}
+    assert sorted(row.offset for row in flow.stateful_input.select("kafka.offset").collect()) == [
+        3,
+        4,
+    ]
+    raw = {
+        row.offset: row.value
+        for row in flow.stateful_input.select("kafka.offset", "kafka.raw.value").collect()
+    }
     assert raw[3] == VALUES[Outcome.LATE]
-    assert raw[4] == (None if capture else VALUES[Outcome.ACCEPTED]), "only what may be rejected keeps its bytes"
+    assert raw[4] == (None if capture else VALUES[Outcome.ACCEPTED]), (
+        "only what may be rejected keeps its bytes"
+    )

@@ -28,7 +28,9 @@ def log(name: str, back: int = 0) -> Callable[[Path], Path]:
 
 def state(kind: str) -> Callable[[Path], Path]:
     """The newest file of that kind in a store."""
-    return lambda checkpoint: max(checkpoint.glob(f"state/1/0/{kind}"), key=lambda path: path.stat().st_mtime_ns)
+    return lambda checkpoint: max(
+        checkpoint.glob(f"state/1/0/{kind}"), key=lambda path: path.stat().st_mtime_ns
+    )
 
 
 def named(name: str) -> Callable[[Path], Path]:
@@ -64,7 +66,9 @@ def base(kafka, tmp_path_factory):
 
     @cache
     def make(provider: str) -> Scene:
-        made = Scene(kafka, tmp_path_factory.mktemp("base"), "departure_delays", events=2000, deliveries=3)
+        made = Scene(
+            kafka, tmp_path_factory.mktemp("base"), "departure_delays", events=2000, deliveries=3
+        )
         made.change(state=made.spec.state.model_copy(update={"provider": provider}))
         for number in range(2):
             made.deliver()
@@ -105,7 +109,11 @@ def refused(scene: Scene, where: Callable[[Path], Path], damage: Damage) -> None
 
 
 # Of each kind of file and mending one damage is mended, and the run goes on; the others are to be refused and told.
-BACK, AGAIN, PLANNED_AGAIN = "go back to the end of batch", "runs again, for its state", "Spark plans it again"
+BACK, AGAIN, PLANNED_AGAIN = (
+    "go back to the end of batch",
+    "runs again, for its state",
+    "Spark plans it again",
+)
 KINDS = [
     ("rocksdb", log("commits"), tear, (empty, flip), AGAIN),
     ("rocksdb", log("offsets"), lose, (empty, tear, flip), BACK),
@@ -116,13 +124,19 @@ KINDS = [
     ("rocksdb", state("SSTs/*.sst"), flip, (lose, tear), BACK),
     ("hdfs", state("*.delta"), flip, (lose,), BACK),
 ]
-TOLD = [(provider, where, damage, mending) for provider, where, _, others, mending in KINDS for damage in others]
+TOLD = [
+    (provider, where, damage, mending)
+    for provider, where, _, others, mending in KINDS
+    for damage in others
+]
 TOLD += [("rocksdb", log("offsets", 1), flip, BACK)]
 
 
-@pytest.mark.parametrize(("scene", "where", "damage", "mending"), [
-    (provider, where, damage, mending) for provider, where, damage, _, mending in KINDS
-], indirect=["scene"])
+@pytest.mark.parametrize(
+    ("scene", "where", "damage", "mending"),
+    [(provider, where, damage, mending) for provider, where, damage, _, mending in KINDS],
+    indirect=["scene"],
+)
 def test_damage_is_refused_and_mended(scene, where, damage, mending):
     refused(scene, where, damage)
     assert re.search(mending, mended(scene))
@@ -132,7 +146,9 @@ def test_damage_is_refused_and_mended(scene, where, damage, mending):
 
 
 @pytest.mark.parametrize(("scene", "where", "damage", "mending"), TOLD, indirect=["scene"])
-def test_other_damage_to_the_same_files_is_refused_and_its_mending_told(scene, where, damage, mending):
+def test_other_damage_to_the_same_files_is_refused_and_its_mending_told(
+    scene, where, damage, mending
+):
     refused(scene, where, damage)
     lines, execute = doctor(scene.spec, scene.settings)
     assert execute is not None, lines

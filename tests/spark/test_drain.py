@@ -12,19 +12,25 @@ from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.launch.session import dynamic
 from tests.harness.long_form import long_form
 
-pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
+pytestmark = pytest.mark.usefixtures(
+    "compiled"
+)  # as a drain runs: the other tests interpret, to save time
 
 
 @pytest.fixture
 def read_again(monkeypatch):
     """Batches that the audit reads again from Kafka."""
     batches, read = [], Audit._read_again  # noqa: SLF001 - what is to be seen
-    monkeypatch.setattr(Audit, "_read_again", lambda self, batch: (batches.append(batch.id), read(self, batch))[1])
+    monkeypatch.setattr(
+        Audit, "_read_again", lambda self, batch: (batches.append(batch.id), read(self, batch))[1]
+    )
     return batches
 
 
 @pytest.mark.parametrize("pipeline", ["flight_events", "departure_delays", "aircraft_rotations"])
-def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(scene, pipeline, read_again):
+def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(
+    scene, pipeline, read_again
+):
     made = scene(pipeline, events=3000, checked=True)
     for number in range(3):
         counts = made.deliver()
@@ -33,11 +39,15 @@ def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what
         assert account.malformed == counts["malformed"] > 0
         assert account.premature == counts["premature"] > 0
     assert made.late(), "a scene without late records proves nothing about them"
-    assert read_again == [], "bad and late records are kept as their batch runs, and Kafka is not read again for them"
+    assert read_again == [], (
+        "bad and late records are kept as their batch runs, and Kafka is not read again for them"
+    )
     made.assert_exact()
 
 
-@pytest.mark.parametrize("pipeline", ["departure_delays", pytest.param("aircraft_rotations", marks=long_form)])
+@pytest.mark.parametrize(
+    "pipeline", ["departure_delays", pytest.param("aircraft_rotations", marks=long_form)]
+)
 def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, pipeline):
     made = scene(pipeline, events=1500, deliveries=1, max_offsets_per_batch=300)
     made.deliver_all()
@@ -59,7 +69,9 @@ def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_a
     made = scene("departure_delays", events=1000, deliveries=1, max_offsets_per_batch=300)
     remembers = {**dynamic(made.spec.state), "spark.sql.streaming.numRecentProgressUpdates": "1"}
     monkeypatch.setattr("spark_jobs.launch.session.dynamic", lambda _: remembers)
-    monkeypatch.setattr("spark_jobs.audit.audit.AT_ONCE", 0)  # it looks when the query has ended, and not before
+    monkeypatch.setattr(
+        "spark_jobs.audit.audit.AT_ONCE", 0
+    )  # it looks when the query has ended, and not before
     made.deliver()
     account = made.run().account
     ran = [row["batch_id"] for row in made.ops("batches", "batch_id")]
@@ -69,10 +81,14 @@ def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_a
     made.assert_exact()
 
 
-def test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_goes_on(scene, monkeypatch):
+def test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_goes_on(
+    scene, monkeypatch
+):
     made = scene("flight_events", events=600, deliveries=2, max_offsets_per_batch=150)
     made.deliver()
-    seconds = made.run("first").query_seconds  # in so long this machine begins a batch, whatever else it has to do
+    seconds = made.run(
+        "first"
+    ).query_seconds  # in so long this machine begins a batch, whatever else it has to do
     made.change(max_minutes=seconds / 60)
     new = sum(made.deliver().values())
     deadlines = []

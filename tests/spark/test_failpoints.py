@@ -14,8 +14,18 @@ from tests.harness.scene import Scene
 BATCHES = {"the first batch": 0, "a batch with history": 2, "a batch without data": 3}
 CRASHES = [(place, batch) for place in OF_A_BATCH for batch in BATCHES.values()]
 CRASHES += [("leased", 1), ("checks", 3), ("judged", 3)]
-SHORT = {("leased", 1), ("planned", 0), ("planned", 2), ("planned", 3), ("table.committed", 2), ("table.committed", 3),
-         ("audit", 2), ("audited", 2), ("checks", 3), ("judged", 3)}
+SHORT = {
+    ("leased", 1),
+    ("planned", 0),
+    ("planned", 2),
+    ("planned", 3),
+    ("table.committed", 2),
+    ("table.committed", 3),
+    ("audit", 2),
+    ("audited", 2),
+    ("checks", 3),
+    ("judged", 3),
+}
 """Each place once, and every kind of batch where its own files are half written. The others are in the long form."""
 """Of two deliveries: each is a batch with data and one without, which closes what the first has let the watermark pass."""
 
@@ -31,7 +41,9 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
         for number in range(2):
             made.deliver()
             made.run(f"run-{number}")
-    assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, "tests/faults kills there"
+    assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, (
+        "tests/faults kills there"
+    )
     checkpoint = Checkpoint(made.paths.checkpoint)
     covered = {batch: checkpoint.batch(batch).covered > 0 for batch in checkpoint.committed()}
     assert covered == {0: True, 1: False, 2: True, 3: False}
@@ -39,25 +51,39 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
     return made, taking
 
 
-@pytest.mark.parametrize(("place", "batch"), [
-    crash if crash in SHORT else pytest.param(*crash, marks=long_form) for crash in CRASHES])
-def test_what_a_crash_leaves_at_a_place_is_gone_on_from_and_nothing_is_lost_doubled_or_counted_twice(images, place, batch):
+@pytest.mark.parametrize(
+    ("place", "batch"),
+    [crash if crash in SHORT else pytest.param(*crash, marks=long_form) for crash in CRASHES],
+)
+def test_what_a_crash_leaves_at_a_place_is_gone_on_from_and_nothing_is_lost_doubled_or_counted_twice(
+    images, place, batch
+):
     base, taking = images
     crashed = over(base, taking.taken[place, batch])
     committed = Checkpoint(crashed.paths.checkpoint).committed()
-    assert (batch in committed) is (place not in {"planned", "table.committed"}), "the image is not of that place"
+    assert (batch in committed) is (place not in {"planned", "table.committed"}), (
+        "the image is not of that place"
+    )
     left = [left for left in committed if left > read_cursor(crashed.paths.cursor).audited]
     assert (batch in left) is place.startswith("audit"), "the image is not of that place"
     report = crashed.run("after the crash")
     assert report.recovered == tuple(left)
-    assert report.account.late > 0 or batch == 0, "late is what came after a watermark, and before the first batch is none"
+    assert report.account.late > 0 or batch == 0, (
+        "late is what came after a watermark, and before the first batch is none"
+    )
     crashed.assert_exact()
 
 
-def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(scene, spark, monkeypatch):
+def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(
+    scene, spark, monkeypatch
+):
     made = scene("departure_delays", events=1500, deliveries=1, max_offsets_per_batch=600)
     made.deliver_all()
-    places, checkpoint, failed = ("table.committed", "planned", "audited"), Checkpoint(made.paths.checkpoint), {}
+    places, checkpoint, failed = (
+        ("table.committed", "planned", "audited"),
+        Checkpoint(made.paths.checkpoint),
+        {},
+    )
 
     def at(place: str) -> None:
         batch = max(checkpoint.planned(), default=-1)
@@ -70,7 +96,9 @@ def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(scen
         assert problem.code == "SPARK_FAILED", problem
         assert any(f"failpoint {place}" in problem.what for place in places), problem
         assert len(failed) < 20
-        assert not spark.streams.active, "a query that writes on after its run has given back the lease"
+        assert not spark.streams.active, (
+            "a query that writes on after its run has given back the lease"
+        )
     assert set(failed.values()) == set(places)
     assert len(failed) >= 4
     made.assert_exact()

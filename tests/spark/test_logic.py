@@ -27,7 +27,9 @@ def examples(monkeypatch):
 @pytest.fixture(scope="module")
 def delivered(kafka, tmp_path_factory) -> Scene:
     """A topic with a delivery."""
-    made = Scene(kafka, tmp_path_factory.mktemp("delivered"), "flight_events", events=200, deliveries=1)
+    made = Scene(
+        kafka, tmp_path_factory.mktemp("delivered"), "flight_events", events=200, deliveries=1
+    )
     made.deliver_all()
     return made
 
@@ -43,25 +45,75 @@ def problem(made: Scene) -> str:
 
 def misusing(processor: str, **changes) -> Pipeline:
     step = GroupState(**{"processor": processor, "keys": ("carrier",), "output": CARRIER} | changes)
-    return Pipeline(name="misuses", about="misuses", topic=FLIGHTS, watermark_delay="2 hours", steps=(step,),
-                    state=State(budget_rows=100))
+    return Pipeline(
+        name="misuses",
+        about="misuses",
+        topic=FLIGHTS,
+        watermark_delay="2 hours",
+        steps=(step,),
+        state=State(budget_rows=100),
+    )
 
 
-@pytest.mark.parametrize(("spec", "code", "said", "remedy"), [
-    (misusing("Raises"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in handleInputRows: KeyError: 'boom'",
-     "Correct logic.py; the batch was not committed, and the next run repeats it"),
-    (misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()"),
-    (misusing("TtlByEventTime"), "STATE_MISUSED", "a TTL goes by the clock", "time_mode='processing'"),
-    (misusing("SetsTimer", time_mode="none"), "STATE_MISUSED", "the GroupState's time mode is none", "time_mode='event'"),
-    (misusing("set_nothing", form="apply", state=N), "STATE_MISUSED", "set the state to None", "state.remove()"),
-    (misusing("set_duration", form="apply", state=N), "STATE_MISUSED", "another clock", "setTimeoutDuration needs"),
-    (misusing("set_timestamp", form="apply", state=N, time_mode="processing"), "STATE_MISUSED", "another clock",
-     "setTimeoutTimestamp needs"),
-    (misusing("set_timestamp", form="apply", state=N), "STATE_MISUSED", "behind the watermark", "getCurrentWatermarkMs"),
-    (misusing("Missing"), "SPEC_INVALID", "has no Missing", "Write it"),
-    (misusing("SetsTimer", initial_state="nowhere"), "INITIAL_STATE_MISSING", "no Delta table at", "Write it first"),
-], ids=lambda value: value.steps[0].processor if isinstance(value, Pipeline) else "")
-def test_it_is_one_error_that_names_the_place_and_the_remedy(delivered, tmp_path, spec, code, said, remedy):
+@pytest.mark.parametrize(
+    ("spec", "code", "said", "remedy"),
+    [
+        (
+            misusing("Raises"),
+            "PROCESSOR_FAILED",
+            r"misuses/logic\.py line \d+, in handleInputRows: KeyError: 'boom'",
+            "Correct logic.py; the batch was not committed, and the next run repeats it",
+        ),
+        (misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()"),
+        (
+            misusing("TtlByEventTime"),
+            "STATE_MISUSED",
+            "a TTL goes by the clock",
+            "time_mode='processing'",
+        ),
+        (
+            misusing("SetsTimer", time_mode="none"),
+            "STATE_MISUSED",
+            "the GroupState's time mode is none",
+            "time_mode='event'",
+        ),
+        (
+            misusing("set_nothing", form="apply", state=N),
+            "STATE_MISUSED",
+            "set the state to None",
+            "state.remove()",
+        ),
+        (
+            misusing("set_duration", form="apply", state=N),
+            "STATE_MISUSED",
+            "another clock",
+            "setTimeoutDuration needs",
+        ),
+        (
+            misusing("set_timestamp", form="apply", state=N, time_mode="processing"),
+            "STATE_MISUSED",
+            "another clock",
+            "setTimeoutTimestamp needs",
+        ),
+        (
+            misusing("set_timestamp", form="apply", state=N),
+            "STATE_MISUSED",
+            "behind the watermark",
+            "getCurrentWatermarkMs",
+        ),
+        (misusing("Missing"), "SPEC_INVALID", "has no Missing", "Write it"),
+        (
+            misusing("SetsTimer", initial_state="nowhere"),
+            "INITIAL_STATE_MISSING",
+            "no Delta table at",
+            "Write it first",
+        ),
+    ],
+    ids=lambda value: value.steps[0].processor if isinstance(value, Pipeline) else "",
+)
+def test_it_is_one_error_that_names_the_place_and_the_remedy(
+    delivered, tmp_path, spec, code, said, remedy
+):
     made = over(delivered, tmp_path, spec)
     made.change(max_offsets_per_batch=100)  # what is behind the watermark is so in the second batch
     text = problem(made)
@@ -73,37 +125,56 @@ def test_it_is_one_error_that_names_the_place_and_the_remedy(delivered, tmp_path
 def test_a_time_out_fires_on_a_key_whose_state_was_never_set(delivered, tmp_path):
     made = over(delivered, tmp_path, misusing("only_waits", form="apply", state=N))
     report = made.run()
-    carriers = {row["carrier"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}}
+    carriers = {
+        row["carrier"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
+    }
     assert sorted(row["carrier"] for row in made.table()) == sorted(carriers)
     assert report.state.rows == 0
 
 
-@pytest.mark.parametrize(("step", "said"), [
-    (Transform(sql="SELECT * FROM rows LIMIT 5"), "max_offsets_per_batch and max_batches"),
-    (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),
-    (Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"), "use the step Aggregate"),
-    (Transform(sql="SELECT carrier, event_time FROM rows"), "leaves out the column kafka"),
-    (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make more rows"),
-    (Transform(sql="SELECT nonsense FROM rows"), "nonsense"),
-    (Transform(function="nowhere"), "has no nowhere"),
-], ids=lambda value: value.sql or value.function if isinstance(value, Transform) else "")
-def test_a_transform_that_keeps_state_or_loses_track_of_records_is_refused(delivered, tmp_path, step, said):
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (Transform(sql="SELECT * FROM rows LIMIT 5"), "max_offsets_per_batch and max_batches"),
+        (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),
+        (
+            Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"),
+            "use the step Aggregate",
+        ),
+        (Transform(sql="SELECT carrier, event_time FROM rows"), "leaves out the column kafka"),
+        (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make more rows"),
+        (Transform(sql="SELECT nonsense FROM rows"), "nonsense"),
+        (Transform(function="nowhere"), "has no nowhere"),
+    ],
+    ids=lambda value: value.sql or value.function if isinstance(value, Transform) else "",
+)
+def test_a_transform_that_keeps_state_or_loses_track_of_records_is_refused(
+    delivered, tmp_path, step, said
+):
     usual = {"name": "carrier_days", "about": "x", "topic": FLIGHTS, "watermark_delay": "2 hours"}
-    text = problem(over(delivered, tmp_path, Pipeline(**usual, steps=(step, Deduplicate(keys=("carrier",))))))
+    text = problem(
+        over(delivered, tmp_path, Pipeline(**usual, steps=(step, Deduplicate(keys=("carrier",)))))
+    )
     assert text.startswith("SPEC_INVALID:"), text
     assert said in text, text
 
 
 def test_state_may_begin_with_what_a_delta_table_holds(scene, spark):
-    made = scene(import_module("tests.pipelines.carrier_totals.spec").SPEC, events=300, deliveries=2)
+    made = scene(
+        import_module("tests.pipelines.carrier_totals.spec").SPEC, events=300, deliveries=2
+    )
     made.change(steps=(made.spec.steps[0].model_copy(update={"initial_state": "before"}),))
     before = {"AA": (1000, 5), "ZZ": (7, 7)}
     rows = [(carrier, *totals) for carrier, totals in before.items()]
-    spark.createDataFrame(rows, "carrier string, events bigint, miles bigint").write.format("delta").save(
-        str(made.paths.root / "tables" / "before"))
+    spark.createDataFrame(rows, "carrier string, events bigint, miles bigint").write.format(
+        "delta"
+    ).save(str(made.paths.root / "tables" / "before"))
     for number in range(2):
         made.deliver()
         made.run(f"run-{number}")
-    seen = [row["carrier"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]
+    seen = [
+        row["carrier"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
+    ]
     assert {row["carrier"]: row["events"] for row in made.table()} == {
-        carrier: seen.count(carrier) + before.get(carrier, (0, 0))[0] for carrier in set(seen)}
+        carrier: seen.count(carrier) + before.get(carrier, (0, 0))[0] for carrier in set(seen)
+    }

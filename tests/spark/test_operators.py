@@ -30,7 +30,9 @@ def examples(monkeypatch):
 
 
 @pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)
-def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(scene, examples, operator):
+def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(
+    scene, examples, operator
+):
     drained_exactly(scene, operator)
 
 
@@ -38,8 +40,13 @@ def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(s
 def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
     made = drained_exactly(scene, operators.named(name), state=State(provider="hdfs"))
     identity = json.loads(made.paths.identity.read_text())
-    assert (identity["fingerprint"]["state.provider"], identity["fingerprint"]["state.format"]) == ("hdfs", 1)
-    assert {step["rocksdbGetCount"] for row in made.ops("batches") for step in row["operators"] or []} == {None}
+    assert (identity["fingerprint"]["state.provider"], identity["fingerprint"]["state.format"]) == (
+        "hdfs",
+        1,
+    )
+    assert {
+        step["rocksdbGetCount"] for row in made.ops("batches") for step in row["operators"] or []
+    } == {None}
 
 
 def drained_exactly(scene, operator: Operator, **changes):
@@ -59,13 +66,19 @@ def drained_exactly(scene, operator: Operator, **changes):
     if operator.until is not None:
         assert (first.watermark, report.watermark) == (watermark, known.watermark)
         assert len(set(known.late.values())) > 1, "all that is late has missed one watermark"
-    assert all(step["rows_in"] is not None for row in made.ops("batches") for step in row["operators"] or [])
+    assert all(
+        step["rows_in"] is not None
+        for row in made.ops("batches")
+        for step in row["operators"] or []
+    )
     return made
 
 
 def test_a_row_without_a_gap_of_its_own_fails_the_run_instead_of_vanishing(scene):
     operator = operators.named("session_own_gap")
-    window = Session(gap_sql="CASE WHEN carrier = 'UA' THEN CAST(NULL AS STRING) ELSE '30 minutes' END")
+    window = Session(
+        gap_sql="CASE WHEN carrier = 'UA' THEN CAST(NULL AS STRING) ELSE '30 minutes' END"
+    )
     steps = (operator.spec.steps[0], operator.spec.steps[1].model_copy(update={"window": window}))
     made = scene(operator.spec.model_copy(update={"steps": steps}), events=100, deliveries=1)
     made.deliver_all()
@@ -78,10 +91,16 @@ def test_a_row_without_a_gap_of_its_own_fails_the_run_instead_of_vanishing(scene
 @pytest.mark.parametrize("gap", ["'0 minutes'", "CAST(NULL AS STRING)", "'-5 minutes'"])
 def test_no_gap_is_null_zero_or_negative(spark, gap):
     step = operators.named("session_own_gap").spec.steps[1]
-    step = step.model_copy(update={"window": Session(gap_sql=f"CASE WHEN carrier = 'UA' THEN {gap} ELSE '30 minutes' END")})
+    step = step.model_copy(
+        update={
+            "window": Session(gap_sql=f"CASE WHEN carrier = 'UA' THEN {gap} ELSE '30 minutes' END")
+        }
+    )
     columns = "TIMESTAMP '2013-01-01 08:00:00' AS event_time, 'EWR' AS origin, 100 AS distance_miles, 0 AS delay_minutes"
     for carrier, fails in (("AA", False), ("UA", True)):
-        rows = aggregate.grouped(spark.sql(f"SELECT {columns}, '{carrier}' AS carrier"), step, "event_time")
+        rows = aggregate.grouped(
+            spark.sql(f"SELECT {columns}, '{carrier}' AS carrier"), step, "event_time"
+        )
         if fails:
             with pytest.raises(Exception, match=NO_GAP):
                 rows.collect()
@@ -89,12 +108,18 @@ def test_no_gap_is_null_zero_or_negative(spark, gap):
             assert [row.flights for row in rows.collect()] == [1]
 
 
-def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_and_not_lost(scene, examples):
+def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_and_not_lost(
+    scene, examples
+):
     busy_days = operators.named("busy_days").spec
     yields = busy_days.steps[1].model_copy(update={"processor": "DayBefore", "keys": ("origin",)})
     steps = (busy_days.steps[0], yields, busy_days.steps[2])
-    made = scene(busy_days.model_copy(update={"name": "stragglers", "steps": steps}), events=300, deliveries=1,
-                 max_offsets_per_batch=100)
+    made = scene(
+        busy_days.model_copy(update={"name": "stragglers", "steps": steps}),
+        events=300,
+        deliveries=1,
+        max_offsets_per_batch=100,
+    )
     made.deliver_all()
     report = made.drain()
     assert report.problem is not None
@@ -102,12 +127,17 @@ def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_a
     assert "yielded a row whose event time is behind the watermark" in report.problem.what
     assert "after the watermark" in report.problem.remedy
     # The third batch is the first that holds rows against a watermark: the one of the first batch's events.
-    assert (Checkpoint(made.paths.checkpoint).planned(), Checkpoint(made.paths.checkpoint).committed()) == ([0, 1, 2], [0, 1])
+    assert (
+        Checkpoint(made.paths.checkpoint).planned(),
+        Checkpoint(made.paths.checkpoint).committed(),
+    ) == ([0, 1, 2], [0, 1])
     assert sum(row["rows_out"] for row in made.ops("batches")) == len(made.table())
 
 
 def test_a_bounded_run_leaves_the_rest_to_the_next_and_says_how_much(scene):
-    made = scene("departure_delays", events=1000, deliveries=1, max_offsets_per_batch=220, max_batches=2)
+    made = scene(
+        "departure_delays", events=1000, deliveries=1, max_offsets_per_batch=220, max_batches=2
+    )
     made.deliver_all()
     whole, read = made.ledger.num_rows, []
     for number in range(3):
@@ -142,9 +172,18 @@ def test_every_accepted_event_is_in_a_written_group_or_in_one_that_spark_still_h
     made.deliver_all()
     report = made.run()
     checkpoint = str(made.paths.checkpoint)
-    kept = {row.operatorName: row.operatorId for row in spark.read.format("state-metadata").load(checkpoint).collect()}
-    groups = spark.read.format("statestore").option("operatorId", kept["stateStoreSave"]).load(checkpoint)
-    still_open = sum(row.value[0] for row in groups.select("value").collect())  # the first buffer is count(*)'s
+    kept = {
+        row.operatorName: row.operatorId
+        for row in spark.read.format("state-metadata").load(checkpoint).collect()
+    }
+    groups = (
+        spark.read.format("statestore")
+        .option("operatorId", kept["stateStoreSave"])
+        .load(checkpoint)
+    )
+    still_open = sum(
+        row.value[0] for row in groups.select("value").collect()
+    )  # the first buffer is count(*)'s
     written = sum(row["flights"] for row in made.table())
     assert still_open > 0
     assert written + still_open == report.account.accepted - report.account.duplicates

@@ -16,9 +16,14 @@ from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
 ONE_OF_EACH_KIND = ("airports_served", "daily_flights", "carrier_days", "quiet_gates")
-NAMES = [name if name in ONE_OF_EACH_KIND else pytest.param(name, marks=long_form) for name in page.EXAMPLES]
+NAMES = [
+    name if name in ONE_OF_EACH_KIND else pytest.param(name, marks=long_form)
+    for name in page.EXAMPLES
+]
 
-pytestmark = pytest.mark.usefixtures("compiled")  # as a drain runs: the other tests interpret, to save time
+pytestmark = pytest.mark.usefixtures(
+    "compiled"
+)  # as a drain runs: the other tests interpret, to save time
 
 
 def shows(name: str, found: str) -> None:
@@ -28,7 +33,9 @@ def shows(name: str, found: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_shows_an_example_as_it_runs_now_and_as_duckdb_has_it(kafka, tmp_path, monkeypatch, name):
+def test_the_page_shows_an_example_as_it_runs_now_and_as_duckdb_has_it(
+    kafka, tmp_path, monkeypatch, name
+):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     shows(name, page.example(lambda spec: Scene(kafka, tmp_path, spec), FOLDER, name))
 

@@ -21,8 +21,12 @@ def kept(beside: Path) -> Path:
     return aside
 
 
-@pytest.mark.parametrize(("pipeline", "provider"), [("aircraft_rotations", "rocksdb"), ("departure_delays", "hdfs")])
-def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled(scene, pipeline, provider):
+@pytest.mark.parametrize(
+    ("pipeline", "provider"), [("aircraft_rotations", "rocksdb"), ("departure_delays", "hdfs")]
+)
+def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled(
+    scene, pipeline, provider
+):
     made = scene(pipeline, events=1500, deliveries=2, max_offsets_per_batch=300)
     made.change(state=made.spec.state.model_copy(update={"provider": provider}))
     made.deliver()
@@ -62,10 +66,15 @@ def test_beginning_anew_reads_everything_into_a_new_table_and_keeps_the_old(base
     assert not table.exists()
     new = made.run("new")
     # No record of a first batch is late.
-    wanted = oracle.comparable(oracle.flight_events(oracle.events(made.ledger, set()), new.ended_at))
+    wanted = oracle.comparable(
+        oracle.flight_events(oracle.events(made.ledger, set()), new.ended_at)
+    )
     assert new.account.read == made.ledger.num_rows
     assert oracle.comparable(made.table()) == wanted
-    assert oracle.comparable(deltalake.DeltaTable(str(kept(table))).to_pyarrow_table().to_pylist()) == wanted
+    assert (
+        oracle.comparable(deltalake.DeltaTable(str(kept(table))).to_pyarrow_table().to_pylist())
+        == wanted
+    )
     assert files(kept(version)) == before
 
 

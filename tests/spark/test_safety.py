@@ -23,13 +23,17 @@ from tests.harness.crash import files, over
 from tests.harness.scene import Scene
 
 
-def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(drained):
+def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(
+    drained,
+):
     def of_the_first(name: str) -> list[dict]:
         return [row for row in drained.ops(name) if row["batch_id"] <= 1]
 
     before = {name: len(of_the_first(name)) for name in ("batches", "quarantine", "late")}
     counted = {row["batch_id"]: row for row in of_the_first("batches")}
-    read_cursor(drained.paths.cursor).model_copy(update={"audited": -1, "judged": -1}).write(drained.paths.cursor)
+    read_cursor(drained.paths.cursor).model_copy(update={"audited": -1, "judged": -1}).write(
+        drained.paths.cursor
+    )
 
     report = drained.run("after the crash")
 
@@ -38,14 +42,28 @@ def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_
     for row in of_the_first("batches"):
         assert row["source"] == "reread"
         known = counted[row["batch_id"]]
-        for name in ("covered", "read", "malformed", "premature", "late", "accepted", "duplicates", "rows_out", "unaccounted"):
+        for name in (
+            "covered",
+            "read",
+            "malformed",
+            "premature",
+            "late",
+            "accepted",
+            "duplicates",
+            "rows_out",
+            "unaccounted",
+        ):
             assert row[name] == known[name], name
     drained.assert_exact()
     assert plan(drained.spec, drained.settings).idle
 
 
-def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning(drained):
-    impossible = Check(type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]})
+def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning(
+    drained,
+):
+    impossible = Check(
+        type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
+    )
     drained.change(output_checks=(impossible,))
     judged = read_cursor(drained.paths.cursor).judged
 
@@ -58,13 +76,21 @@ def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_unt
     assert result.unexpected == failed.account.rows_out
     assert set(json.loads(result.sample)) <= {row["carrier"] for row in drained.table()}
     assert read_cursor(drained.paths.cursor).judged == judged
-    assert not plan(drained.spec, drained.settings).idle, "rows that were never judged good must not be forgotten"
+    assert not plan(drained.spec, drained.settings).idle, (
+        "rows that were never judged good must not be forgotten"
+    )
 
     drained.change(output_checks=(impossible.model_copy(update={"severity": "warning"}),))
     again = drained.run("warned")
     assert again.table_version_before == failed.table_version_before
-    assert [(check.type, check.unexpected) for check in again.failing("warning")] == [(impossible.type, result.unexpected)]
-    kept = [row for row in drained.ops("checks") if row["run_id"] == "warned" and row["suite"] == "output"]
+    assert [(check.type, check.unexpected) for check in again.failing("warning")] == [
+        (impossible.type, result.unexpected)
+    ]
+    kept = [
+        row
+        for row in drained.ops("checks")
+        if row["run_id"] == "warned" and row["suite"] == "output"
+    ]
     assert [row["outcome"] for row in kept] == ["failed"]
     assert plan(drained.spec, drained.settings).idle
     drained.assert_exact()
@@ -97,14 +123,29 @@ def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained)
 
 
 def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
-    drained.change(state=drained.spec.state.model_copy(update={"shuffle_partitions": 3, "provider": "hdfs"}))
+    drained.change(
+        state=drained.spec.state.model_copy(update={"shuffle_partitions": 3, "provider": "hdfs"})
+    )
     said: list[str] = []
     report = drained.drain("changed", said.append)
     assert report.status == "succeeded", report.problem
-    assert any("state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in said)
-    assert any("state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'" in line for line in said)
-    operators = [operator for row in drained.ops("batches") if row["run_id"] == "changed" for operator in row["operators"]]
-    assert {(operator["numShufflePartitions"], operator["rocksdbGetCount"] is None) for operator in operators} == {(2, False)}
+    assert any(
+        "state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in said
+    )
+    assert any(
+        "state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'" in line
+        for line in said
+    )
+    operators = [
+        operator
+        for row in drained.ops("batches")
+        if row["run_id"] == "changed"
+        for operator in row["operators"]
+    ]
+    assert {
+        (operator["numShufflePartitions"], operator["rocksdbGetCount"] is None)
+        for operator in operators
+    } == {(2, False)}
     drained.assert_exact()
 
 
@@ -117,12 +158,23 @@ def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):
     assert len(drained.table()) == rows
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    (lambda rows: rows.drop("carrier"), "cannot take column carrier string: the table has only event_id, "),
-    (lambda rows: rows.withColumn("flight", F.col("flight").cast("string")),
-     "cannot take column flight integer: the table has it as string"),
-], ids=["a column gone", "another type"])
-def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that_nobody_can_read(drained, spark, change, said):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda rows: rows.drop("carrier"),
+            "cannot take column carrier string: the table has only event_id, ",
+        ),
+        (
+            lambda rows: rows.withColumn("flight", F.col("flight").cast("string")),
+            "cannot take column flight integer: the table has it as string",
+        ),
+    ],
+    ids=["a column gone", "another type"],
+)
+def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that_nobody_can_read(
+    drained, spark, change, said
+):
     path = str(drained.paths.table)
     altered = change(spark.read.format("delta").load(path))
     altered.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
@@ -153,7 +205,9 @@ def make_anew(made: Scene) -> None:
     assert GENERATION in properties
     schema = deltalake.DeltaTable(path).schema()
     drop(made)
-    deltalake.DeltaTable.create(path, schema, configuration=properties, raise_if_key_not_exists=False)
+    deltalake.DeltaTable.create(
+        path, schema, configuration=properties, raise_if_key_not_exists=False
+    )
     deltalake.write_deltalake(path, rows, mode="append")
 
 
@@ -166,19 +220,26 @@ def restore_to_before_the_last_audited_batch(made: Scene) -> None:
 def forget_the_last_batch(made: Scene) -> None:
     """In the checkpoint and the account, as a disk may that loses what was written last; the table has it."""
     last = read_cursor(made.paths.cursor)
-    last.model_copy(update={"audited": last.audited - 1, "judged": last.audited - 1}).write(made.paths.cursor)
+    last.model_copy(update={"audited": last.audited - 1, "judged": last.audited - 1}).write(
+        made.paths.cursor
+    )
     for log in ("commits", "offsets"):
         for name in (str(last.audited), f".{last.audited}.crc"):
             (made.paths.checkpoint / log / name).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(("change", "code", "said"), [
-    (drop, "TABLE_REPLACED", "it was dropped"),
-    (make_anew, "TABLE_REPLACED", "that was dropped, and this one created later"),
-    (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "was restored to version"),
-    (forget_the_last_batch, "CHECKPOINT_BROKEN", "has batch 1, and"),
-])
-def test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written(drained, change, code, said):
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (drop, "TABLE_REPLACED", "it was dropped"),
+        (make_anew, "TABLE_REPLACED", "that was dropped, and this one created later"),
+        (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "was restored to version"),
+        (forget_the_last_batch, "CHECKPOINT_BROKEN", "has batch 1, and"),
+    ],
+)
+def test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written(
+    drained, change, code, said
+):
     change(drained)
     before = files(Path(drained.settings.root))
     report = drained.drain("refused")
@@ -186,9 +247,14 @@ def test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_
     assert report.problem.code == code, report.problem
     assert said in report.problem.what
     assert (report.seconds, report.batches) == ({}, ()), "it came as far as Spark"
-    lease_file = str(drained.paths.lease.relative_to(drained.paths.root))  # it says who held it last
-    assert {name: file for name, file in files(Path(drained.settings.root)).items() if name != lease_file} == {
-        name: file for name, file in before.items() if name != lease_file}
+    lease_file = str(
+        drained.paths.lease.relative_to(drained.paths.root)
+    )  # it says who held it last
+    assert {
+        name: file
+        for name, file in files(Path(drained.settings.root)).items()
+        if name != lease_file
+    } == {name: file for name, file in before.items() if name != lease_file}
 
 
 def test_one_clock_in_the_future_makes_no_other_record_late(scene):
@@ -196,7 +262,9 @@ def test_one_clock_in_the_future_makes_no_other_record_late(scene):
     made.deliver_all()
     report = made.run()
     assert report.account.premature > 0
-    newest = max(row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"})
+    newest = max(
+        row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
+    )
     assert report.watermark is not None
     assert report.watermark <= newest - timedelta(hours=2)
     made.assert_exact()
@@ -207,5 +275,10 @@ def test_the_ops_tables_of_two_pipelines_share_a_root(drained):
     other.change(output_checks=())
     other.run()
     other.assert_exact()
-    rows = ops_tables.query(other.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline").to_pylist()
-    assert rows == [{"pipeline": "departure_delays", "unaccounted": 0}, {"pipeline": "flight_events", "unaccounted": 0}]
+    rows = ops_tables.query(
+        other.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline"
+    ).to_pylist()
+    assert rows == [
+        {"pipeline": "departure_delays", "unaccounted": 0},
+        {"pipeline": "flight_events", "unaccounted": 0},
+    ]

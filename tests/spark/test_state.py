@@ -42,7 +42,9 @@ def scenes(kafka, tmp_path_factory):
     def of(pipeline: str) -> Scene:
         if pipeline not in made:
             folder = tmp_path_factory.mktemp(pipeline)
-            scene = Scene(kafka, folder, pipeline, events=3000, deliveries=1, max_offsets_per_batch=600)
+            scene = Scene(
+                kafka, folder, pipeline, events=3000, deliveries=1, max_offsets_per_batch=600
+            )
             scene.deliver()
             scene.run()
             made[pipeline] = scene
@@ -55,12 +57,23 @@ def asked(scene: Scene, **query) -> list[str]:
     return list(state_view(scene.spec, scene.settings, StateQuery(**query)))
 
 
-def remembered(spark, scene: Scene, step: int, batch: int, variable: str = "", **keys: str) -> list[dict]:
+def remembered(
+    spark, scene: Scene, step: int, batch: int, variable: str = "", **keys: str
+) -> list[dict]:
     """The rows of a variable, by column."""
     stateful = [number for number, each in enumerate(scene.spec.steps, 1) if each.stateful]
     operator = operators(spark, str(scene.paths.checkpoint), batch)[stateful.index(step)]
     named = next(each for each in operator.variables if each.name == variable)
-    table = read(spark, str(scene.paths.checkpoint), batch, operator, named, scene.spec.steps[step - 1], keys, 100_000)
+    table = read(
+        spark,
+        str(scene.paths.checkpoint),
+        batch,
+        operator,
+        named,
+        scene.spec.steps[step - 1],
+        keys,
+        100_000,
+    )
     assert len(table.rows) == table.total
     return [dict(zip(table.names, row, strict=True)) for row in table.rows]
 
@@ -79,10 +92,16 @@ def entered(scene: Scene, batch: int) -> list[oracle.Row]:
     """The events that had reached the first stateful step when a batch was over."""
     end = Checkpoint(scene.paths.checkpoint).batch(batch).end
     ledger = scene.ledger
-    places = zip(ledger.column("partition").to_pylist(), ledger.column("offset").to_pylist(), strict=True)
+    places = zip(
+        ledger.column("partition").to_pylist(), ledger.column("offset").to_pylist(), strict=True
+    )
     so_far = ledger.filter([offset < end[partition] for partition, offset in places])
     with oracle._duck(found=oracle.events(so_far, scene.late())) as db:  # noqa: SLF001 - in UTC, as the oracle works
-        rows = db.sql(f"SELECT * FROM found WHERE {ENTERS[scene.spec.name]}").to_arrow_table().to_pylist()
+        rows = (
+            db.sql(f"SELECT * FROM found WHERE {ENTERS[scene.spec.name]}")
+            .to_arrow_table()
+            .to_pylist()
+        )
     return [row | {"event_time": row["event_time"].astimezone(UTC)} for row in rows]
 
 
@@ -98,20 +117,32 @@ def open_groups(scene: Scene, batch: int) -> list[oracle.Row]:
 def hashes(folder: Path) -> dict[str, tuple[str, int]]:
     """Every file and folder below, with its content and the time it was last written."""
     return {
-        str(path): (hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "", path.stat().st_mtime_ns)
+        str(path): (
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+            path.stat().st_mtime_ns,
+        )
         for path in folder.rglob("*")
     }
 
 
-def test_after_each_batch_the_remembered_ids_are_those_that_the_watermark_has_not_forgotten(spark, scenes):
+def test_after_each_batch_the_remembered_ids_are_those_that_the_watermark_has_not_forgotten(
+    spark, scenes
+):
     scene = scenes("flight_events")
     for batch in batches(scene):
-        expected = {row["event_id"]: row["event_time"] + DELAY for row in entered(scene, batch)
-                    if row["event_time"] + DELAY > watermark(scene, batch)}
-        assert {row["event_id"]: row["expires_at"] for row in remembered(spark, scene, 1, batch)} == expected
+        expected = {
+            row["event_id"]: row["event_time"] + DELAY
+            for row in entered(scene, batch)
+            if row["event_time"] + DELAY > watermark(scene, batch)
+        }
+        assert {
+            row["event_id"]: row["expires_at"] for row in remembered(spark, scene, 1, batch)
+        } == expected
 
 
-def test_after_each_batch_the_open_groups_are_those_of_duckdb_under_the_measures_names(spark, scenes):
+def test_after_each_batch_the_open_groups_are_those_of_duckdb_under_the_measures_names(
+    spark, scenes
+):
     scene = scenes("departure_delays")
     for batch in batches(scene):
         found = remembered(spark, scene, 3, batch)
@@ -125,7 +156,10 @@ def test_an_aircraft_is_out_waits_and_has_timers_as_plain_python_says(spark, sce
     scene = scenes("aircraft_rotations")
     for batch in (batches(scene)[len(batches(scene)) // 2], batches(scene)[-1]):
         now = watermark(scene, batch)
-        departures = sorted((row["tail_number"], row["event_time"], row["event_id"]) for row in entered(scene, batch))
+        departures = sorted(
+            (row["tail_number"], row["event_time"], row["event_id"])
+            for row in entered(scene, batch)
+        )
         waiting = {(tail, at, event) for tail, at, event in departures if at > now}
         last = {tail: (tail, at, event) for tail, at, event in departures if at <= now}
         out = {each for each in last.values() if each[1] + UNSEEN_AFTER > now}
@@ -133,14 +167,20 @@ def test_an_aircraft_is_out_waits_and_has_timers_as_plain_python_says(spark, sce
         assert out
         assert _departures(remembered(spark, scene, 3, batch, "waiting")) == waiting
         assert _departures(remembered(spark, scene, 3, batch, "out")) == out
-        timers = {(row["tail_number"], row["due"]) for row in remembered(spark, scene, 3, batch, "event-time timers")}
+        timers = {
+            (row["tail_number"], row["due"])
+            for row in remembered(spark, scene, 3, batch, "event-time timers")
+        }
         assert {(tail, at) for tail, at, _ in waiting} <= timers
         assert {(tail, at + UNSEEN_AFTER) for tail, at, _ in out} <= timers
         assert all(due > now for _, due in timers)
 
 
 def _departures(rows):
-    found = [(row["tail_number"], datetime.fromtimestamp(row["at_ms"] / 1000, UTC), row["event_id"]) for row in rows]
+    found = [
+        (row["tail_number"], datetime.fromtimestamp(row["at_ms"] / 1000, UTC), row["event_id"])
+        for row in rows
+    ]
     assert len(set(found)) == len(found)
     return set(found)
 
@@ -149,32 +189,59 @@ def test_a_key_is_found_by_some_of_its_columns_in_every_step_that_has_them(spark
     scene = scenes("departure_delays")
     batch = batches(scene)[-1]
     group = max(open_groups(scene, batch), key=lambda row: row["flights"])
-    [found] = remembered(spark, scene, 3, batch, carrier=group["carrier"], origin=group["origin"],
-                         window_start=group["window_start"].isoformat())
+    [found] = remembered(
+        spark,
+        scene,
+        3,
+        batch,
+        carrier=group["carrier"],
+        origin=group["origin"],
+        window_start=group["window_start"].isoformat(),
+    )
     assert found["flights"] == group["flights"]
-    context, total, names, *rows = asked(scene, keys=(f"carrier={group['carrier']}", f"origin={group['origin']}"))
+    context, total, names, *rows = asked(
+        scene, keys=(f"carrier={group['carrier']}", f"origin={group['origin']}")
+    )
     assert context.startswith("departure_delays, generation ")
-    assert f"batch {batch}, watermark {watermark(scene, batch):%Y-%m-%d %H:%M:%S}, step 3 aggregate (stateStoreSave)" in context
+    assert (
+        f"batch {batch}, watermark {watermark(scene, batch):%Y-%m-%d %H:%M:%S}, step 3 aggregate (stateStoreSave)"
+        in context
+    )
     assert total == f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
     assert names.split()[:4] == ["window_start", "window_end", "carrier", "origin"]
     assert all(row.split()[4:6] == [group["carrier"], group["origin"]] for row in rows)
     steps = [line for line in asked(scene, limit=1) if line.startswith("departure_delays")]
-    assert ["step 2 deduplicate" in steps[0], "step 3 aggregate" in steps[1], len(steps)] == [True, True, 2]
+    assert ["step 2 deduplicate" in steps[0], "step 3 aggregate" in steps[1], len(steps)] == [
+        True,
+        True,
+        2,
+    ]
 
 
 def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_gives(scenes):
     scene = scenes("departure_delays")
     group = max(open_groups(scene, batches(scene)[-1]), key=lambda row: row["flights"])
     states = [
-        {row["window_start"]: row for row in open_groups(scene, batch)
-         if (row["carrier"], row["origin"]) == (group["carrier"], group["origin"])}
+        {
+            row["window_start"]: row
+            for row in open_groups(scene, batch)
+            if (row["carrier"], row["origin"]) == (group["carrier"], group["origin"])
+        }
         for batch in batches(scene)
     ]
     expected = []
     for before, after in zip([{}, *states], states, strict=False):
-        expected.append(Counter(
-            "appeared" if start not in before else "removed" if start not in after else "changed"
-            for start in before.keys() | after.keys() if before.get(start) != after.get(start)))
+        expected.append(
+            Counter(
+                "appeared"
+                if start not in before
+                else "removed"
+                if start not in after
+                else "changed"
+                for start in before.keys() | after.keys()
+                if before.get(start) != after.get(start)
+            )
+        )
     keys = (f"carrier={group['carrier']}", f"origin={group['origin']}")
     _, *lines = asked(scene, keys=keys, changes=True, batches=100, limit=10_000)
     found, heads = [], []
@@ -191,18 +258,32 @@ def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_give
 
 def test_the_changes_of_an_aircraft_name_variables_and_timers(scenes):
     scene = scenes("aircraft_rotations")
-    tail = Counter(row["tail_number"] for row in entered(scene, batches(scene)[-1])).most_common(1)[0][0]
+    tail = Counter(row["tail_number"] for row in entered(scene, batches(scene)[-1])).most_common(1)[
+        0
+    ][0]
     lines = asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=100)
     assert any("appeared   waiting (list): at_ms" in line for line in lines)
     assert any("removed    waiting (list): at_ms" in line for line in lines)
     assert any("out (value): at_ms" in line for line in lines)
     assert any("appeared   event-time timers: due 2013-" in line for line in lines)
-    assert len([line for line in asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=3)
-                if line.startswith("batch")]) == 3
+    assert (
+        len(
+            [
+                line
+                for line in asked(scene, keys=(f"tail_number={tail}",), changes=True, batches=3)
+                if line.startswith("batch")
+            ]
+        )
+        == 3
+    )
 
 
-@pytest.mark.parametrize("query", [{}, {"batch": 1}, {"keys": ("tail_number=N14228",), "changes": True}], ids=str)
-def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_not_in_the_way(scenes, query):
+@pytest.mark.parametrize(
+    "query", [{}, {"batch": 1}, {"keys": ("tail_number=N14228",), "changes": True}], ids=str
+)
+def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_not_in_the_way(
+    scenes, query
+):
     scene = scenes("aircraft_rotations")
     with lease(scene.paths.lease, "a run"):
         before = hashes(Path(scene.settings.root))
@@ -217,11 +298,29 @@ def test_a_session_is_shown_once_with_its_bounds(spark, scene):
     made.run()
     batch = Checkpoint(made.paths.checkpoint).readable()[-1]
     found = remembered(spark, made, 2, batch)
-    assert set(found[0]) == {"window_start", "carrier", "origin", "window_end", "flights", "miles", "worst"}
-    assert all(row["window_start"] < row["window_end"] and row["window_end"] > watermark(made, batch) for row in found)
+    assert set(found[0]) == {
+        "window_start",
+        "carrier",
+        "origin",
+        "window_end",
+        "flights",
+        "miles",
+        "worst",
+    }
+    assert all(
+        row["window_start"] < row["window_end"] and row["window_end"] > watermark(made, batch)
+        for row in found
+    )
     last = found[-1]
-    assert remembered(spark, made, 2, batch, carrier=last["carrier"], origin=last["origin"],
-                      window_end=last["window_end"].isoformat()) == [last]
+    assert remembered(
+        spark,
+        made,
+        2,
+        batch,
+        carrier=last["carrier"],
+        origin=last["origin"],
+        window_end=last["window_end"].isoformat(),
+    ) == [last]
 
 
 def test_the_heaps_store_is_read_too(spark, scene):
@@ -233,29 +332,46 @@ def test_the_heaps_store_is_read_too(spark, scene):
 
 
 def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch):
-    made, usual = scene("flight_events", events=800, deliveries=2, max_offsets_per_batch=70), spark_session.dynamic
+    made, usual = (
+        scene("flight_events", events=800, deliveries=2, max_offsets_per_batch=70),
+        spark_session.dynamic,
+    )
     made.deliver()
     made.run("run-0")
-    monkeypatch.setattr(spark_session, "dynamic", lambda state: usual(state) | {"spark.sql.streaming.minBatchesToRetain": "4"})
+    monkeypatch.setattr(
+        spark_session,
+        "dynamic",
+        lambda state: usual(state) | {"spark.sql.streaming.minBatchesToRetain": "4"},
+    )
     made.change(max_offsets_per_batch=None)  # few batches, so that the audit is not overtaken
     made.deliver()
     made.run("run-1")
     last = Checkpoint(made.paths.checkpoint).readable()[-1]
     # From where on: Spark's maintenance goes on removing after the query has ended.
-    with pytest.raises(StateUnreadable, match=rf"batch 0 is purged.*batches [1-9] to {last} can be read"):
+    with pytest.raises(
+        StateUnreadable, match=rf"batch 0 is purged.*batches [1-9] to {last} can be read"
+    ):
         asked(made, batch=0)
-    with pytest.raises(StateUnreadable, match=rf"batch {last + 1} is not committed.*batches [1-9] to {last} can be read"):
+    with pytest.raises(
+        StateUnreadable,
+        match=rf"batch {last + 1} is not committed.*batches [1-9] to {last} can be read",
+    ):
         asked(made, batch=last + 1)
     key = f"event_id={entered(made, last)[0]['event_id']}"
     assert asked(made, keys=(key,), changes=True, batches=100)[-1].endswith(
-        "its changes are unknown, because Spark has purged the state before it")
+        "its changes are unknown, because Spark has purged the state before it"
+    )
 
 
 @pytest.fixture
 def letters(spark, tmp_path):
     """A stream of six rows: k is a and b, n is 0 to 2."""
     spark_session.session("letters", State())
-    lines = [json.dumps({"k": k, "n": n, "at": f"2026-01-01T00:00:0{n}Z"}) for k in "ab" for n in range(3)]
+    lines = [
+        json.dumps({"k": k, "n": n, "at": f"2026-01-01T00:00:0{n}Z"})
+        for k in "ab"
+        for n in range(3)
+    ]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "rows.json").write_text("\n".join(lines))
     stream = spark.readStream.schema("k string, n bigint, at timestamp").json(str(tmp_path / "in"))
@@ -264,11 +380,18 @@ def letters(spark, tmp_path):
 
 def first_batch(rows, checkpoint: Path) -> str:
     """Run one batch. Not availableNow, under which processing time never lets a query end."""
-    query = rows.writeStream.format("noop").outputMode("append").option("checkpointLocation", str(checkpoint)).start()
+    query = (
+        rows.writeStream.format("noop")
+        .outputMode("append")
+        .option("checkpointLocation", str(checkpoint))
+        .start()
+    )
     deadline = time.monotonic() + PATIENCE_SECONDS
     try:
         while not (checkpoint / "commits" / "0").exists():
-            assert time.monotonic() < deadline, f"no batch was committed within {PATIENCE_SECONDS} s: {query.status}"
+            assert time.monotonic() < deadline, (
+                f"no batch was committed within {PATIENCE_SECONDS} s: {query.status}"
+            )
             assert not query.awaitTermination(0.2), query.exception()
     finally:
         query.stop()
@@ -276,11 +399,17 @@ def first_batch(rows, checkpoint: Path) -> str:
 
 
 @pytest.mark.parametrize("pandas", [False, True], ids=["rows", "pandas"])
-def test_every_kind_of_variable_its_ttl_and_processing_time_timers_are_read(spark, letters, tmp_path, pandas):
+def test_every_kind_of_variable_its_ttl_and_processing_time_timers_are_read(
+    spark, letters, tmp_path, pandas
+):
     start = datetime.now(UTC)
     transformed = (
-        letters.transformWithStateInPandas(processors.Frames(), "k string", "Append", "ProcessingTime") if pandas
-        else letters.transformWithState(processors.Rows(), "k string", "Append", "ProcessingTime"))
+        letters.transformWithStateInPandas(
+            processors.Frames(), "k string", "Append", "ProcessingTime"
+        )
+        if pandas
+        else letters.transformWithState(processors.Rows(), "k string", "Append", "ProcessingTime")
+    )
     path = first_batch(transformed, tmp_path / "checkpoint")
     [operator] = operators(spark, path, 0)
     found = {}
@@ -293,15 +422,21 @@ def test_every_kind_of_variable_its_ttl_and_processing_time_timers_are_read(spar
         for row in found[name]:
             assert start < row.pop("expires_at") - timedelta(hours=kept) < datetime.now(UTC)
     assert found["last"] == [{"k": "b", "n": 2}]
-    assert found["all"] == [{"k": "b", "n": n} for n in range(3)], "in the order in which they were appended"
+    assert found["all"] == [{"k": "b", "n": n} for n in range(3)], (
+        "in the order in which they were appended"
+    )
     assert found["by_letter"] == [{"k": "b", "letter": "abc"[n], "n": n} for n in range(3)]
     [timer] = found["processing-time timers"]
     assert start < timer["due"] - timedelta(hours=1) < datetime.now(UTC)
 
 
-def test_the_state_of_apply_in_pandas_with_state_has_its_columns_and_its_timeout(spark, letters, tmp_path):
+def test_the_state_of_apply_in_pandas_with_state_has_its_columns_and_its_timeout(
+    spark, letters, tmp_path
+):
     kept = "total bigint, word string"
-    rows = letters.applyInPandasWithState(processors.summed, "k string", kept, "append", "EventTimeTimeout")
+    rows = letters.applyInPandasWithState(
+        processors.summed, "k string", kept, "append", "EventTimeTimeout"
+    )
     path = first_batch(rows, tmp_path / "checkpoint")
     [operator] = operators(spark, path, 0)
     table = read(spark, path, 0, operator, operator.variables[0], None, {}, 100)
@@ -315,9 +450,23 @@ def test_the_command_reads_it_in_a_session_that_never_streamed(kafka, tmp_path):
     made.deliver_all()
     made.run()
     before = hashes(Path(made.settings.root))
-    words = [str(Path(sys.executable).parent / "sluice"), "state", "departure_delays", "--key", "origin=JFK", "--limit", "2"]
-    result = subprocess.run(words, env={**os.environ, **environment(made.settings)}, capture_output=True, text=True,
-                            timeout=120, check=False)
+    words = [
+        str(Path(sys.executable).parent / "sluice"),
+        "state",
+        "departure_delays",
+        "--key",
+        "origin=JFK",
+        "--limit",
+        "2",
+    ]
+    result = subprocess.run(
+        words,
+        env={**os.environ, **environment(made.settings)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     context, total, names, *rows = result.stdout.splitlines()
     assert "step 3 aggregate" in context

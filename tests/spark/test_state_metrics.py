@@ -36,15 +36,25 @@ def test_batches_that_bring_nothing_newer_are_counted_until_one_does(scene):
     made.deliver()
     made.run("first")
     assert read_cursor(made.paths.cursor).still_batches == 0
-    newest = max((row for row in made.ledger.to_pylist() if row["kind"] == "good"), key=lambda row: row["event_time"])
+    newest = max(
+        (row for row in made.ledger.to_pylist() if row["kind"] == "good"),
+        key=lambda row: row["event_time"],
+    )
     fields = {name: newest[name] for name in made.spec.topic.columns}
     times = {name: fields[name].isoformat() for name in ("event_time", "scheduled_time")}
     producer = Producer({"bootstrap.servers": made.kafka})
     for number in range(2):
-        producer.produce(made.topic, json.dumps(fields | times), timestamp=int(newest["event_time"].timestamp() * 1000))
+        producer.produce(
+            made.topic,
+            json.dumps(fields | times),
+            timestamp=int(newest["event_time"].timestamp() * 1000),
+        )
         assert producer.flush(30) == 0
         report = made.run(f"still-{number}")
-        assert (report.account.accepted, read_cursor(made.paths.cursor).still_batches) == (1, number + 1)
+        assert (report.account.accepted, read_cursor(made.paths.cursor).still_batches) == (
+            1,
+            number + 1,
+        )
     made.deliver()
     made.run("newer")
     assert read_cursor(made.paths.cursor).still_batches == 0
@@ -57,8 +67,12 @@ def test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warn
     made.deliver_all()
     report = made.drain()
     assert report.status == "failed"
-    assert (report.problem.code, "state_rows" in report.problem.what) == ("CHECK_FAILED", True), report.problem
+    assert (report.problem.code, "state_rows" in report.problem.what) == ("CHECK_FAILED", True), (
+        report.problem
+    )
     assert "but not published" in report.problem.what
-    assert {check.column: check.observed for check in report.failing("critical")} == {"state_rows": str(keys)}
+    assert {check.column: check.observed for check in report.failing("critical")} == {
+        "state_rows": str(keys)
+    }
     assert [check.column for check in report.failing("warning")] == ["state_bytes"]
     assert report.account.unaccounted == 0

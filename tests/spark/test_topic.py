@@ -24,26 +24,38 @@ def events(scene, names: list[str]) -> list[bytes]:
     return [json.dumps(fields | times | {"event_id": name}).encode() for name in names]
 
 
-def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_gaps_in_the_account(scene):
+def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_gaps_in_the_account(
+    scene,
+):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
     producer = Producer({"bootstrap.servers": made.kafka, "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(30)
-    for names, kept in ((["a1", "a2", "a3"], True), (["b1", "b2", "b3", "b4", "b5"], False), (["c1", "c2"], True)):
+    for names, kept in (
+        (["a1", "a2", "a3"], True),
+        (["b1", "b2", "b3", "b4", "b5"], False),
+        (["c1", "c2"], True),
+    ):
         producer.begin_transaction()
         for value in events(made, names):
             producer.produce(made.topic, value, partition=0)
-        assert producer.flush(30) == 0, "what is not sent yet would be forgotten by an abort, and prove nothing"
+        assert producer.flush(30) == 0, (
+            "what is not sent yet would be forgotten by an abort, and prove nothing"
+        )
         producer.commit_transaction(30) if kept else producer.abort_transaction(30)
     report = made.run("run")
     assert report.account.read == made.ledger.num_rows + 5
-    assert report.account.gaps == 8, "five aborted records, and a marker at the end of each transaction"
+    assert report.account.gaps == 8, (
+        "five aborted records, and a marker at the end of each transaction"
+    )
     ids = {row["event_id"] for row in made.table()}
     assert {"a1", "a2", "a3", "c1", "c2"} <= ids
     assert not any(name.startswith("b") for name in ids if len(name) == 2)
 
 
-def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(scene):
+def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(
+    scene,
+):
     made = scene("flight_events", events=300, deliveries=2)
     made.deliver()
     made.run("first")
@@ -105,5 +117,7 @@ def test_so_are_those_that_are_added_while_a_run_reads(scene):
     second = made.run("second")
     assert first.account.unaccounted == 0
     assert first.account.read + second.account.read == made.ledger.num_rows + 3
-    kept = {row["event_id"] for row in made.table()} | {json.loads(row["value"])["event_id"] for row in made.ops("late")}
+    kept = {row["event_id"] for row in made.table()} | {
+        json.loads(row["value"])["event_id"] for row in made.ops("late")
+    }
     assert {"p1", "p2", "p3"} <= kept

@@ -30,12 +30,16 @@ from tests.harness.compare import assert_same
 START, DELAY = datetime(2013, 1, 1, tzinfo=UTC), timedelta(hours=2)
 LONG = "SLUICE_CASES" in os.environ
 CASES = int(os.environ.get("SLUICE_CASES", "20"))
-STEP = next(step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState))
+STEP = next(
+    step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState)
+)
 USUAL = settings(max_examples=5 * CASES, deadline=None, derandomize=not LONG, database=None)
 
 TAILS = st.sampled_from(["N1", "N2", "Nö" * 40])
 MINUTES = st.one_of(
-    st.builds(lambda day, more: 1440 * day + more, st.integers(0, 5), st.sampled_from((0, 120))), st.integers(0, 144 * 60))
+    st.builds(lambda day, more: 1440 * day + more, st.integers(0, 5), st.sampled_from((0, 120))),
+    st.integers(0, 144 * 60),
+)
 """Half of them days apart, or the delay more, so that departures meet the watermark and the end of each other's 48 hours."""
 Departures = list[dict[str, Any]]
 """Those of one batch: the columns that the processor reads, and those that the oracle reads."""
@@ -47,8 +51,10 @@ def batches(draw: st.DrawFn) -> list[Departures]:
     newest, made = START, []
     for number in range(draw(st.integers(1, 5))):
         minutes = draw(st.lists(st.tuples(TAILS, MINUTES), max_size=6))
-        rows = [_departure(f"{number}-{index}", tail, START + timedelta(minutes=minute))
-                for index, (tail, minute) in enumerate(minutes)]
+        rows = [
+            _departure(f"{number}-{index}", tail, START + timedelta(minutes=minute))
+            for index, (tail, minute) in enumerate(minutes)
+        ]
         rows = [row for row in rows if row["event_time"] > newest - DELAY]
         newest = max([newest, *(row["event_time"] for row in rows)])
         made.append(rows)
@@ -57,17 +63,29 @@ def batches(draw: st.DrawFn) -> list[Departures]:
 
 def _departure(event_id: str, tail: str, at: datetime) -> dict[str, Any]:
     place = {"origin": "JFK", "destination": event_id}
-    return {"event_id": event_id, "event_type": "departure", "event_time": at, "cancelled": False, "tail_number": tail, **place}
+    return {
+        "event_id": event_id,
+        "event_type": "departure",
+        "event_time": at,
+        "cancelled": False,
+        "tail_number": tail,
+        **place,
+    }
 
 
 @settings(USUAL)
 @given(batches())
-def test_rotations_gives_what_plain_python_gives_however_the_departures_are_batched(found: list[Departures]) -> None:
+def test_rotations_gives_what_plain_python_gives_however_the_departures_are_batched(
+    found: list[Departures],
+) -> None:
     event(f"{sum(map(len, found)) // 5 * 5} departures or more")
     assert_same(by_tester(found), by_oracle(found), "what the processor gives in TwsTester")
 
 
-@pytest.mark.skipif(not LONG, reason="the long form: a real query has a batch for each list of departures, and takes seconds")
+@pytest.mark.skipif(
+    not LONG,
+    reason="the long form: a real query has a batch for each list of departures, and takes seconds",
+)
 @pytest.mark.usefixtures("spark")
 @settings(USUAL, max_examples=max(1, CASES // 4))
 @given(batches())
@@ -80,16 +98,24 @@ def by_oracle(found: list[Departures]) -> list[dict[str, Any]]:
     departures = [row for batch in found for row in batch]
     if not departures:
         return []
-    return oracle.aircraft_rotations(pa.Table.from_pylist(departures), max(row["event_time"] for row in departures) - DELAY)
+    return oracle.aircraft_rotations(
+        pa.Table.from_pylist(departures), max(row["event_time"] for row in departures) - DELAY
+    )
 
 
 def by_tester(found: list[Departures]) -> list[dict[str, Any]]:
     """Batch by batch: rows, then the timers that the batch's watermark makes due."""
     extract = lambda one: int(one.event_time.replace(tzinfo=UTC).timestamp() * 1000)  # noqa: E731
-    tester, rows, newest = TwsTester(Rotations(), timeMode="EventTime", eventTimeExtractor=extract), [], START
+    tester, rows, newest = (
+        TwsTester(Rotations(), timeMode="EventTime", eventTimeExtractor=extract),
+        [],
+        START,
+    )
     for batch in found:
         for tail in sorted({row["tail_number"] for row in batch}):
-            rows += tester.test(tail, [_spark_row(row) for row in batch if row["tail_number"] == tail])
+            rows += tester.test(
+                tail, [_spark_row(row) for row in batch if row["tail_number"] == tail]
+            )
         before, newest = newest, max([newest, *(row["event_time"] for row in batch)])
         if newest > before:
             rows += tester.setWatermark(int((newest - DELAY).timestamp() * 1000))
@@ -112,11 +138,23 @@ def by_spark(found: list[Departures]) -> list[dict[str, Any]]:
             os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
         columns = "tail_number string, event_time timestamp, event_id string, origin string, destination string"
         stream = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(f"{home}/in")
-        rows = stream.withWatermark("event_time", "2 hours").groupBy("tail_number").transformWithState(
-            Rotations(), schema(STEP.output), "Append", "EventTime")
+        rows = (
+            stream.withWatermark("event_time", "2 hours")
+            .groupBy("tail_number")
+            .transformWithState(Rotations(), schema(STEP.output), "Append", "EventTime")
+        )
         out: list[Row] = []
         query = rows.writeStream.foreachBatch(lambda batch, _: out.extend(batch.collect()))
-        query = query.option("checkpointLocation", f"{home}/checkpoint").trigger(availableNow=True).start()
+        query = (
+            query.option("checkpointLocation", f"{home}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
         query.awaitTermination()
-    return [{name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for name, value in row.asDict().items()}
-            for row in out]
+    return [
+        {
+            name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+            for name, value in row.asDict().items()
+        }
+        for row in out
+    ]

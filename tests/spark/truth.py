@@ -33,7 +33,11 @@ def truth(operator: Operator, ledger: pa.Table, ends: Sequence[Offsets]) -> Trut
     """Of a pipeline whose batches ended at those offsets. Nothing that Sluice wrote is looked at."""
     delay = operator.spec.watermark_delay
     watermark = replay.watermark(ledger, ends, operator.enters, delay) if delay else None
-    late = replay.late(ledger, ends, operator.enters, delay, operator.until) if delay and operator.until else {}
+    late = (
+        replay.late(ledger, ends, operator.enters, delay, operator.until)
+        if delay and operator.until
+        else {}
+    )
     return Truth(_rows(operator.sql, ledger, late, watermark), late, watermark)
 
 
@@ -46,8 +50,14 @@ def ends(made: Scene) -> list[Offsets]:
 def hold(made: Scene, operator: Operator) -> Truth:
     """The table, ops.late and ops.quarantine are what they must be. The truth that they were held against."""
     known = truth(operator, made.ledger, ends(made))
-    assert_same(((row["partition"], row["offset"], _utc(row["watermark_missed"])) for row in made.ops("late")),
-                ((*place, missed) for place, missed in known.late.items()), "ops.late")
+    assert_same(
+        (
+            (row["partition"], row["offset"], _utc(row["watermark_missed"]))
+            for row in made.ops("late")
+        ),
+        ((*place, missed) for place, missed in known.late.items()),
+        "ops.late",
+    )
     _hold_what_was_kept(made, known)
     assert_same(oracle.comparable(made.table()), oracle.comparable(known.rows), "the table")
     return known
@@ -57,25 +67,52 @@ def _hold_what_was_kept(made: Scene, known: Truth) -> None:
     """Each bad record is kept as what it is, a malformed one to the byte; of the others the ledger has the id."""
     sent = {(row["partition"], row["offset"]): row for row in made.ledger.to_pylist()}
     kept = dict(_placed(made.ops("quarantine")))
-    assert_same(((place, row["kind"]) for place, row in _placed(made.ops("quarantine"))),
-                ((place, row["kind"]) for place, row in sent.items() if row["kind"] in {"malformed", "premature"}),
-                "ops.quarantine")
+    assert_same(
+        ((place, row["kind"]) for place, row in _placed(made.ops("quarantine"))),
+        (
+            (place, row["kind"])
+            for place, row in sent.items()
+            if row["kind"] in {"malformed", "premature"}
+        ),
+        "ops.quarantine",
+    )
     for place, row in kept.items():
         if row["kind"] == "malformed":
-            assert row["value"] == sent[place]["value"], f"{place} is not kept as it was sent, {sent[place]['reason']}"
-            assert row["reason"], f"nothing says what is wrong with {place}, {sent[place]['reason']}"
-    whole = [*((place, row) for place, row in kept.items() if row["kind"] == "premature"), *_placed(made.ops("late"))]
-    assert_same(((place, json.loads(row["value"])["event_id"]) for place, row in whole),
-                ((place, sent[place]["event_id"]) for place, _ in whole), "what is kept of premature and late records")
+            assert row["value"] == sent[place]["value"], (
+                f"{place} is not kept as it was sent, {sent[place]['reason']}"
+            )
+            assert row["reason"], (
+                f"nothing says what is wrong with {place}, {sent[place]['reason']}"
+            )
+    whole = [
+        *((place, row) for place, row in kept.items() if row["kind"] == "premature"),
+        *_placed(made.ops("late")),
+    ]
+    assert_same(
+        ((place, json.loads(row["value"])["event_id"]) for place, row in whole),
+        ((place, sent[place]["event_id"]) for place, _ in whole),
+        "what is kept of premature and late records",
+    )
 
 
 def _placed(rows: Iterable[Row]) -> list[tuple[Place, Row]]:
     return [((row["partition"], row["offset"]), row) for row in rows]
 
 
-def _rows(sql: str, ledger: pa.Table, late: dict[Place, datetime], watermark: datetime | None) -> list[Row]:
-    missed = [{"partition": partition, "offset": offset, "missed_until": at} for (partition, offset), at in late.items()]
-    schema = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("missed_until", pa.timestamp("us", "UTC"))])
+def _rows(
+    sql: str, ledger: pa.Table, late: dict[Place, datetime], watermark: datetime | None
+) -> list[Row]:
+    missed = [
+        {"partition": partition, "offset": offset, "missed_until": at}
+        for (partition, offset), at in late.items()
+    ]
+    schema = pa.schema(
+        [
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("missed_until", pa.timestamp("us", "UTC")),
+        ]
+    )
     with duckdb.connect() as db:
         db.sql("SET TimeZone = 'UTC'")
         db.register("ledger", ledger)
@@ -84,7 +121,10 @@ def _rows(sql: str, ledger: pa.Table, late: dict[Place, datetime], watermark: da
                    FROM ledger LEFT JOIN late USING ("partition", "offset") WHERE kind IN ('good', 'duplicate')""")
         parameters = {"watermark": watermark} if "$watermark" in sql else None
         rows: list[Row] = db.sql(sql, params=parameters).to_arrow_table().to_pylist()
-    return [{name: value for name, value in row.items() if name not in {"delivery", "missed_until"}} for row in rows]
+    return [
+        {name: value for name, value in row.items() if name not in {"delivery", "missed_until"}}
+        for row in rows
+    ]
 
 
 def _utc(moment: datetime) -> datetime:

@@ -14,7 +14,10 @@ from tests.harness.stack import Stack
 from tests.harness.verifier import Verifier
 
 MONTHS, DELIVERIES = "1", "6"
-KILLED = {"3": ("airflow-scheduler", "spark-worker"), "4": ("kafka", "store", "postgres", "spark-master", "airflow-api")}
+KILLED = {
+    "3": ("airflow-scheduler", "spark-worker"),
+    "4": ("kafka", "store", "postgres", "spark-master", "airflow-api"),
+}
 """By the delivery that is drained meanwhile: what the stack runs beside the dag-processor, which no drain needs."""
 AT_WORK = """
 import psutil
@@ -26,16 +29,46 @@ PATIENCE_SECONDS = 600
 
 
 def _demo(stack: Stack, *words: str) -> str:
-    return stack.compose("run", "--rm", "producer", "python", "-m", "local.stack.demo", "--months", MONTHS,
-                         "--deliveries", DELIVERIES, *words).stdout
+    return stack.compose(
+        "run",
+        "--rm",
+        "producer",
+        "python",
+        "-m",
+        "local.stack.demo",
+        "--months",
+        MONTHS,
+        "--deliveries",
+        DELIVERIES,
+        *words,
+    ).stdout
 
 
 def _verified(stack: Stack, folder: Path) -> None:
     """Every pipeline's table, late and bad records and account, from copies of the root and of the producer's ledger."""
     root = stack.copy("store", "/data/store/buckets/sluice/root", folder / "root")
     ledger = folder / "ledger"
-    subprocess.run(["docker", "run", "--rm", "--network", "none", "--user", "0", "--volume", "sluice-tests_ledger:/from:ro",
-                    "--volume", f"{folder}:/to", "sluice:local", "cp", "-r", "/from", "/to/ledger"], check=True)
+    subprocess.run(
+        [
+            "docker",
+            "run",
+            "--rm",
+            "--network",
+            "none",
+            "--user",
+            "0",
+            "--volume",
+            "sluice-tests_ledger:/from:ro",
+            "--volume",
+            f"{folder}:/to",
+            "sluice:local",
+            "cp",
+            "-r",
+            "/from",
+            "/to/ledger",
+        ],
+        check=True,
+    )
     for spec in registry.load_all():
         verdict = Verifier(root, ledger, spec.name, spec.watermark_delay).verdict()
         assert verdict.told == (), spec.name
@@ -67,7 +100,9 @@ def test_the_demo_ends_with_the_ledgers_sign(stack: Stack, tmp_path: Path) -> No
     _verified(stack, tmp_path)
 
 
-@pytest.mark.parametrize(("delivery", "what"), [*((delivery, "kill") for delivery in KILLED), ("5", "restart")])
+@pytest.mark.parametrize(
+    ("delivery", "what"), [*((delivery, "kill") for delivery in KILLED), ("5", "restart")]
+)
 def test_containers_that_go_amid_a_drain_leave_nothing_lost_or_doubled(
     stack: Stack, tmp_path: Path, delivery: str, what: str
 ) -> None:
@@ -84,7 +119,9 @@ def test_containers_that_go_amid_a_drain_leave_nothing_lost_or_doubled(
     _verified(stack, tmp_path)
 
 
-def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(stack: Stack, tmp_path: Path) -> None:
+def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(
+    stack: Stack, tmp_path: Path
+) -> None:
     _demo(stack, "--publish-only", "--first", DELIVERIES, "--last", DELIVERIES)
     run_id = f"stop-{datetime.now(UTC):%H%M%S}"
     _trigger(stack, run_id)
@@ -92,11 +129,16 @@ def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(stack: Stack, tm
     began = time.monotonic()
     stack.compose("stop", "airflow-scheduler")
     assert time.monotonic() - began < 115, "it was killed at the end of its grace"
-    status = {one["Config"]["Labels"]["com.docker.compose.service"]: one["State"]["ExitCode"] for one in stack.containers()}
+    status = {
+        one["Config"]["Labels"]["com.docker.compose.service"]: one["State"]["ExitCode"]
+        for one in stack.containers()
+    }
     assert status["airflow-scheduler"] == 0
     stack.up()
     _wait(stack, run_id)
     # By Airflow's own logs: without the wrapper's question the drain would have ended by itself, and nothing would say STOPPED.
-    logs = stack.compose("exec", "-T", "airflow-scheduler", "grep", "-rl", "STOPPED", "/data/logs").stdout
+    logs = stack.compose(
+        "exec", "-T", "airflow-scheduler", "grep", "-rl", "STOPPED", "/data/logs"
+    ).stdout
     assert f"run_id={run_id}/task_id=drain" in logs
     _verified(stack, tmp_path)

@@ -5,8 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 
-RUN = ("docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp:exec", "--cap-drop", "ALL",
-       "--security-opt", "no-new-privileges")
+RUN = (
+    "docker",
+    "run",
+    "--rm",
+    "--network",
+    "none",
+    "--read-only",
+    "--tmpfs",
+    "/tmp:exec",
+    "--cap-drop",
+    "ALL",
+    "--security-opt",
+    "no-new-privileges",
+)
 IMAGE = "sluice:local"
 SECONDS = 600
 ARCHIVED = """
@@ -32,7 +44,9 @@ print(len(files), sum(not Path(cache_from_source(str(path))).exists() for path i
 
 
 def _printed(*words: str) -> str:
-    done = subprocess.run([*RUN, IMAGE, *words], capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        [*RUN, IMAGE, *words], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -41,11 +55,19 @@ def test_it_has_neither_compiler_nor_package_managers() -> None:
     tools = "gcc cc g++ make javac mvn pip pip3 uv git curl wget"
     assert _printed("sh", "-c", f"for tool in {tools}; do command -v $tool || true; done") == ""
     assert _printed("sh", "-c", "ls /var/lib/apt/lists /opt/sluice/jars").split() == [
-        "/opt/sluice/jars:", "s3", "spark", "/var/lib/apt/lists:"]
+        "/opt/sluice/jars:",
+        "s3",
+        "spark",
+        "/var/lib/apt/lists:",
+    ]
 
 
 def test_it_says_what_it_is_and_runs_as_nobody_special() -> None:
-    [told] = json.loads(subprocess.run(["docker", "image", "inspect", IMAGE], capture_output=True, check=True).stdout)
+    [told] = json.loads(
+        subprocess.run(
+            ["docker", "image", "inspect", IMAGE], capture_output=True, check=True
+        ).stdout
+    )
     assert told["Config"]["User"] == "sluice"
     assert told["Config"]["Labels"]["org.opencontainers.image.title"] == "Sluice"
     assert _printed("id", "-un").strip() == "sluice"

@@ -14,19 +14,37 @@ import pytest
 from tests.harness.stack import PROJECT, Stack
 
 VOLUMES = {
-    "airflow-scheduler": ("/data/logs", "/data/root", "/tmp"), "airflow-api": ("/tmp",), "postgres": ("/data/postgres",),
-    "kafka": ("/data/kafka",), "store": ("/data/store/buckets",), "spark-worker": ("/tmp/work",),
+    "airflow-scheduler": ("/data/logs", "/data/root", "/tmp"),
+    "airflow-api": ("/tmp",),
+    "postgres": ("/data/postgres",),
+    "kafka": ("/data/kafka",),
+    "store": ("/data/store/buckets",),
+    "spark-worker": ("/tmp/work",),
 }
 """Where records, reports, checkpoints, logs and databases lie. Not the store's list of users, nor copies of secrets in memory:
 those are the places that a secret is for."""
 MEMORY = {"/tmp/passwords.json", "/tmp/spark/cluster.conf"}
 OPEN = {"/api/v2/monitor/health", "/api/v2/version"}
 """What Airflow tells anybody: whether it is healthy, and which one it is."""
-PAGES = ("/auth/login", "/auth/logout", "/auth/token", "/auth/{rest_of_path:path}", "/static", "/{rest_of_path:path}")
+PAGES = (
+    "/auth/login",
+    "/auth/logout",
+    "/auth/token",
+    "/auth/{rest_of_path:path}",
+    "/static",
+    "/{rest_of_path:path}",
+)
 """The log-in, and the pages' own files, which hold no data: those come by the routes that are asked here."""
 DESCRIPTIONS = {
-    "/openapi.json", "/auth/openapi.json", "/auth/docs", "/auth/docs/oauth2-redirect", "/auth/redoc", "/execution/changelog",
-    "/execution/docs", "/execution/docs/oauth2-redirect", "/execution/redoc",
+    "/openapi.json",
+    "/auth/openapi.json",
+    "/auth/docs",
+    "/auth/docs/oauth2-redirect",
+    "/auth/redoc",
+    "/execution/changelog",
+    "/execution/docs",
+    "/execution/docs/oauth2-redirect",
+    "/execution/redoc",
 }
 """Of the routes: the same for every Airflow of this version."""
 ROUTES = """
@@ -63,9 +81,22 @@ def _texts(stack: Stack) -> Iterator[tuple[str, bytes]]:
     for service, folders in VOLUMES.items():
         for folder in folders:
             # What is in memory, only the container itself sees; tar stops for no file that goes meanwhile.
-            within = ["docker", "exec", stack.id(service), "tar", "--ignore-failed-read", "-cf", "-",
-                      *(f"--exclude={path}" for path in MEMORY), folder]
-            words = within if folder.startswith("/tmp") else ["docker", "cp", f"{stack.id(service)}:{folder}", "-"]
+            within = [
+                "docker",
+                "exec",
+                stack.id(service),
+                "tar",
+                "--ignore-failed-read",
+                "-cf",
+                "-",
+                *(f"--exclude={path}" for path in MEMORY),
+                folder,
+            ]
+            words = (
+                within
+                if folder.startswith("/tmp")
+                else ["docker", "cp", f"{stack.id(service)}:{folder}", "-"]
+            )
             done = subprocess.run(words, capture_output=True, check=False)
             # An archive of an empty folder has bytes, too; none at all means that nobody looked.
             assert done.stdout, f"{service}:{folder} was not searched: {done.stderr[-300:]!r}"
@@ -78,17 +109,31 @@ def test_no_secret_is_in_any_place_that_can_be_seen(stack: Stack) -> None:
     searched, found = 0, []
     for place, text in _texts(stack):
         searched += len(text)
-        found += [f"{name} in {place}" for name, parts in canaries.items() if any(part in text for part in parts)]
+        found += [
+            f"{name} in {place}"
+            for name, parts in canaries.items()
+            if any(part in text for part in parts)
+        ]
     assert found == []
     assert searched > 10 * 2**20, "the volumes were not searched"
 
 
 def test_no_port_is_open_off_loopback(stack: Stack) -> None:
-    published = [binding for container in stack.containers()
-                 for binding in chain.from_iterable(filter(None, container["NetworkSettings"]["Ports"].values()))]
+    published = [
+        binding
+        for container in stack.containers()
+        for binding in chain.from_iterable(
+            filter(None, container["NetworkSettings"]["Ports"].values())
+        )
+    ]
     assert published == [{"HostIp": "127.0.0.1", "HostPort": str(stack.port)}]
-    proxies = [line for process in psutil.process_iter(["name", "cmdline"]) if process.info["name"] == "docker-proxy"
-               for line in [" ".join(process.info["cmdline"])] if str(stack.port) in line]
+    proxies = [
+        line
+        for process in psutil.process_iter(["name", "cmdline"])
+        if process.info["name"] == "docker-proxy"
+        for line in [" ".join(process.info["cmdline"])]
+        if str(stack.port) in line
+    ]
     assert all("-host-ip 127.0.0.1" in line for line in proxies)
 
 
@@ -103,11 +148,30 @@ def test_containers_are_nobody_special(stack: Stack) -> None:
 
 
 def test_networks_but_the_uis_are_internal(stack: Stack) -> None:
-    names = subprocess.run(["docker", "network", "ls", "--filter", f"label=com.docker.compose.project={PROJECT}", "--format",
-                            "{{.Name}}"], capture_output=True, text=True, check=True).stdout.split()
-    told = json.loads(subprocess.run(["docker", "network", "inspect", *names], capture_output=True, check=True).stdout)
+    names = subprocess.run(
+        [
+            "docker",
+            "network",
+            "ls",
+            "--filter",
+            f"label=com.docker.compose.project={PROJECT}",
+            "--format",
+            "{{.Name}}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    told = json.loads(
+        subprocess.run(
+            ["docker", "network", "inspect", *names], capture_output=True, check=True
+        ).stdout
+    )
     assert {network["Name"]: network["Internal"] for network in told} == {
-        f"{PROJECT}_ui": False, f"{PROJECT}_metadata": True, f"{PROJECT}_data": True}
+        f"{PROJECT}_ui": False,
+        f"{PROJECT}_metadata": True,
+        f"{PROJECT}_data": True,
+    }
 
 
 def test_no_route_of_airflow_answers_whoever_has_no_token(stack: Stack) -> None:
@@ -119,7 +183,9 @@ def test_no_route_of_airflow_answers_whoever_has_no_token(stack: Stack) -> None:
         for method, path in routes:
             if path in PAGES or path.startswith("/auth/static") or method in {"HEAD", "OPTIONS"}:
                 continue
-            answer = client.request(method, path.replace("{", "").replace("}", "").replace(":path", ""))
+            answer = client.request(
+                method, path.replace("{", "").replace("}", "").replace(":path", "")
+            )
             if answer.is_success:
                 answered.append(path)
     assert set(answered) <= OPEN | DESCRIPTIONS
@@ -127,9 +193,11 @@ def test_no_route_of_airflow_answers_whoever_has_no_token(stack: Stack) -> None:
 
 def test_the_pages_of_spark_answer_nobody_but_their_own_container(stack: Stack) -> None:
     # The master's RPC first: where nothing can be reached at all, nothing is held. A name that is not known is an error.
-    code = ("import socket\nfor host, port in (('spark-master', 7077), ('spark-master', 8081), ('spark-worker', 8082)):\n"
-            "    socket.getaddrinfo(host, port)\n"
-            "    try: socket.create_connection((host, port), 5); print('open')\n    except OSError: print('refused')")
+    code = (
+        "import socket\nfor host, port in (('spark-master', 7077), ('spark-master', 8081), ('spark-worker', 8082)):\n"
+        "    socket.getaddrinfo(host, port)\n"
+        "    try: socket.create_connection((host, port), 5); print('open')\n    except OSError: print('refused')"
+    )
     assert stack.python("airflow-scheduler", code).split() == ["open", "refused", "refused"]
 
 

@@ -42,7 +42,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 @pytest.fixture(scope="package")
 def store(server: ObjectStore) -> ObjectStore:
     """It, as somebody sees it who has the rights of docs/object-store.md in one bucket, and no others."""
-    user = server._replace(access_key=f"sluice{secrets.token_hex(6)}", secret_key=f"canary-{secrets.token_urlsafe(18)}")
+    user = server._replace(
+        access_key=f"sluice{secrets.token_hex(6)}", secret_key=f"canary-{secrets.token_urlsafe(18)}"
+    )
     server.user(user.access_key, user.secret_key)
     return user
 
@@ -63,7 +65,11 @@ def bucket(server: ObjectStore, store: ObjectStore) -> str:
 def as_submitted(kafka: str, spark: Any, store: ObjectStore) -> Iterator[None]:
     """The environment of a drain; its JVM began without the store's keys, and is told of them."""
     with surroundings(kafka) as patch:
-        for name, value in {**store.variables, "SLUICE_PIPELINES": PIPELINES, "AWS_ALLOW_HTTP": "true"}.items():
+        for name, value in {
+            **store.variables,
+            "SLUICE_PIPELINES": PIPELINES,
+            "AWS_ALLOW_HTTP": "true",
+        }.items():
             patch.setenv(name, value)
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - it has no Python form
         keys = {"fs.s3a.access.key": store.access_key, "fs.s3a.secret.key": store.secret_key}

@@ -27,13 +27,21 @@ class Root:
 
     def objects(self, below: str = "") -> dict[str, str]:
         """Name below the prefix -> ETag, of all that is there; without what Hadoop marks a folder by."""
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=f"{self.prefix}/{below}")
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=f"{self.prefix}/{below}"
+        )
         found = (each for page in pages for each in page.get("Contents", ()))
-        return {each["Key"].removeprefix(f"{self.prefix}/"): each["ETag"] for each in found if not each["Key"].endswith("/")}
+        return {
+            each["Key"].removeprefix(f"{self.prefix}/"): each["ETag"]
+            for each in found
+            if not each["Key"].endswith("/")
+        }
 
     def read(self, name: str) -> bytes:
         """One object's content."""
-        content: bytes = self._client.get_object(Bucket=self.bucket, Key=f"{self.prefix}/{name}")["Body"].read()
+        content: bytes = self._client.get_object(Bucket=self.bucket, Key=f"{self.prefix}/{name}")[
+            "Body"
+        ].read()
         return content
 
     def write(self, name: str, content: bytes) -> None:
@@ -42,8 +50,11 @@ class Root:
 
     def take(self, other: Root, name: str) -> None:
         """A copy of one of another root's objects."""
-        self._client.copy_object(Bucket=self.bucket, Key=f"{self.prefix}/{name}",
-                                 CopySource={"Bucket": other.bucket, "Key": f"{other.prefix}/{name}"})
+        self._client.copy_object(
+            Bucket=self.bucket,
+            Key=f"{self.prefix}/{name}",
+            CopySource={"Bucket": other.bucket, "Key": f"{other.prefix}/{name}"},
+        )
 
     def remove(self, name: str) -> None:
         """One object less."""

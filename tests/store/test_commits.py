@@ -44,8 +44,15 @@ def through(spark: Any, proxy: Proxy, server: ObjectStore) -> Iterator[str]:
     """The name of a bucket, its owner's, that Spark reaches through the proxy."""
     name = server.bucket()
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    own = {"endpoint": proxy.endpoint, "access.key": server.access_key, "secret.key": server.secret_key,
-           "attempts.maximum": "1", "retry.limit": "2", "retry.throttle.limit": "2", "retry.throttle.interval": "100ms"}
+    own = {
+        "endpoint": proxy.endpoint,
+        "access.key": server.access_key,
+        "secret.key": server.secret_key,
+        "attempts.maximum": "1",
+        "retry.limit": "2",
+        "retry.throttle.limit": "2",
+        "retry.throttle.interval": "100ms",
+    }
     for key, value in own.items():
         hadoop.set(f"fs.s3a.bucket.{name}.{key}", value)
     yield name
@@ -59,7 +66,9 @@ def table(url: str, **options: str) -> str:
 
 def append_by_delta_rs(url: str, number: int, **options: str) -> None:
     row = pa.table({"writer": ["delta-rs"], "number": [number]})
-    deltalake.write_deltalake(url, row, mode="append", storage_options={**(delta.options(url) or {}), **options})
+    deltalake.write_deltalake(
+        url, row, mode="append", storage_options={**(delta.options(url) or {}), **options}
+    )
 
 
 def append_by_spark(spark: Any, url: str, number: int) -> None:
@@ -69,12 +78,18 @@ def append_by_spark(spark: Any, url: str, number: int) -> None:
 
 def rows(url: str, **options: str) -> set[tuple[str, int]]:
     found = deltalake.DeltaTable(url, storage_options={**(delta.options(url) or {}), **options})
-    there = pa.table(deltalake.QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()).to_pylist()
-    assert len(there) == len({(row["writer"], row["number"]) for row in there}), "a commit is there twice"
+    there = pa.table(
+        deltalake.QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()
+    ).to_pylist()
+    assert len(there) == len({(row["writer"], row["number"]) for row in there}), (
+        "a commit is there twice"
+    )
     return {(row["writer"], row["number"]) for row in there}
 
 
-def test_a_commit_of_sparks_that_was_on_its_way_while_another_was_made_overwrites_it_not(spark, proxied, server):
+def test_a_commit_of_sparks_that_was_on_its_way_while_another_was_made_overwrites_it_not(
+    spark, proxied, server
+):
     proxy, root = proxied
     keys = {"aws_access_key_id": server.access_key, "aws_secret_access_key": server.secret_key}
     url = table(f"{root.url}/t", **keys)
@@ -98,7 +113,9 @@ def wait_for(moment: Callable[[], bool], what: str, seconds: float = 60) -> None
     raise AssertionError(f"{what}: not within {seconds} s")
 
 
-def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_to_succeed_is_there(spark, root):
+def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_to_succeed_is_there(
+    spark, root
+):
     url = table(f"{root.url}/raced")
     told: list[tuple[str, int]] = []
     turns = threading.Semaphore(0)
@@ -123,7 +140,9 @@ def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_t
 
 
 @pytest.mark.parametrize("kind", ["commits", "offsets"])
-def test_of_two_queries_the_second_to_write_an_entry_of_the_checkpoints_log_fails_and_changes_nothing(spark, root, kind):
+def test_of_two_queries_the_second_to_write_an_entry_of_the_checkpoints_log_fails_and_changes_nothing(
+    spark, root, kind
+):
     jvm, name = spark._jvm, f"spark/{kind}/7"  # noqa: SLF001
     there, entry = checkpoints(spark, f"{root.url}/spark"), path(jvm, f"{root.url}/{name}")
     one, other = (there.createAtomic(entry, False) for _ in range(2))
@@ -153,7 +172,9 @@ def test_an_entry_that_was_given_up_is_not_there_and_one_that_may_be_overwritten
 def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own(spark, proxied):
     proxy, root = proxied
     proxy.do(Harm("unanswered", r"PUT \S+/spark/commits/7", times=1))
-    stream = checkpoints(spark, f"{root.url}/spark").createAtomic(path(spark._jvm, f"{root.url}/spark/commits/7"), False)  # noqa: SLF001
+    stream = checkpoints(spark, f"{root.url}/spark").createAtomic(
+        path(spark._jvm, f"{root.url}/spark/commits/7"), False
+    )  # noqa: SLF001
     stream.write(b"mine")
     stream.close()
     assert len(proxy.struck) == 1
@@ -161,10 +182,16 @@ def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own
 
 
 def test_what_may_be_overwritten_in_deltas_log_is_overwritten_whole_or_not_at_all(spark, root):
-    hadoop, log = spark.sparkContext._jsc.hadoopConfiguration(), f"{root.url}/t/_delta_log/_last_checkpoint"  # noqa: SLF001
+    hadoop, log = (
+        spark.sparkContext._jsc.hadoopConfiguration(),
+        f"{root.url}/t/_delta_log/_last_checkpoint",
+    )  # noqa: SLF001
     store = spark._jvm.sluice.store.ConditionalLogStore(hadoop)  # noqa: SLF001
     whole, torn = (spark._jvm.java.util.ArrayList() for _ in range(2))  # noqa: SLF001
-    for lines, words in ((whole, ("first", "second")), (torn, ("torn", 7))):  # a number is no String: next() fails
+    for lines, words in (
+        (whole, ("first", "second")),
+        (torn, ("torn", 7)),
+    ):  # a number is no String: next() fails
         for word in words:
             lines.add(word)
     store.write(path(spark._jvm, log), whole.iterator(), True, hadoop)  # noqa: SLF001

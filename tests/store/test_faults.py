@@ -36,24 +36,41 @@ class Faulty:
 
 
 @pytest.fixture
-def faulty(kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+def faulty(
+    kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Faulty]:
     """A bucket of its own, its owner's: Hadoop keeps a client for each."""
     monkeypatch.setattr(declared, "PATIENCE_SECONDS", SHORT_SECONDS)
     with between(server.endpoint) as proxy, through(spark, proxy, server) as bucket:
         for name, value in (server.variables | {"AWS_ENDPOINT_URL": proxy.endpoint}).items():
             monkeypatch.setenv(name, value)
-        scene = Root(server, bucket).under(Scene(kafka, tmp_path, "flight_events", events=600, deliveries=2))
+        scene = Root(server, bucket).under(
+            Scene(kafka, tmp_path, "flight_events", events=600, deliveries=2)
+        )
         scene.deliver()
         yield Faulty(scene, proxy)
 
 
-@pytest.mark.parametrize("harm", [
-    pytest.param(Harm("slow", ".", seconds=0.02), id="slow", marks=long_form),
-    pytest.param(Harm("busy", ".", times=5), id="busy for a while"),
-    pytest.param(Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1), id="the table's commit unanswered"),
-    pytest.param(Harm("unanswered", r"PUT \S+/spark/commits/0", times=1), id="the batch's commit unanswered"),
-    pytest.param(Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1), id="its plan unanswered", marks=long_form),
-])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(Harm("slow", ".", seconds=0.02), id="slow", marks=long_form),
+        pytest.param(Harm("busy", ".", times=5), id="busy for a while"),
+        pytest.param(
+            Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
+            id="the table's commit unanswered",
+        ),
+        pytest.param(
+            Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
+            id="the batch's commit unanswered",
+        ),
+        pytest.param(
+            Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),
+            id="its plan unanswered",
+            marks=long_form,
+        ),
+    ],
+)
 def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(faulty, harm):
     faulty.harm(harm)
     faulty.scene.run("under it")
@@ -62,13 +79,21 @@ def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(fa
     faulty.scene.assert_exact()
 
 
-@pytest.mark.parametrize("harm", [
-    pytest.param(Harm("busy", r"PUT \S+/tables/"), id="busy for good", marks=long_form),
-    pytest.param(Harm("lost", r"PUT \S+/_delta_log/"), id="the table's commit lost"),
-    pytest.param(Harm("lost", r"PUT \S+/spark/commits/"), id="the checkpoint's commit lost"),
-    pytest.param(Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"), id="the account's commit unanswered"),
-])
-def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(faulty, harm, monkeypatch):
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(Harm("busy", r"PUT \S+/tables/"), id="busy for good", marks=long_form),
+        pytest.param(Harm("lost", r"PUT \S+/_delta_log/"), id="the table's commit lost"),
+        pytest.param(Harm("lost", r"PUT \S+/spark/commits/"), id="the checkpoint's commit lost"),
+        pytest.param(
+            Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
+            id="the account's commit unanswered",
+        ),
+    ],
+)
+def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(
+    faulty, harm, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setattr(failpoint, "at", when("planned", lambda: faulty.harm(harm)))
         report = faulty.scene.drain("cut off")

@@ -43,10 +43,18 @@ SHORT_LIFE, SHORT_BEAT = 15.0, 1.0
 
 
 @pytest.fixture(scope="module")
-def base(kafka: str, bucket: str, store: ObjectStore, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def base(
+    kafka: str,
+    bucket: str,
+    store: ObjectStore,
+    as_submitted: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Scene:
     """Two deliveries drained, each in a batch with data and one without, and a third that waits."""
     folder = tmp_path_factory.mktemp("base")
-    scene = Root(store, bucket).under(Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3))
+    scene = Root(store, bucket).under(
+        Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3)
+    )
     for number in range(2):
         scene.deliver()
         scene.run(f"run-{number}")
@@ -68,11 +76,16 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     made = scene("aircraft_rotations", events=600, deliveries=2)
     made.deliver()
     profile = tmp_path / "credentials"
-    profile.write_text(f"[sluice]\naws_access_key_id = {store.access_key}\naws_secret_access_key = {store.secret_key}\n")
+    profile.write_text(
+        f"[sluice]\naws_access_key_id = {store.access_key}\naws_secret_access_key = {store.secret_key}\n"
+    )
     with monkeypatch.context() as patch:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.delenv(name)
-        for name, value in {"AWS_SHARED_CREDENTIALS_FILE": str(profile), "AWS_PROFILE": "sluice"}.items():
+        for name, value in {
+            "AWS_SHARED_CREDENTIALS_FILE": str(profile),
+            "AWS_PROFILE": "sluice",
+        }.items():
             patch.setenv(name, value)
         running = Running(made, tmp_path, "killed", "leased=wait table.committed=wait")
     running.hold("leased")
@@ -88,7 +101,10 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     assert_nobody_shows(store.secret_key)
     running.kill()
     assert running.end() in {-signal.SIGKILL, 128 + signal.SIGKILL}
-    assert (Checkpoint(made.paths.checkpoint).planned(), Checkpoint(made.paths.checkpoint).committed()) == ([0], [])
+    assert (
+        Checkpoint(made.paths.checkpoint).planned(),
+        Checkpoint(made.paths.checkpoint).committed(),
+    ) == ([0], [])
     assert store.secret_key not in running.said
 
     with pytest.raises(LeaseHeld, match="run killed"):
@@ -143,8 +159,16 @@ def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there
     root = of(drained, store)
     assert Checkpoint(drained.paths.checkpoint).committed() == [0, 1]
     version = f"checkpoints/{drained.spec.name}/{drained.paths.version.name}"
-    kept = {name.partition("/spark/")[2]: tag for name, tag in root.objects(f"{version}.kept-").items() if "/spark/" in name}
-    assert kept == {name.partition("/spark/")[2]: tag for name, tag in before.items() if name.startswith(f"{version}/spark/")}
+    kept = {
+        name.partition("/spark/")[2]: tag
+        for name, tag in root.objects(f"{version}.kept-").items()
+        if "/spark/" in name
+    }
+    assert kept == {
+        name.partition("/spark/")[2]: tag
+        for name, tag in before.items()
+        if name.startswith(f"{version}/spark/")
+    }
     drained.run("again")
     drained.assert_exact()
     with pytest.raises(StateUnreadable, match="the complete state after batch 99"):
@@ -160,7 +184,9 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
     root, before = of(drained, store), of(drained, store).objects()
     lines, execute = doctor(drained.spec, drained.settings)
     assert execute is None
-    assert lines[-1].startswith("nothing to fix: the files from which the next run resumes are whole")
+    assert lines[-1].startswith(
+        "nothing to fix: the files from which the next run resumes are whole"
+    )
     assert not [line for line in lines if line.startswith("damaged")], lines
     assert root.objects() == before
     torn = newest(root, f"checkpoints/{drained.spec.name}/v1/spark/commits/")
@@ -179,7 +205,11 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
 @long_form
 def test_doctor_goes_back_behind_a_snapshot_that_is_torn_or_gone(drained, store):
     root = of(drained, store)
-    snapshots = [name for name in root.objects(f"checkpoints/{drained.spec.name}/v1/spark/state/0/0/") if name.endswith(".zip")]
+    snapshots = [
+        name
+        for name in root.objects(f"checkpoints/{drained.spec.name}/v1/spark/state/0/0/")
+        if name.endswith(".zip")
+    ]
     last = max(snapshots, key=lambda name: int(name.rpartition("/")[2].partition("_")[0]))
     root.write(last, root.read(last)[:100])
     refused = drained.drain("refused")
@@ -201,7 +231,11 @@ def test_beginning_anew_moves_every_object_and_says_how_many(drained, store):
     assert intent.execute is not None
     said = intent.execute()
     assert said is not None
-    mine = {name: tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name}
+    mine = {
+        name: tag
+        for name, tag in before.items()
+        if not name.startswith("ops/") and "/lease" not in name
+    }
     assert sum(int(line.split()[1]) for line in said) == len(mine)
     kept = {name: tag for name, tag in root.objects().items() if ".kept-" in name}
     assert sorted(kept.values()) == sorted(mine.values())
@@ -210,11 +244,16 @@ def test_beginning_anew_moves_every_object_and_says_how_many(drained, store):
     assert new.account.read == drained.ledger.num_rows
 
 
-@pytest.mark.parametrize("requests", [
-    pytest.param(r"PUT \S+\.kept-\S+/offsets/", id="copying"),
-    pytest.param(r"(POST \S+delete|DELETE )", id="removing", marks=long_form),
-])
-def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, store, requests, monkeypatch):
+@pytest.mark.parametrize(
+    "requests",
+    [
+        pytest.param(r"PUT \S+\.kept-\S+/offsets/", id="copying"),
+        pytest.param(r"(POST \S+delete|DELETE )", id="removing", marks=long_form),
+    ],
+)
+def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(
+    drained, store, requests, monkeypatch
+):
     before = of(drained, store).objects()
     with between(store.endpoint) as proxy:
         with monkeypatch.context() as patch:
@@ -246,8 +285,12 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(drained, s
     assert "continues a reset that was cut off" in intent.lines[0]
     assert intent.execute is not None
     intent.execute()
-    mine = [tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name]
-    assert sorted(tag for name, tag in of(again, store).objects().items() if ".kept-" in name) == sorted(mine)
+    mine = [
+        tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name
+    ]
+    assert sorted(
+        tag for name, tag in of(again, store).objects().items() if ".kept-" in name
+    ) == sorted(mine)
     assert not plan(again.spec, again.settings).idle
 
 
@@ -258,19 +301,36 @@ def test_explain_and_state_read_what_is_there(base):
 
 
 @long_form
-def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no_key_is_anywhere(scene, store, tmp_path):
+def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no_key_is_anywhere(
+    scene, store, tmp_path
+):
     made = scene("flight_events", events=600, deliveries=1, topic="flights-command")
     made.deliver()
     words = [str(Path(sys.executable).parent / "sluice")]
-    env = {**os.environ, "COLUMNS": "400", **made.settings.environment(), "SLUICE_TEST_TOPIC": made.topic}
-    drained = subprocess.run([*words, "drain", "flight_events", "--run-id", "by-hand"], env=env, capture_output=True, text=True,
-                             timeout=240, check=False)
+    env = {
+        **os.environ,
+        "COLUMNS": "400",
+        **made.settings.environment(),
+        "SLUICE_TEST_TOPIC": made.topic,
+    }
+    drained = subprocess.run(
+        [*words, "drain", "flight_events", "--run-id", "by-hand"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert drained.returncode == 0, drained.stdout + drained.stderr
     root = of(made, store)
-    assert drained.stdout.splitlines()[-1] == f"report: {root.url}/reports/flight_events/by-hand.json"
+    assert (
+        drained.stdout.splitlines()[-1] == f"report: {root.url}/reports/flight_events/by-hand.json"
+    )
     report = Report.model_validate_json(root.read("reports/flight_events/by-hand.json"))
     assert report.account.read == made.ledger.num_rows
-    shown = subprocess.run([*words, "show", "runs"], env=env, capture_output=True, text=True, timeout=60, check=False)
+    shown = subprocess.run(
+        [*words, "show", "runs"], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
     assert "by-hand" in shown.stdout, shown.stderr
     made.assert_exact()
     assert store.secret_key not in drained.stdout + drained.stderr + shown.stdout + shown.stderr

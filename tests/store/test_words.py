@@ -14,8 +14,13 @@ from spark_jobs.contract.errors import RootRefused, RootUnreachable
 from tests.harness.object_store import ObjectStore
 
 LIMIT_SECONDS = 30
-COMMANDS = (("plan", "flight_events"), ("show", "runs"), ("doctor", "flight_events"), ("state", "flight_events"),
-            ("reset", "flight_events"))
+COMMANDS = (
+    ("plan", "flight_events"),
+    ("show", "runs"),
+    ("doctor", "flight_events"),
+    ("state", "flight_events"),
+    ("reset", "flight_events"),
+)
 MISSING = "sluice-no-such-bucket"
 
 
@@ -40,17 +45,24 @@ def no_bucket(store: ObjectStore, bucket: str) -> tuple[dict[str, str], str]:
 def no_server(store: ObjectStore, bucket: str) -> tuple[dict[str, str], str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{probe.getsockname()[1]}"}, f"s3://{bucket}/words"
+        return {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{probe.getsockname()[1]}"
+        }, f"s3://{bucket}/words"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
-@pytest.mark.parametrize(("declare", "error", "said"), [
-    (wrong_secret, RootRefused, "the secret key does not match the access key"),
-    (unknown_key, RootRefused, "it does not know the access key"),
-    (no_bucket, RootRefused, "the bucket does not exist, and Sluice creates none"),
-    (no_server, RootUnreachable, "there was no connection to it"),
-])
-def test_a_store_that_cannot_be_used_is_told_in_one_line(server, bucket, monkeypatch, command, declare, error, said):
+@pytest.mark.parametrize(
+    ("declare", "error", "said"),
+    [
+        (wrong_secret, RootRefused, "the secret key does not match the access key"),
+        (unknown_key, RootRefused, "it does not know the access key"),
+        (no_bucket, RootRefused, "the bucket does not exist, and Sluice creates none"),
+        (no_server, RootUnreachable, "there was no connection to it"),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_told_in_one_line(
+    server, bucket, monkeypatch, command, declare, error, said
+):
     variables, root = declare(server, bucket)
     for name, value in {**server.variables, **variables, "SLUICE_ROOT": root}.items():
         monkeypatch.setenv(name, value)

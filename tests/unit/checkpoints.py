@@ -19,7 +19,9 @@ def begin(folder: Path, first: Offsets | None = None, topic: str = "flights") ->
     return UPath(folder)
 
 
-def plan_batch(folder: Path | UPath, batch: int, end: Offsets, watermark_ms: int = 0, topic: str = "flights") -> None:
+def plan_batch(
+    folder: Path | UPath, batch: int, end: Offsets, watermark_ms: int = 0, topic: str = "flights"
+) -> None:
     """What Spark writes before a batch runs."""
     conf = {"spark.sql.shuffle.partitions": "2"}
     metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": 1795253827094, "conf": conf}
@@ -30,7 +32,9 @@ def plan_batch(folder: Path | UPath, batch: int, end: Offsets, watermark_ms: int
 
 def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0) -> None:
     """What Spark writes when a batch's sink has committed."""
-    (folder / "commits" / str(batch)).write_text(f'v2\n{{"nextBatchWatermarkMs":{next_watermark_ms},"stateUniqueIds":{{}}}}')
+    (folder / "commits" / str(batch)).write_text(
+        f'v2\n{{"nextBatchWatermarkMs":{next_watermark_ms},"stateUniqueIds":{{}}}}'
+    )
     (folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
@@ -46,4 +50,7 @@ def keep_state(folder: Path | UPath, batch: int, operators: int, partitions: int
 
 
 def _offsets(offsets: Offsets, topic: str) -> str:
-    return json.dumps({topic: {str(partition): offset for partition, offset in offsets.items()}}, separators=(",", ":"))
+    return json.dumps(
+        {topic: {str(partition): offset for partition, offset in offsets.items()}},
+        separators=(",", ":"),
+    )

@@ -28,17 +28,30 @@ def deduplicate(**changes: Any) -> Deduplicate:
 def aggregate(**changes: Any) -> Aggregate:
     """Hourly turnover by shop."""
     measures = {"sales": "count(*)", "turnover": "sum(amount)"}
-    usual: dict[str, Any] = {"window": Tumbling(size="1 hour"), "keys": ("shop",), "measures": measures, "counts": "sales"}
+    usual: dict[str, Any] = {
+        "window": Tumbling(size="1 hour"),
+        "keys": ("shop",),
+        "measures": measures,
+        "counts": "sales",
+    }
     return Aggregate(**usual | changes)
 
 
 def group_state(**changes: Any) -> GroupState:
     """State by shop."""
-    return GroupState(**{"processor": "Shops", "keys": ("shop",), "output": (Field(name="shop", type="string"),)} | changes)
+    return GroupState(
+        **{"processor": "Shops", "keys": ("shop",), "output": (Field(name="shop", type="string"),)}
+        | changes
+    )
 
 
 def pipeline(**changes: Any) -> Pipeline:
     """Sales by the hour."""
     steps = (deduplicate(), aggregate())
-    usual: dict[str, Any] = {"name": "sales_hourly", "about": "Sales.", "topic": topic(), "watermark_delay": "2 hours"}
+    usual: dict[str, Any] = {
+        "name": "sales_hourly",
+        "about": "Sales.",
+        "topic": topic(),
+        "watermark_delay": "2 hours",
+    }
     return Pipeline(**usual | {"steps": steps} | changes)

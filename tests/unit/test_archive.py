@@ -57,13 +57,19 @@ def test_its_drains_are_told_of_no_kafka_but_their_own(
 ) -> None:
     """Records of the build in a Kafka that this user has exported would be taken for real ones."""
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
-    for name, value in {"KAFKA_CONFIG": tmp_path / "kafka.properties", "JARS": build.settings.jars}.items():
+    for name, value in {
+        "KAFKA_CONFIG": tmp_path / "kafka.properties",
+        "JARS": build.settings.jars,
+    }.items():
         monkeypatch.setenv(f"SLUICE_{name}", str(value))
     monkeypatch.delenv("SLUICE_KAFKA", raising=False)
     build.spark_does(WRITES, f"env >{tmp_path}/told")
     archive.make(Settings.of_the_build())
     told = (tmp_path / "told").read_text().splitlines()
-    assert [line for line in told if line.startswith("SLUICE_KAFKA")] == ["SLUICE_KAFKA=127.0.0.1:1", "SLUICE_KAFKA_CONFIG="]
+    assert [line for line in told if line.startswith("SLUICE_KAFKA")] == [
+        "SLUICE_KAFKA=127.0.0.1:1",
+        "SLUICE_KAFKA_CONFIG=",
+    ]
 
 
 def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build: Build) -> None:
@@ -90,7 +96,10 @@ def test_a_jvm_that_does_not_start_leaves_the_old_one(build: Build) -> None:
 
 @pytest.mark.parametrize("module", [archive, files_jar])
 def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it(
-    build: Build, module: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    build: Build,
+    module: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Set-up does not come here again by itself: it is said once, with the command."""
     build.spark_does("echo what went wrong; exit 3")
@@ -102,17 +111,30 @@ def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it
         module.main()
         told = capsys.readouterr().err
         assert f"python -m {module.__name__}" in told
-        assert (f"build has {copies} files ecj-*.jar" if module is files_jar and copies != 1 else "") in told
+        assert (
+            f"build has {copies} files ecj-*.jar" if module is files_jar and copies != 1 else ""
+        ) in told
         (compilers / f"ecj-{copies}.jar").touch()
     assert "what went wrong" in told or module is files_jar
 
 
 @pytest.mark.parametrize("module", ["local.archive", "local.files_jar"])
-def test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_missing(tmp_path: Path, module: str) -> None:
+def test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_missing(
+    tmp_path: Path, module: str
+) -> None:
     jars = tmp_path / "nowhere" / "jars"
-    env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")} | {"SLUICE_JARS": str(jars)}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")} | {
+        "SLUICE_JARS": str(jars)
+    }
     done = subprocess.run(
-        [sys.executable, "-m", module], cwd=REPO, env=env, capture_output=True, text=True, timeout=120, check=False)
+        [sys.executable, "-m", module],
+        cwd=REPO,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 1
     assert str(jars) in done.stderr.splitlines()[0]
     assert "SLUICE_KAFKA" not in done.stderr

@@ -15,14 +15,31 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink.writer import Written
 
 HOUR = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(3)]
-BEFORE = Cursor(audited=2, judged=1, judged_table_version=5, table_version=6, state=StateUse(rows=9, bytes=90),
-                last_event_time=HOUR[1], still_batches=3, timers_waiting=4)
-OPERATOR = OperatorProgress("dedupe", dict.fromkeys(REPORTED, 0) | {"numRowsTotal": 7, "memoryUsedBytes": 70}, {})
-PROGRESS = Progress(3, 1.5, 10, {"entered": {"first_event_us": 0, "last_event_us": 1_000_000}}, (OPERATOR,))
+BEFORE = Cursor(
+    audited=2,
+    judged=1,
+    judged_table_version=5,
+    table_version=6,
+    state=StateUse(rows=9, bytes=90),
+    last_event_time=HOUR[1],
+    still_batches=3,
+    timers_waiting=4,
+)
+OPERATOR = OperatorProgress(
+    "dedupe", dict.fromkeys(REPORTED, 0) | {"numRowsTotal": 7, "memoryUsedBytes": 70}, {}
+)
+PROGRESS = Progress(
+    3, 1.5, 10, {"entered": {"first_event_us": 0, "last_event_us": 1_000_000}}, (OPERATOR,)
+)
 
 
 def batch(last: datetime | None = HOUR[2], *, accepted: int = 1, **known: object) -> AuditedBatch:
-    usual: dict[str, object] = {"progress": PROGRESS, "seconds": 1.5, "written": Written(1, 8), "operators": []}
+    usual: dict[str, object] = {
+        "progress": PROGRESS,
+        "seconds": 1.5,
+        "written": Written(1, 8),
+        "operators": [],
+    }
     usual |= {"account": Account(accepted=accepted), "event_times": (HOUR[0], last)}
     return AuditedBatch(**{"batch": Batch(3, {0: 0}, {0: 10}, 2000, 1000)} | usual | known)  # type: ignore[arg-type]
 
@@ -33,9 +50,16 @@ def test_its_row_has_every_column_of_ops_batches_but_those_that_name_it():
 
 
 def test_the_cursor_moves_past_it_and_what_the_checks_have_passed_stays():
-    assert batch().cursor_after(BEFORE) == BEFORE.model_copy(update={
-        "audited": 3, "table_version": 8, "state": StateUse(rows=7, open=7, bytes=70), "last_event_time": HOUR[2],
-        "still_batches": 0, "timers_waiting": 0})
+    assert batch().cursor_after(BEFORE) == BEFORE.model_copy(
+        update={
+            "audited": 3,
+            "table_version": 8,
+            "state": StateUse(rows=7, open=7, bytes=70),
+            "last_event_time": HOUR[2],
+            "still_batches": 0,
+            "timers_waiting": 0,
+        }
+    )
 
 
 def test_what_a_batch_does_not_tell_stays_as_it_was():
@@ -44,8 +68,13 @@ def test_what_a_batch_does_not_tell_stays_as_it_was():
     assert (lost.row(BEFORE)["source"], lost.row(BEFORE)["state_rows"]) == ("reread", 9)
 
 
-@pytest.mark.parametrize(("last", "accepted", "still"), [(HOUR[2], 1, 0), (HOUR[1], 1, 4), (HOUR[0], 1, 4), (HOUR[0], 0, 3)])
-def test_a_batch_that_takes_records_in_and_no_newer_time_stands_still(last: datetime, accepted: int, still: int):
+@pytest.mark.parametrize(
+    ("last", "accepted", "still"),
+    [(HOUR[2], 1, 0), (HOUR[1], 1, 4), (HOUR[0], 1, 4), (HOUR[0], 0, 3)],
+)
+def test_a_batch_that_takes_records_in_and_no_newer_time_stands_still(
+    last: datetime, accepted: int, still: int
+):
     after = batch(last, accepted=accepted).cursor_after(BEFORE)
     assert (after.still_batches, after.last_event_time) == (still, max(last, HOUR[1]))
 
@@ -53,5 +82,8 @@ def test_a_batch_that_takes_records_in_and_no_newer_time_stands_still(last: date
 def test_event_times_are_those_that_spark_observed_else_those_that_were_read_again():
     epoch, second = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     assert event_times(PROGRESS, None) == (epoch, second)
-    assert event_times(None, RecordCounts(first_event_us=0, last_event_us=1_000_000)) == (epoch, second)
+    assert event_times(None, RecordCounts(first_event_us=0, last_event_us=1_000_000)) == (
+        epoch,
+        second,
+    )
     assert event_times(None, None) == event_times(Progress(3, 1.0, 0, {}, ()), None) == (None, None)

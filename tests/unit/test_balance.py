@@ -19,9 +19,22 @@ CHAINS = {
     "group state": (WHERE, group_state()),
 }
 AGREED = {
-    "covered": 110, "read": 100, "malformed": 3, "premature": 2, "good": 95, "entered": 90, "dropped": 4, "duplicates": 6,
-    "passed": 80, "yielded": 80, "written": 80,
-    "found read": 100, "found malformed": 3, "found premature": 2, "found late": 4, "found accepted": 86,
+    "covered": 110,
+    "read": 100,
+    "malformed": 3,
+    "premature": 2,
+    "good": 95,
+    "entered": 90,
+    "dropped": 4,
+    "duplicates": 6,
+    "passed": 80,
+    "yielded": 80,
+    "written": 80,
+    "found read": 100,
+    "found malformed": 3,
+    "found premature": 2,
+    "found late": 4,
+    "found accepted": 86,
 }
 """What the sources of a batch say where all is well. `passed` left the step before the last, `yielded` the last."""
 READ_AGAIN, KEPT_ALONE, PROGRESS_LOST = "read again", "kept alone", "progress lost"
@@ -40,8 +53,13 @@ def account(chain: str, how: str, mode: str = "append", **wrong: int) -> Account
     found = RecordCounts(read=n["found read"], accepted=n["found accepted"], **bad)
     if how == PROGRESS_LOST:
         return balance(spec, batch, None, found, n["written"])
-    return balance(spec, batch, _progress(n, len(CHAINS[chain])),
-                   RecordCounts(read=n["read"], reread=False, **bad) if how == KEPT_ALONE else found, n["written"])
+    return balance(
+        spec,
+        batch,
+        _progress(n, len(CHAINS[chain])),
+        RecordCounts(read=n["read"], reread=False, **bad) if how == KEPT_ALONE else found,
+        n["written"],
+    )
 
 
 def _progress(n: dict[str, int], steps: int) -> Progress:
@@ -50,7 +68,8 @@ def _progress(n: dict[str, int], steps: int) -> Progress:
     first = OperatorProgress("first", {"numRowsDroppedByWatermark": n["dropped"]}, custom)
     second = OperatorProgress("second", {"numRowsDroppedByWatermark": 0}, {})
     observed = {
-        "fate": {name: n[name] for name in ("malformed", "premature", "good")}, "entered": {"rows": n["entered"]},
+        "fate": {name: n[name] for name in ("malformed", "premature", "good")},
+        "entered": {"rows": n["entered"]},
         **{f"after_{index}": {"rows": rows} for index, rows in left.items()},
     }
     return Progress(7, 1.0, n["read"], observed, (first, second)[: steps - 1])
@@ -61,63 +80,161 @@ def _progress(n: dict[str, int], steps: int) -> Progress:
 def test_sources_that_agree_leave_nothing_unaccounted(chain, how):
     gaps = 10 if how == READ_AGAIN else 0
     assert account(chain, how) == Account(
-        covered=100 + gaps, gaps=gaps, read=100, malformed=3, premature=2, filtered=5, late=4, accepted=86,
-        duplicates=6 if "deduplicate" in chain else 0, rows_out=80, unaccounted=0)
+        covered=100 + gaps,
+        gaps=gaps,
+        read=100,
+        malformed=3,
+        premature=2,
+        filtered=5,
+        late=4,
+        accepted=86,
+        duplicates=6 if "deduplicate" in chain else 0,
+        rows_out=80,
+        unaccounted=0,
+    )
 
 
 # Source, how often it is held against another where Kafka was read again, and where it was not.
 DEDUPLICATE = [
-    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 2, 1), ("dropped", 1, 1),
-    ("duplicates", 1, 1), ("yielded", 2, 2), ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1),
-    ("found premature", 2, 1), ("found late", 3, 2), ("found accepted", 1, None),
+    ("read", 2, 1),
+    ("malformed", 2, 2),
+    ("premature", 2, 2),
+    ("good", 2, 1),
+    ("entered", 2, 1),
+    ("dropped", 1, 1),
+    ("duplicates", 1, 1),
+    ("yielded", 2, 2),
+    ("written", 1, 1),
+    ("found read", 2, None),
+    ("found malformed", 2, 1),
+    ("found premature", 2, 1),
+    ("found late", 3, 2),
+    ("found accepted", 1, None),
 ]
 THEN_AGGREGATE = [
-    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 2, 1), ("dropped", 1, 1),
-    ("duplicates", 1, 1), ("passed", 1, 1), ("yielded", 1, 1), ("written", 1, 1), ("found read", 2, None),
-    ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 3, 2), ("found accepted", 1, None),
+    ("read", 2, 1),
+    ("malformed", 2, 2),
+    ("premature", 2, 2),
+    ("good", 2, 1),
+    ("entered", 2, 1),
+    ("dropped", 1, 1),
+    ("duplicates", 1, 1),
+    ("passed", 1, 1),
+    ("yielded", 1, 1),
+    ("written", 1, 1),
+    ("found read", 2, None),
+    ("found malformed", 2, 1),
+    ("found premature", 2, 1),
+    ("found late", 3, 2),
+    ("found accepted", 1, None),
 ]
 AGGREGATE = [
-    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 1, None), ("yielded", 1, 1),
-    ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1), ("found premature", 2, 1), ("found late", 1, None),
+    ("read", 2, 1),
+    ("malformed", 2, 2),
+    ("premature", 2, 2),
+    ("good", 2, 1),
+    ("entered", 1, None),
+    ("yielded", 1, 1),
+    ("written", 1, 1),
+    ("found read", 2, None),
+    ("found malformed", 2, 1),
+    ("found premature", 2, 1),
+    ("found late", 1, None),
     ("found accepted", 1, None),
 ]
 GROUP_STATE = [
-    ("read", 2, 1), ("malformed", 2, 2), ("premature", 2, 2), ("good", 2, 1), ("entered", 1, None), ("dropped", 1, 1),
-    ("yielded", 1, 1), ("written", 1, 1), ("found read", 2, None), ("found malformed", 2, 1), ("found premature", 2, 1),
-    ("found late", 2, 1), ("found accepted", 1, None),
+    ("read", 2, 1),
+    ("malformed", 2, 2),
+    ("premature", 2, 2),
+    ("good", 2, 1),
+    ("entered", 1, None),
+    ("dropped", 1, 1),
+    ("yielded", 1, 1),
+    ("written", 1, 1),
+    ("found read", 2, None),
+    ("found malformed", 2, 1),
+    ("found premature", 2, 1),
+    ("found late", 2, 1),
+    ("found accepted", 1, None),
 ]
 IMBALANCES = [
     (chain, how, source, times)
-    for chain, table in zip(("deduplicate", "deduplicate, aggregate", "aggregate", "group state"),
-                            (DEDUPLICATE, THEN_AGGREGATE, AGGREGATE, GROUP_STATE), strict=True)
-    for source, again, alone in table for how, times in ((READ_AGAIN, again), (KEPT_ALONE, alone)) if times is not None
+    for chain, table in zip(
+        ("deduplicate", "deduplicate, aggregate", "aggregate", "group state"),
+        (DEDUPLICATE, THEN_AGGREGATE, AGGREGATE, GROUP_STATE),
+        strict=True,
+    )
+    for source, again, alone in table
+    for how, times in ((READ_AGAIN, again), (KEPT_ALONE, alone))
+    if times is not None
 ]
 
 
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize(("chain", "how", "source", "times"), IMBALANCES)
-def test_a_source_that_is_off_by_one_is_noticed_by_each_that_it_is_held_against(chain, how, source, times, by):
+def test_a_source_that_is_off_by_one_is_noticed_by_each_that_it_is_held_against(
+    chain, how, source, times, by
+):
     assert account(chain, how, **{source.replace(" ", "_"): by}).unaccounted == times
 
 
 UNSEEN = [
-    *((chain, how, "covered", "a gap is what neither reading finds: an aborted record, or one that both have missed")
-      for chain in CHAINS for how in (READ_AGAIN, KEPT_ALONE)),
-    *((chain, KEPT_ALONE, "entered", "what a condition left out is held against a second reading only, and rows against state "
-       "in a Deduplicate only") for chain in ("aggregate", "group state")),
-    *(("aggregate", how, "dropped", "an Aggregate's late rows are counted by Spark as groups: only whether there were any")
-      for how in (READ_AGAIN, KEPT_ALONE)),
+    *(
+        (
+            chain,
+            how,
+            "covered",
+            "a gap is what neither reading finds: an aborted record, or one that both have missed",
+        )
+        for chain in CHAINS
+        for how in (READ_AGAIN, KEPT_ALONE)
+    ),
+    *(
+        (
+            chain,
+            KEPT_ALONE,
+            "entered",
+            "what a condition left out is held against a second reading only, and rows against state "
+            "in a Deduplicate only",
+        )
+        for chain in ("aggregate", "group state")
+    ),
+    *(
+        (
+            "aggregate",
+            how,
+            "dropped",
+            "an Aggregate's late rows are counted by Spark as groups: only whether there were any",
+        )
+        for how in (READ_AGAIN, KEPT_ALONE)
+    ),
     ("aggregate", KEPT_ALONE, "found late", "for the same reason"),
-    *((chain, PROGRESS_LOST, source, "one source is left of each number: Kafka, read once, and Delta's history")
-      for chain in CHAINS
-      for source in ("covered", "written", "found read", "found malformed", "found late", "found accepted")),
+    *(
+        (
+            chain,
+            PROGRESS_LOST,
+            source,
+            "one source is left of each number: Kafka, read once, and Delta's history",
+        )
+        for chain in CHAINS
+        for source in (
+            "covered",
+            "written",
+            "found read",
+            "found malformed",
+            "found late",
+            "found accepted",
+        )
+    ),
 ]
 
 
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize(("chain", "how", "source", "why"), UNSEEN)
 def test_what_the_account_cannot_notice(chain, how, source, why, by):
-    assert account(chain, how, **{source.replace(" ", "_"): by}).unaccounted == 0, f"it can now: no more that {why}"
+    assert account(chain, how, **{source.replace(" ", "_"): by}).unaccounted == 0, (
+        f"it can now: no more that {why}"
+    )
 
 
 def test_an_aggregate_that_drops_groups_though_no_record_is_late_is_noticed_and_so_is_the_reverse():
@@ -137,19 +254,37 @@ def test_errors_that_cancel_each_other_in_a_sum_are_both_noticed():
 
 def test_of_the_rows_that_a_group_state_yields_for_one_key_update_mode_writes_the_last_and_the_others_are_not_missed():
     assert account("group state", KEPT_ALONE, "update", written=-70).unaccounted == 0
-    assert account("group state", KEPT_ALONE, "update", written=1).unaccounted == 1, "more than were yielded"
-    assert account("group state", KEPT_ALONE, "update", written=-80).unaccounted == 80, "none of them"
+    assert account("group state", KEPT_ALONE, "update", written=1).unaccounted == 1, (
+        "more than were yielded"
+    )
+    assert account("group state", KEPT_ALONE, "update", written=-80).unaccounted == 80, (
+        "none of them"
+    )
 
 
 def test_a_batch_that_is_read_again_only_is_told_from_its_reading():
     assert account("deduplicate", PROGRESS_LOST) == Account(
-        covered=110, gaps=10, read=100, malformed=3, premature=2, filtered=5, late=4, accepted=86, duplicates=6, rows_out=80)
+        covered=110,
+        gaps=10,
+        read=100,
+        malformed=3,
+        premature=2,
+        filtered=5,
+        late=4,
+        accepted=86,
+        duplicates=6,
+        rows_out=80,
+    )
 
 
 def test_where_progress_is_lost_a_table_with_more_rows_than_records_that_entered_is_noticed():
-    assert account("deduplicate", PROGRESS_LOST, written=6).unaccounted == 0, "no record was a duplicate"
+    assert account("deduplicate", PROGRESS_LOST, written=6).unaccounted == 0, (
+        "no record was a duplicate"
+    )
     assert account("deduplicate", PROGRESS_LOST, written=7).unaccounted == 1
-    assert account("deduplicate", PROGRESS_LOST, written=80).unaccounted == 74, "each row is there twice"
+    assert account("deduplicate", PROGRESS_LOST, written=80).unaccounted == 74, (
+        "each row is there twice"
+    )
 
 
 def test_where_progress_is_lost_a_batch_without_a_record_that_wrote_rows_of_a_deduplicate_is_noticed():
@@ -158,8 +293,13 @@ def test_where_progress_is_lost_a_batch_without_a_record_that_wrote_rows_of_a_de
 
 
 @pytest.mark.parametrize(("written", "unaccounted"), [(86, 0), (87, 1), (85, 1)])
-def test_where_progress_is_lost_a_pipeline_without_state_has_a_row_for_each_record_that_passed(written, unaccounted):
-    batch, found = Batch(7, {0: 0}, {0: 100}, 0, 0), RecordCounts(read=100, malformed=3, premature=2, accepted=86)
+def test_where_progress_is_lost_a_pipeline_without_state_has_a_row_for_each_record_that_passed(
+    written, unaccounted
+):
+    batch, found = (
+        Batch(7, {0: 0}, {0: 100}, 0, 0),
+        RecordCounts(read=100, malformed=3, premature=2, accepted=86),
+    )
     assert balance(pipeline(steps=(WHERE,)), batch, None, found, written).unaccounted == unaccounted
 
 

@@ -31,8 +31,17 @@ MEASURES = [
 ]
 
 
-@pytest.mark.parametrize(("measure", "value", "reached"), [*zip(
-    MEASURES, [5.0, 3.5, 0.2, 20.0, 3.5, 2.0], [True, False, True, False, True, None], strict=True)])
+@pytest.mark.parametrize(
+    ("measure", "value", "reached"),
+    [
+        *zip(
+            MEASURES,
+            [5.0, 3.5, 0.2, 20.0, 3.5, 2.0],
+            [True, False, True, False, True, None],
+            strict=True,
+        )
+    ],
+)
 def test_a_measure_is_held_against_its_target_by_the_median_of_its_pairs_and_memory_by_the_largest(
     measure: Measure, value: float, reached: bool | None
 ) -> None:
@@ -40,17 +49,24 @@ def test_a_measure_is_held_against_its_target_by_the_median_of_its_pairs_and_mem
     assert measure.reached is reached
 
 
-def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(tmp_path: Path) -> None:
+def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(
+    tmp_path: Path,
+) -> None:
     path = results.write(MEASURES, tmp_path / "bench", {"events": 1000})
     told = json.loads(path.read_text())
     assert told["parameters"] == {"events": 1000}
     assert set(told["machine"]) == {"cores", "system", "python"}
-    assert [(row["work"], row["sluice"], row["baseline"], row["reached"]) for row in told["measures"]] == [
-        (measure.work, measure.sluice, measure.baseline, measure.reached) for measure in MEASURES]
+    assert [
+        (row["work"], row["sluice"], row["baseline"], row["reached"]) for row in told["measures"]
+    ] == [(measure.work, measure.sluice, measure.baseline, measure.reached) for measure in MEASURES]
 
     out = io.StringIO()
     Console(file=out, width=200).print(results.table(MEASURES))
-    lines = {line.split("│")[1].strip(): line for line in out.getvalue().splitlines() if line.startswith("│")}
+    lines = {
+        line.split("│")[1].strip(): line
+        for line in out.getvalue().splitlines()
+        if line.startswith("│")
+    }
     assert set(lines) == {measure.work for measure in MEASURES}
     assert "5.00x (2.50 to 6.00)" in lines["records/s"]
     assert "at least 4" in lines["records/s"]
@@ -68,12 +84,26 @@ RIGHT = [(0, 2, 15.5, 21), (1, 1, 3.0, 3)]
 def sent(tmp_path: Path) -> Path:
     """The ledger of two departures in one hour, one in the next, one that closes their windows; each delivered twice."""
     departures = [
-        FlightEvent(f"e{number}", "departure", NOON + timedelta(minutes=minutes), NOON, "AA", 1, None, "JFK", "SFO", delay,
-                    False, 9)
+        FlightEvent(
+            f"e{number}",
+            "departure",
+            NOON + timedelta(minutes=minutes),
+            NOON,
+            "AA",
+            1,
+            None,
+            "JFK",
+            "SFO",
+            delay,
+            False,
+            9,
+        )
         for number, (minutes, delay) in enumerate(((5, 10), (6, 21), (65, 3), (600, 0)))
     ]
     records = deliver(departures, CLEAN.model_copy(update={"duplicate_share": 1.0}))
-    ledger.write(tmp_path / "ledger", 1, TOPIC, records, [(0, offset) for offset in range(len(records))])
+    ledger.write(
+        tmp_path / "ledger", 1, TOPIC, records, [(0, offset) for offset in range(len(records))]
+    )
     return tmp_path / "ledger"
 
 
@@ -81,13 +111,21 @@ def written(table: Path, rows: list[tuple[int, int, float, int]]) -> Path:
     """A table as an arm leaves it."""
     starts = [NOON + timedelta(hours=hour) for hour, *_ in rows]
     moment = pa.timestamp("us", "UTC")
-    deltalake.write_deltalake(str(table), pa.table({
-        "window_start": pa.array(starts, moment),
-        "window_end": pa.array([start + timedelta(hours=1) for start in starts], moment),
-        "carrier": ["AA"] * len(rows), "origin": ["JFK"] * len(rows), "flights": pa.array([row[1] for row in rows], pa.int64()),
-        "mean_delay_minutes": [row[2] for row in rows], "max_delay_minutes": pa.array([row[3] for row in rows], pa.int32()),
-        "cancellations": pa.array([0] * len(rows), pa.int64()),
-    }))
+    deltalake.write_deltalake(
+        str(table),
+        pa.table(
+            {
+                "window_start": pa.array(starts, moment),
+                "window_end": pa.array([start + timedelta(hours=1) for start in starts], moment),
+                "carrier": ["AA"] * len(rows),
+                "origin": ["JFK"] * len(rows),
+                "flights": pa.array([row[1] for row in rows], pa.int64()),
+                "mean_delay_minutes": [row[2] for row in rows],
+                "max_delay_minutes": pa.array([row[3] for row in rows], pa.int32()),
+                "cancellations": pa.array([0] * len(rows), pa.int64()),
+            }
+        ),
+    )
     return table
 
 
@@ -95,13 +133,17 @@ def test_a_table_that_is_duckdbs_counts(sent: Path, tmp_path: Path) -> None:
     assert oracle.hold(written(tmp_path / "table", RIGHT), sent, "baseline") == 2
 
 
-@pytest.mark.parametrize(("rows", "says"), [
-    (RIGHT[:1], "1 of 2 rows are missing from .* and 0 are too many"),
-    ([*RIGHT, RIGHT[0]], "0 of 2 rows are missing from .* and 1 are too many"),
-    ([RIGHT[0], (1, 2, 3.0, 3)], "1 of 2 rows are missing from .* and 1 are too many"),
-    ([RIGHT[0], (1, 1, 3.00001, 3)], "1 of 2 rows are missing from .* and 1 are too many"),
-    ([*RIGHT, (10, 1, 0.0, 0)], "0 of 2 rows are missing from .* and 1 are too many"),
-], ids=["missing", "doubled", "another count", "another mean", "a window that is open"])
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (RIGHT[:1], "1 of 2 rows are missing from .* and 0 are too many"),
+        ([*RIGHT, RIGHT[0]], "0 of 2 rows are missing from .* and 1 are too many"),
+        ([RIGHT[0], (1, 2, 3.0, 3)], "1 of 2 rows are missing from .* and 1 are too many"),
+        ([RIGHT[0], (1, 1, 3.00001, 3)], "1 of 2 rows are missing from .* and 1 are too many"),
+        ([*RIGHT, (10, 1, 0.0, 0)], "0 of 2 rows are missing from .* and 1 are too many"),
+    ],
+    ids=["missing", "doubled", "another count", "another mean", "a window that is open"],
+)
 def test_a_table_that_is_not_duckdbs_counts_for_nothing_and_the_arm_is_named(
     sent: Path, tmp_path: Path, rows: list[tuple[int, int, float, int]], says: str
 ) -> None:
@@ -109,17 +151,23 @@ def test_a_table_that_is_not_duckdbs_counts_for_nothing_and_the_arm_is_named(
         oracle.hold(written(tmp_path / "table", rows), sent, "baseline")
 
 
-def test_a_process_that_fails_is_not_measured_and_one_that_ends_well_costs_what_it_takes(tmp_path: Path) -> None:
+def test_a_process_that_fails_is_not_measured_and_one_that_ends_well_costs_what_it_takes(
+    tmp_path: Path,
+) -> None:
     busy = "import time; held = bytearray(80_000_000)\nwhile time.process_time() < 0.6: pass"
     cost = process.run([sys.executable, "-c", busy], {}, tmp_path / "busy.log", tmp_path)
     assert cost.cpu_seconds >= 0.6
     assert cost.seconds >= 0.6
     assert cost.peak_bytes > 80_000_000
     with pytest.raises(process.ProcessFailed, match=r"(?s)ended with status 3.*what went wrong"):
-        process.run(["/bin/sh", "-c", "echo what went wrong; exit 3"], {}, tmp_path / "failed.log", tmp_path)
+        process.run(
+            ["/bin/sh", "-c", "echo what went wrong; exit 3"], {}, tmp_path / "failed.log", tmp_path
+        )
 
 
-def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Some of everything that they do not: duplicates, and records that both refuse. A year would take half a minute."""
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=1))
     first, *later = workload.deliveries(2000, 2, 500)
@@ -128,11 +176,22 @@ def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(monkeypat
     assert sum(record.event is not None and record.kind == "good" for record in records) == 3000
     assert {record.kind for record in records} == {"good", "duplicate", "malformed"}
     assert not any(record.delayed for record in records)
-    assert {record.reason for record in records if record.kind == "malformed"} <= workload.REFUSED_BY_BOTH
+    assert {
+        record.reason for record in records if record.kind == "malformed"
+    } <= workload.REFUSED_BY_BOTH
 
 
 def test_the_command_names_its_options_and_starts_nothing_for_its_help() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "--help"], cwd=REPO, capture_output=True, text=True, timeout=120, check=False)
+        [sys.executable, "-m", "bench", "--help"],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    assert all(option in done.stdout for option in ("--events", "--later", "--size", "--repetitions", "--idle", "--keep"))
+    assert all(
+        option in done.stdout
+        for option in ("--events", "--later", "--size", "--repetitions", "--idle", "--keep")
+    )

@@ -11,37 +11,47 @@ from spark_jobs.cli.cell import cell, visible
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("name", "value", "text"), [
-    ("read", 1234567, "1,234,567"),
-    ("offset", 1234567, "1234567"),
-    ("batch", 1024, "1024"),
-    ("seconds", 1234.5678, "1,234.6"),
-    ("problem", None, ""),
-    ("value", b'{"a": "\xc3\xa9"}', '{"a": "é"}'),
-    ("value", b"\xff\x00", "\\xff\\x00"),
-    ("reason", "two\nlines and \x1b[31m red", "two\\nlines and \\x1b[31m red"),
-    ("value", "[bold]:x:[/x]", "[bold]:x:[/x]"),
-    ("started_at", datetime(2026, 11, 22, 14, 3, 59, 1, UTC), "2026-11-22 14:03 UTC"),
-    ("watermark", datetime(2026, 11, 22, 14, 3, tzinfo=UTC), "2026-11-22 14:03 UTC"),
-    ("watermark", datetime(2026, 11, 22, 14, 3, 7, tzinfo=UTC), "2026-11-22 14:03:07 UTC"),
-    ("event_time", datetime(2026, 11, 22, 14, 3, 7, 5000, UTC), "2026-11-22 14:03:07.005 UTC"),
-    ("event_time", datetime(2026, 11, 22, 14, 3, 7, 5, UTC), "2026-11-22 14:03:07.000005 UTC"),
-    ("event_time", datetime(26, 1, 2, tzinfo=UTC), "0026-01-02 00:00 UTC"),
-    ("event_time", datetime(2026, 11, 22, 14, 3, tzinfo=timezone(timedelta(hours=2))), "2026-11-22 12:03 UTC"),
-])
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("read", 1234567, "1,234,567"),
+        ("offset", 1234567, "1234567"),
+        ("batch", 1024, "1024"),
+        ("seconds", 1234.5678, "1,234.6"),
+        ("problem", None, ""),
+        ("value", b'{"a": "\xc3\xa9"}', '{"a": "é"}'),
+        ("value", b"\xff\x00", "\\xff\\x00"),
+        ("reason", "two\nlines and \x1b[31m red", "two\\nlines and \\x1b[31m red"),
+        ("value", "[bold]:x:[/x]", "[bold]:x:[/x]"),
+        ("started_at", datetime(2026, 11, 22, 14, 3, 59, 1, UTC), "2026-11-22 14:03 UTC"),
+        ("watermark", datetime(2026, 11, 22, 14, 3, tzinfo=UTC), "2026-11-22 14:03 UTC"),
+        ("watermark", datetime(2026, 11, 22, 14, 3, 7, tzinfo=UTC), "2026-11-22 14:03:07 UTC"),
+        ("event_time", datetime(2026, 11, 22, 14, 3, 7, 5000, UTC), "2026-11-22 14:03:07.005 UTC"),
+        ("event_time", datetime(2026, 11, 22, 14, 3, 7, 5, UTC), "2026-11-22 14:03:07.000005 UTC"),
+        ("event_time", datetime(26, 1, 2, tzinfo=UTC), "0026-01-02 00:00 UTC"),
+        (
+            "event_time",
+            datetime(2026, 11, 22, 14, 3, tzinfo=timezone(timedelta(hours=2))),
+            "2026-11-22 12:03 UTC",
+        ),
+    ],
+)
 def test_a_value_is_shown_as_people_write_it(name: str, value: Any, text: str) -> None:
     assert cell(name, value, NOON) == text
 
 
-@pytest.mark.parametrize(("before", "text"), [
-    (timedelta(seconds=1), "just now"),
-    (timedelta(seconds=-1), "just now"),
-    (timedelta(seconds=40), "40 seconds ago"),
-    (timedelta(minutes=90), "90 minutes ago"),
-    (timedelta(hours=3), "3 hours ago"),
-    (timedelta(days=3), "3 days ago"),
-    (timedelta(minutes=-5), "in 5 minutes"),
-])
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (timedelta(seconds=1), "just now"),
+        (timedelta(seconds=-1), "just now"),
+        (timedelta(seconds=40), "40 seconds ago"),
+        (timedelta(minutes=90), "90 minutes ago"),
+        (timedelta(hours=3), "3 hours ago"),
+        (timedelta(days=3), "3 days ago"),
+        (timedelta(minutes=-5), "in 5 minutes"),
+    ],
+)
 def test_when_is_the_time_since_then(before: timedelta, text: str) -> None:
     assert cell("when", NOON - before, NOON) == text
 

@@ -47,7 +47,9 @@ def test_batches_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert Checkpoint(folder).planned() == [9, 10, 100]
 
 
-def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(folder: UPath) -> None:
+def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(
+    folder: UPath,
+) -> None:
     assert Checkpoint(folder).batch(0) == Batch(0, {0: 0}, {0: 12}, 0, 0, CLOCK_MS)
     assert Checkpoint(folder).batch(1) == Batch(1, {0: 12}, {0: 20}, MIDNIGHT_MS, 0, CLOCK_MS)
     assert Checkpoint(folder).batch(2).covered == 5
@@ -101,4 +103,6 @@ def test_reading_leaves_every_file_as_it_was(folder: UPath) -> None:
     before = {path: path.read_bytes() for path in Path(str(folder)).rglob("*") if path.is_file()}
     checkpoint = Checkpoint(folder)
     checkpoint.batch(checkpoint.planned()[-1])
-    assert {path: path.read_bytes() for path in Path(str(folder)).rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in Path(str(folder)).rglob("*") if path.is_file()
+    } == before

@@ -19,15 +19,26 @@ import spark_jobs
 from spark_jobs.cli import app, run
 from spark_jobs.cli.version import BESIDE
 from spark_jobs.contract import registry
-from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid, StateUnreadable
+from spark_jobs.contract.errors import (
+    PipelineUnknown,
+    SettingInvalid,
+    SluiceError,
+    SpecInvalid,
+    StateUnreadable,
+)
 from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.settings import REPO
 from spark_jobs.ops.views import Table
 
 OPTIONS = {
-    "validate": (), "plan": (), "drain": ("--report", "--run-id"), "explain": (),
+    "validate": (),
+    "plan": (),
+    "drain": ("--report", "--run-id"),
+    "explain": (),
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit"),
-    "reset": ("--execute",), "rewind": ("--to-batch", "--execute"), "doctor": ("--execute",),
+    "reset": ("--execute",),
+    "rewind": ("--to-batch", "--execute"),
+    "doctor": ("--execute",),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2
@@ -63,23 +74,44 @@ def test_there_are_these_commands() -> None:
 def test_the_help_of_a_command_names_its_options_and_gives_an_example(command: str) -> None:
     done = sluice(command, "--help")
     assert done.exit_code == 0
-    assert set(re.findall(r"--[a-z-]+", done.output.partition("Example")[0])) == {"--help", *OPTIONS[command]}
+    assert set(re.findall(r"--[a-z-]+", done.output.partition("Example")[0])) == {
+        "--help",
+        *OPTIONS[command],
+    }
     assert f"sluice {command}" in done.output.partition("Example")[2]
 
 
 @pytest.mark.parametrize("command", OPTIONS)
 def test_every_option_says_what_it_means(command: str) -> None:
     parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
-    assert all(len(parameter.help) > 10 for parameter in parameters if "--help" not in parameter.opts)
+    assert all(
+        len(parameter.help) > 10 for parameter in parameters if "--help" not in parameter.opts
+    )
 
 
 def test_the_version_is_sluices_and_that_of_what_it_runs_on_which_is_not_imported() -> None:
-    done = subprocess.run([sys.executable, "-X", "importtime", "-m", "spark_jobs.cli", "--version"], cwd=REPO,
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "spark_jobs.cli", "--version"],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert told == {"sluice": spark_jobs.__version__, **{package: version(package) for package in BESIDE}}
+    assert told == {
+        "sluice": spark_jobs.__version__,
+        **{package: version(package) for package in BESIDE},
+    }
     imported = set(re.findall(r"\| +(\w+)$", done.stderr, re.MULTILINE))
-    assert not imported & {"pyspark", "delta", "deltalake", "airflow", "pandas", "pyarrow", "confluent_kafka"}
+    assert not imported & {
+        "pyspark",
+        "delta",
+        "deltalake",
+        "airflow",
+        "pandas",
+        "pyarrow",
+        "confluent_kafka",
+    }
 
 
 def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -90,22 +122,27 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return CliRunner().invoke(app, [], prog_name="sluice").stdout.split()
 
 
-@pytest.mark.parametrize(("words", "offered"), [
-    *((f"{command} fl", ["flight_events"]) for command in OPTIONS if command != "show"),
-    ("validate flight_events ", registry.names()),
-    ("plan nothing_", []),
-    ("show ", list(Table)),
-    ("show runs --pipeline ", registry.names()),
-    ("show runs --format ", ["table", "json", "csv"]),
-    ("re", ["reset", "rewind"]),
-])
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        *((f"{command} fl", ["flight_events"]) for command in OPTIONS if command != "show"),
+        ("validate flight_events ", registry.names()),
+        ("plan nothing_", []),
+        ("show ", list(Table)),
+        ("show runs --pipeline ", registry.names()),
+        ("show runs --format ", ["table", "json", "csv"]),
+        ("re", ["reset", "rewind"]),
+    ],
+)
 def test_the_tab_key_completes_commands_pipelines_and_tables(
     words: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert completed(words, monkeypatch) == offered
 
 
-def test_the_tab_key_says_nothing_where_the_pipelines_package_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tab_key_says_nothing_where_the_pipelines_package_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "no_such_package")
     assert completed("plan ", monkeypatch) == []
 
@@ -118,44 +155,79 @@ def test_words_between_colons_are_no_pictures(monkeypatch: pytest.MonkeyPatch) -
 def test_validate_says_of_each_spec_that_it_is_right() -> None:
     done = sluice("validate")
     assert done.exit_code == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [["ok", name] for name in registry.names()]
-    assert sluice("validate", "flight_events").stdout.startswith("ok  flight_events  flights -> deduplicate")
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [
+        ["ok", name] for name in registry.names()
+    ]
+    assert sluice("validate", "flight_events").stdout.startswith(
+        "ok  flight_events  flights -> deduplicate"
+    )
 
 
-def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "wrong_pipelines" / "sales"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
     shipped = (REPO / "spark_jobs" / "pipelines" / "flight_events" / "spec.py").read_text()
-    (folder / "spec.py").write_text(shipped.replace('"2 hours"', '"0 seconds"').replace('"flight_events"', '"sales"'))
+    (folder / "spec.py").write_text(
+        shipped.replace('"2 hours"', '"0 seconds"').replace('"flight_events"', '"sales"')
+    )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("SLUICE_PIPELINES", "wrong_pipelines")
     assert "watermark_delay is '0:00:00'" in refused(sluice("validate"), SpecInvalid)
 
 
-@pytest.mark.parametrize("words", [
-    ("validate", "flight_event"), ("plan", "flight_event"), ("explain", "flight_event"), ("reset", "flight_event"),
-    ("show", "runs", "--pipeline", "flight_event"), ("rewind", "flight_event", "--to-batch", "1"), ("doctor", "flight_event"),
-    ("state", "flight_event"), ("drain", "flight_event"),
-])
-def test_a_pipeline_that_there_is_not_is_refused_with_the_closest_that_there_is(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("validate", "flight_event"),
+        ("plan", "flight_event"),
+        ("explain", "flight_event"),
+        ("reset", "flight_event"),
+        ("show", "runs", "--pipeline", "flight_event"),
+        ("rewind", "flight_event", "--to-batch", "1"),
+        ("doctor", "flight_event"),
+        ("state", "flight_event"),
+        ("drain", "flight_event"),
+    ],
+)
+def test_a_pipeline_that_there_is_not_is_refused_with_the_closest_that_there_is(
+    words: tuple[str, ...],
+) -> None:
     assert "Did you mean flight_events?" in refused(sluice(*words), PipelineUnknown)
 
 
 @pytest.mark.parametrize("given", ["[flights]", "[/x]", "[bold]a", "a\\[b"])
-def test_a_line_has_what_was_given_as_it_was_given_brackets_too(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_has_what_was_given_as_it_was_given_brackets_too(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rich takes [word] for markup: it would vanish, and [/word] would be an error of rich's."""
     monkeypatch.setenv("SLUICE_KAFKA", given)
     assert f"SLUICE_KAFKA is {given!r}" in refused(sluice("plan", "flight_events"), SettingInvalid)
 
 
-def test_what_a_drain_tells_of_failing_rows_has_brackets_too(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_what_a_drain_tells_of_failing_rows_has_brackets_too(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
     caplog.set_level(logging.INFO, "spark_jobs")
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     failed = CheckResult(
-        suite="output", type="a_check", column="[x]", severity="critical", outcome="failed", sample="[null, [/b]]")
+        suite="output",
+        type="a_check",
+        column="[x]",
+        severity="critical",
+        outcome="failed",
+        sample="[null, [/b]]",
+    )
     report = Report(
-        pipeline="flight_events", run_id="run", status="succeeded", started_at=noon, ended_at=noon, checks=(failed,))
+        pipeline="flight_events",
+        run_id="run",
+        status="succeeded",
+        started_at=noon,
+        ended_at=noon,
+        checks=(failed,),
+    )
     run._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
     told = caplog.text
     assert "failed (critical): a_check([x]), for example [null, [/b]]" in told
@@ -167,7 +239,9 @@ def test_a_drains_lines_have_the_form_of_the_log(
     form: str, monkeypatch: pytest.MonkeyPatch, log_as_before: None
 ) -> None:
     line = "flight_events: nothing to do [x]"
-    monkeypatch.setattr("spark_jobs.runs.plan.plan", lambda *_: SimpleNamespace(lines=(line,), idle=True))
+    monkeypatch.setattr(
+        "spark_jobs.runs.plan.plan", lambda *_: SimpleNamespace(lines=(line,), idle=True)
+    )
     monkeypatch.setenv("SLUICE_LOG", form)
     done = sluice("drain", "flight_events", "--run-id", "mine")
     assert done.exit_code == 0
@@ -176,25 +250,36 @@ def test_a_drains_lines_have_the_form_of_the_log(
         assert told == line
     else:
         fields = json.loads(told)
-        assert (fields["message"], fields["pipeline"], fields["run"]) == (line, "flight_events", "mine")
+        assert (fields["message"], fields["pipeline"], fields["run"]) == (
+            line,
+            "flight_events",
+            "mine",
+        )
 
 
 @pytest.mark.parametrize("command", ["plan", "drain", "explain", "reset", "state"])
-def test_brokers_that_are_not_named_are_asked_for_by_the_variable(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brokers_that_are_not_named_are_asked_for_by_the_variable(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SLUICE_KAFKA")
     assert "SLUICE_KAFKA is not set" in refused(sluice(command, "flight_events"), SettingInvalid)
 
 
-@pytest.mark.parametrize(("words", "says"), [
-    (("rewind", "flight_events"), "--to-batch"),
-    (("rewind", "flight_events", "--to-batch", "-1"), "greater than or equal to 0"),
-    (("show", "nothing"), "quarantine"),
-    (("show", "runs", "--limit", "0"), "greater than or equal to 1"),
-    (("plan",), "PIPELINE"),
-    (("plan", "flight_events", "--execute"), "--execute"),
-    (("sweep",), "sweep"),
-])
-def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(words: tuple[str, ...], says: str, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("rewind", "flight_events"), "--to-batch"),
+        (("rewind", "flight_events", "--to-batch", "-1"), "greater than or equal to 0"),
+        (("show", "nothing"), "quarantine"),
+        (("show", "runs", "--limit", "0"), "greater than or equal to 1"),
+        (("plan",), "PIPELINE"),
+        (("plan", "flight_events", "--execute"), "--execute"),
+        (("sweep",), "sweep"),
+    ],
+)
+def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(
+    words: tuple[str, ...], says: str, root: Path
+) -> None:
     done = sluice(*words)
     assert done.exit_code == USAGE
     assert says in done.stderr
@@ -202,7 +287,9 @@ def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(words: tuple[
 
 
 def test_rewind_where_nothing_ran_says_that_there_is_no_batch() -> None:
-    assert "it has that of no batch" in refused(sluice("rewind", "flight_events", "--to-batch", "1"), StateUnreadable)
+    assert "it has that of no batch" in refused(
+        sluice("rewind", "flight_events", "--to-batch", "1"), StateUnreadable
+    )
 
 
 def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None:

@@ -29,17 +29,28 @@ Now = Callable[[int], bool]
 class Watched:
     """A run that is watched for so many looks."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now
+    ) -> None:
         self.looks, self.stopped_at, self._most = 0, 0, looks
         self._executors, self._ready, self._ended = executors, threading.Event(), threading.Event()
         monkeypatch.setattr(cluster, "POLL_SECONDS", 0)
-        monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: float(self.looks * LOOK_SECONDS)))
+        monkeypatch.setattr(
+            cluster, "time", SimpleNamespace(monotonic=lambda: float(self.looks * LOOK_SECONDS))
+        )
         context = SimpleNamespace(
-            getExecutorIds=self._look, stop=self._stop,
-            statusTracker=lambda: SimpleNamespace(getActiveJobIds=lambda: [1] if jobs(self.looks) else []))
+            getExecutorIds=self._look,
+            stop=self._stop,
+            statusTracker=lambda: SimpleNamespace(
+                getActiveJobIds=lambda: [1] if jobs(self.looks) else []
+            ),
+        )
         conf = SimpleNamespace(get=lambda _, default=None: default)
         spark: Any = SimpleNamespace(
-            sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), getConf=lambda: conf))
+            sparkContext=SimpleNamespace(
+                _jsc=SimpleNamespace(sc=lambda: context), getConf=lambda: conf
+            )
+        )
         self.watch = ExecutorWatch(spark, "mine", SETTINGS)
         self._ready.set()
         assert self._ended.wait(30)
@@ -86,16 +97,23 @@ def test_what_is_told_of_executors_belongs_to_the_run(
     assert {(line["pipeline"], line["run"]) for line in lines} == {("mine", "r")}
 
 
-def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     watched = Watched(monkeypatch, 100, lambda look: look < 3, lambda look: look > 50)
     assert watched.watch.problem is not None
     assert "the last executor is gone" in watched.watch.problem.what
     assert watched.stopped_at == 50 + 60 // LOOK_SECONDS + 1
 
 
-@pytest.mark.parametrize("master", ["spark://127.0.0.1:77077", "spark://127.0.0.1", "spark://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "master", ["spark://127.0.0.1:77077", "spark://127.0.0.1", "spark://127.0.0.1:1"]
+)
 def test_an_address_at_which_no_master_can_be_is_told_with_the_form_of_one(master: str) -> None:
-    with pytest.raises(ClusterUnreachable) as refused, Cluster("mine", SETTINGS._replace(master=master)):
+    with (
+        pytest.raises(ClusterUnreachable) as refused,
+        Cluster("mine", SETTINGS._replace(master=master)),
+    ):
         pass
     assert master in refused.value.what
     assert "spark://host:port" in refused.value.remedy

@@ -16,7 +16,11 @@ TEXT = (REPO / "docker-compose.yml").read_text()
 STACK: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = STACK["services"]
 ONCE = {name for name, service in SERVICES.items() if service["restart"] == "on-failure:5"}
-AT_REST = {name: service for name, service in SERVICES.items() if name not in ONCE and "profiles" not in service}
+AT_REST = {
+    name: service
+    for name, service in SERVICES.items()
+    if name not in ONCE and "profiles" not in service
+}
 SECRETIVE = re.compile(r"PASSWORD|SECRET|KEY|TOKEN|CONN$|CREDENTIALS", re.IGNORECASE)
 UNITS = {"m": 1, "g": 1024}
 each = pytest.mark.parametrize("name", SERVICES)
@@ -30,7 +34,9 @@ def test_a_container_may_do_as_little_as_possible(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["read_only"] is True
     assert service["init"] is True
-    assert not {"privileged", "cap_add", "devices", "pid", "ipc", "userns_mode", "env_file"} & set(service)
+    assert not {"privileged", "cap_add", "devices", "pid", "ipc", "userns_mode", "env_file"} & set(
+        service
+    )
     assert service.get("network_mode", "none") == "none"
     assert not any("docker.sock" in str(mount) for mount in service.get("volumes", []))
 
@@ -46,7 +52,9 @@ def test_a_container_has_limits_and_its_log_an_end(name: str) -> None:
     assert service["stop_grace_period"]
 
 
-def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machine_of_many_cores() -> None:
+def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machine_of_many_cores() -> (
+    None
+):
     """A JVM of Spark has some 200; each Python process with numpy has a thread for every core of the host, here 64."""
     drains, processes, cores = 2, 8, 64
     for name in ("airflow-scheduler", "spark-worker"):
@@ -54,7 +62,10 @@ def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machi
 
 
 def test_what_runs_all_the_time_fits_a_machine_of_8_gb() -> None:
-    limits = [service["mem_limit"].partition(":-")[2].rstrip("}") or service["mem_limit"] for service in AT_REST.values()]
+    limits = [
+        service["mem_limit"].partition(":-")[2].rstrip("}") or service["mem_limit"]
+        for service in AT_REST.values()
+    ]
     assert sum(int(limit[:-1]) * UNITS[limit[-1]] for limit in limits) <= 8 * 1024
 
 
@@ -64,13 +75,24 @@ def test_only_the_ui_is_published_and_only_on_loopback() -> None:
 
 
 def test_all_networks_but_that_of_the_ui_lead_nowhere() -> None:
-    assert {name for name, network in STACK["networks"].items() if not network.get("internal")} == {"ui"}
-    assert [name for name, service in SERVICES.items() if "ui" in service.get("networks", [])] == ["airflow-api"]
-    assert all("networks" in service or service.get("network_mode") == "none" for service in SERVICES.values())
+    assert {name for name, network in STACK["networks"].items() if not network.get("internal")} == {
+        "ui"
+    }
+    assert [name for name, service in SERVICES.items() if "ui" in service.get("networks", [])] == [
+        "airflow-api"
+    ]
+    assert all(
+        "networks" in service or service.get("network_mode") == "none"
+        for service in SERVICES.values()
+    )
 
 
 def test_the_metadata_are_out_of_reach_for_whoever_touches_records() -> None:
-    both = {name for name, service in SERVICES.items() if {"metadata", "data"} <= set(service.get("networks", []))}
+    both = {
+        name
+        for name, service in SERVICES.items()
+        if {"metadata", "data"} <= set(service.get("networks", []))
+    }
     assert both == {"airflow-scheduler", "producer"}
 
 
@@ -95,7 +117,10 @@ def test_no_secret_is_in_an_environment_or_a_command(name: str) -> None:
     for variable, value in service.get("environment", {}).items():
         if SECRETIVE.search(variable.removesuffix("_CMD").removesuffix("_FILE")):
             # Airflow's list of passwords is a copy in memory: docker/entrypoint.
-            assert str(value).removeprefix("cat ").startswith("/run/secrets/") or value == "/tmp/passwords.json", variable
+            assert (
+                str(value).removeprefix("cat ").startswith("/run/secrets/")
+                or value == "/tmp/passwords.json"
+            ), variable
     words = [str(word) for key in ("command", "entrypoint") for word in service.get(key, [])]
     assert not any(SECRETIVE.search(word) for word in words)
     assert not re.search(r"://[^/\s:]+:[^/\s@]+@", TEXT)
@@ -104,14 +129,18 @@ def test_no_secret_is_in_an_environment_or_a_command(name: str) -> None:
 def test_each_secret_is_a_file_that_git_ignores_and_that_somebody_needs() -> None:
     ignored = (REPO / ".gitignore").read_text().splitlines()
     assert {".stack/", ".env"} <= set(ignored)
-    assert STACK["secrets"] == {name: {"file": f".stack/secrets/{name}"} for name in STACK["secrets"]}
+    assert STACK["secrets"] == {
+        name: {"file": f".stack/secrets/{name}"} for name in STACK["secrets"]
+    }
     used = {name for service in SERVICES.values() for name in service.get("secrets", [])}
     assert used == set(STACK["secrets"])
 
 
 def test_the_authoritys_key_and_other_keys_of_one_service_stay_where_they_belong() -> None:
-    readers = {secret: {name for name, service in SERVICES.items() if secret in service.get("secrets", [])}
-               for secret in STACK["secrets"]}
+    readers = {
+        secret: {name for name, service in SERVICES.items() if secret in service.get("secrets", [])}
+        for secret in STACK["secrets"]
+    }
     assert "kafka_ca_key" not in readers
     assert readers["postgres_password"] == {"postgres"}
     assert readers["kafka_broker"] == {"kafka"}
@@ -123,11 +152,19 @@ def test_airflow_knows_every_option_that_it_is_given() -> None:
     spec = find_spec("airflow")
     assert spec
     assert spec.origin
-    options = yaml.safe_load((Path(spec.origin).parent / "config_templates" / "config.yml").read_text())
-    given = set(re.findall(r"AIRFLOW__([A-Z_]+?)__([A-Z_]+)", TEXT + (REPO / "Dockerfile").read_text()))
+    options = yaml.safe_load(
+        (Path(spec.origin).parent / "config_templates" / "config.yml").read_text()
+    )
+    given = set(
+        re.findall(r"AIRFLOW__([A-Z_]+?)__([A-Z_]+)", TEXT + (REPO / "Dockerfile").read_text())
+    )
     assert len(given) > 15
     for section, name in given:
-        option = options.get(section.lower(), {}).get("options", {}).get(name.removesuffix("_CMD").lower())
+        option = (
+            options.get(section.lower(), {})
+            .get("options", {})
+            .get(name.removesuffix("_CMD").lower())
+        )
         assert option, f"Airflow has no option {name} in {section}"
         # By a command come secrets alone: Airflow does not look for one elsewhere.
         assert not name.endswith("_CMD") or option.get("sensitive"), name
@@ -135,7 +172,7 @@ def test_airflow_knows_every_option_that_it_is_given() -> None:
 
 def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umask_was() -> None:
     text = (REPO / "Dockerfile").read_text()
-    last = text[text.rindex("\nFROM "):]
+    last = text[text.rindex("\nFROM ") :]
     copied = set(re.findall(r"^COPY (?!--from)(\w+) \1$", text, re.MULTILINE)) - {"requirements"}
     [opened] = re.findall(r"chmod -R a\+rX ([\w ]+)$", last, re.MULTILINE)
     assert copied == {"spark_jobs", "plugins", "dags", "local", "docker"} == set(opened.split())
@@ -143,7 +180,9 @@ def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umas
 
 @each
 def test_images_are_named_to_the_version(name: str) -> None:
-    assert re.fullmatch(r"\$\{SLUICE_IMAGE:-sluice:local\}|[a-z/]+:v?\d[\w.-]*", SERVICES[name]["image"])
+    assert re.fullmatch(
+        r"\$\{SLUICE_IMAGE:-sluice:local\}|[a-z/]+:v?\d[\w.-]*", SERVICES[name]["image"]
+    )
 
 
 def test_a_drain_has_time_to_end_between_two_batches() -> None:

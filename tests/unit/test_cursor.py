@@ -18,7 +18,10 @@ def test_a_cursor_is_read_as_it_was_written_over_an_older_one(tmp_path: Path) ->
     path = UPath(tmp_path / "cursor.json")
     Cursor(audited=1).write(path)
     newer = Cursor(
-        audited=7, judged=6, judged_table_version=9, state=StateUse(rows=5, bytes=6, rows_before=1),
+        audited=7,
+        judged=6,
+        judged_table_version=9,
+        state=StateUse(rows=5, bytes=6, rows_before=1),
         last_event_time=datetime(2013, 1, 1, microsecond=1, tzinfo=UTC),
     )
     newer.write(path)

@@ -29,15 +29,21 @@ def of(records: list[Delivered], kind: str) -> list[Delivered]:
     return [record for record in records if record.kind == kind]
 
 
-def test_a_seed_gives_the_same_records_again(events: list[FlightEvent], records: list[Delivered]) -> None:
+def test_a_seed_gives_the_same_records_again(
+    events: list[FlightEvent], records: list[Delivered]
+) -> None:
     assert deliver(events, MESSY, seed=7) == records
 
 
-def test_another_seed_gives_other_records(events: list[FlightEvent], records: list[Delivered]) -> None:
+def test_another_seed_gives_other_records(
+    events: list[FlightEvent], records: list[Delivered]
+) -> None:
     assert deliver(events, MESSY, seed=8) != records
 
 
-def test_every_good_event_is_delivered_once_and_unchanged(events: list[FlightEvent], records: list[Delivered]) -> None:
+def test_every_good_event_is_delivered_once_and_unchanged(
+    events: list[FlightEvent], records: list[Delivered]
+) -> None:
     good = of(records, "good")
     assert Counter(record.event for record in good) == Counter(events)
     for record in good:
@@ -62,11 +68,15 @@ def test_a_duplicate_is_a_good_record_again_within_45_minutes(records: list[Deli
     for again in duplicates:
         first = firsts[again.value]
         assert (again.key, again.event, again.delayed) == (first.key, first.event, first.delayed)
-        assert timedelta(0) <= again.kafka_timestamp - first.kafka_timestamp <= timedelta(minutes=45)
+        assert (
+            timedelta(0) <= again.kafka_timestamp - first.kafka_timestamp <= timedelta(minutes=45)
+        )
     assert 300 < len(duplicates) < 500
 
 
-def test_a_delayed_record_comes_1_to_5_days_late_and_the_others_within_the_hour(records: list[Delivered]) -> None:
+def test_a_delayed_record_comes_1_to_5_days_late_and_the_others_within_the_hour(
+    records: list[Delivered],
+) -> None:
     delayed = 0
     for record in of(records, "good"):
         assert record.event is not None
@@ -79,7 +89,9 @@ def test_a_delayed_record_comes_1_to_5_days_late_and_the_others_within_the_hour(
     assert 140 < delayed < 260
 
 
-def test_a_premature_record_is_an_extra_event_2_days_to_10_years_ahead(records: list[Delivered]) -> None:
+def test_a_premature_record_is_an_extra_event_2_days_to_10_years_ahead(
+    records: list[Delivered],
+) -> None:
     premature = of(records, "premature")
     for record in premature:
         assert record.event is not None
@@ -121,9 +133,13 @@ def first_object(value: bytes | None) -> tuple[dict[str, object], str]:
 
 BROKEN: dict[str, Callable[[bytes | None], bool]] = {
     "broken_json": lambda value: unreadable(value) and (value or b"").startswith(b'{"event_id":'),
-    "missing_event_id": lambda value: "event_id" not in loaded(value) and "event_time" in loaded(value),
+    "missing_event_id": lambda value: (
+        "event_id" not in loaded(value) and "event_time" in loaded(value)
+    ),
     "null_event_time": lambda value: loaded(value)["event_time"] is None,
-    "missing_event_time": lambda value: "event_time" not in loaded(value) and "event_id" in loaded(value),
+    "missing_event_time": lambda value: (
+        "event_time" not in loaded(value) and "event_id" in loaded(value)
+    ),
     "wrong_type": lambda value: loaded(value)["flight"] == "UA12x",
     "empty_value": lambda value: value == b"",
     "tombstone": lambda value: value is None,
@@ -144,7 +160,9 @@ def test_a_malformation_is_what_its_name_says(records: list[Delivered], reason: 
     assert all(BROKEN[reason](value) for value in values)
 
 
-def test_a_malformed_record_never_has_a_good_events_id(events: list[FlightEvent], records: list[Delivered]) -> None:
+def test_a_malformed_record_never_has_a_good_events_id(
+    events: list[FlightEvent], records: list[Delivered]
+) -> None:
     """A job that wrongly lets one through shows an event too many instead of hiding it among the duplicates."""
     ids = {f'"{event.event_id}"'.encode() for event in events}
     for record in of(records, "malformed"):
@@ -171,7 +189,9 @@ def test_a_share_above_one_is_refused() -> None:
 
 
 @pytest.mark.parametrize("deliveries", [1, 2, 3, 7])
-def test_split_cuts_in_arrival_order_into_nearly_equal_parts(records: list[Delivered], deliveries: int) -> None:
+def test_split_cuts_in_arrival_order_into_nearly_equal_parts(
+    records: list[Delivered], deliveries: int
+) -> None:
     parts = split(records, deliveries)
     assert [record for part in parts for record in part] == records
     assert len(parts) == deliveries

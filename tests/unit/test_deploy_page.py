@@ -21,7 +21,11 @@ ETAG = "user.etag"
 
 def _tar(flag: str) -> list[str]:
     """The page's command that packs (c) or unpacks (x), from `tar` on."""
-    [command] = re.findall(rf"^docker compose run .* volumes (tar .* -{flag}f - ?[^<>]*)[<>] data\.tar$", PAGE, re.MULTILINE)
+    [command] = re.findall(
+        rf"^docker compose run .* volumes (tar .* -{flag}f - ?[^<>]*)[<>] data\.tar$",
+        PAGE,
+        re.MULTILINE,
+    )
     return str(command).split()
 
 
@@ -35,13 +39,24 @@ def _keeps_attributes(path: Path) -> bool:
 
 def test_a_backup_brings_back_what_the_store_knows_of_an_object(tmp_path: Path) -> None:
     data, other = tmp_path / "data", tmp_path / "other"
-    for folder in (data / "store" / "buckets", data / "kafka" / "log", other / "store", other / "kafka"):
+    for folder in (
+        data / "store" / "buckets",
+        data / "kafka" / "log",
+        other / "store",
+        other / "kafka",
+    ):
         folder.mkdir(parents=True)
     kept = data / "store" / "buckets" / "object"
     kept.touch()
     if not (shutil.which("tar") and _keeps_attributes(kept)):
-        pytest.skip("no extended attributes here, or no GNU tar: not tested is that a backup keeps them")
-    packed = subprocess.run([str(data) if word == "/data" else word for word in _tar("c")], capture_output=True, check=True)
+        pytest.skip(
+            "no extended attributes here, or no GNU tar: not tested is that a backup keeps them"
+        )
+    packed = subprocess.run(
+        [str(data) if word == "/data" else word for word in _tar("c")],
+        capture_output=True,
+        check=True,
+    )
     words = [str(other) if word == "/data" else word for word in _tar("x")]
     subprocess.run(words, input=packed.stdout, check=True)
     assert os.getxattr(other / "store" / "buckets" / "object", ETAG) == b"1"
@@ -55,9 +70,17 @@ def test_the_service_that_packs_sees_what_is_packed() -> None:
     assert all(any(folder.startswith(f"{place}/") for place in places) for folder in packed)
 
 
-@pytest.mark.parametrize(("variable", "default"), sorted(set(re.findall(r"\$\{(SLUICE_[A-Z_]+):-([^}]*)\}", COMPOSE))))
-def test_a_variable_of_the_compose_file_is_on_the_page_with_its_default(variable: str, default: str) -> None:
-    [row] = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{variable}`" in line.split("|")[1]]
+@pytest.mark.parametrize(
+    ("variable", "default"), sorted(set(re.findall(r"\$\{(SLUICE_[A-Z_]+):-([^}]*)\}", COMPOSE)))
+)
+def test_a_variable_of_the_compose_file_is_on_the_page_with_its_default(
+    variable: str, default: str
+) -> None:
+    [row] = [
+        line
+        for line in PAGE.splitlines()
+        if line.startswith("|") and f"`{variable}`" in line.split("|")[1]
+    ]
     assert f"`{default}`" in row
 
 

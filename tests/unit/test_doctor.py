@@ -63,7 +63,9 @@ def test_what_no_repair_is_safe_for_is_one_line_with_its_code(paths: Paths) -> N
     assert f"sluice reset {NAME}" in said
 
 
-def test_a_pipeline_that_never_ran_has_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipeline_that_never_ran_has_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
     assert "there is no checkpoint" in sluice()[1]

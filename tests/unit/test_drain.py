@@ -32,13 +32,17 @@ class Settled:
         monkeypatch.setattr(draining, "Cluster", lambda *_: nullcontext())
         monkeypatch.setattr(draining, "require_writable", lambda _: self.done.append("writable"))
         monkeypatch.setattr(failpoint, "at", self.done.append)
-        monkeypatch.setattr(draining, "remove_orphan_checksums", lambda _: self.done.append("orphans dropped"))
+        monkeypatch.setattr(
+            draining, "remove_orphan_checksums", lambda _: self.done.append("orphans dropped")
+        )
         self.finds(monkeypatch)
 
     def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
         """What the preflight finds, or raises."""
         identity = SimpleNamespace(write=lambda _: self.done.append("identity written"))
-        found = SimpleNamespace(identity=identity, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None)
+        found = SimpleNamespace(
+            identity=identity, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None
+        )
 
         def look(*_: object) -> SimpleNamespace:
             self.done.append("preflight")
@@ -67,27 +71,45 @@ def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settled:
     return Settled(tmp_path, monkeypatch)
 
 
-def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(settled: Settled) -> None:
+def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(
+    settled: Settled,
+) -> None:
     settled.drain()
     assert settled.done == [
-        "writable", "lease taken", "leased", "preflight", "lease confirmed", "identity written", "orphans dropped",
-        "lease given back"]
+        "writable",
+        "lease taken",
+        "leased",
+        "preflight",
+        "lease confirmed",
+        "identity written",
+        "orphans dropped",
+        "lease given back",
+    ]
 
 
 def test_a_run_that_ended_early_reports_as_far_as_it_came(settled: Settled) -> None:
     report = settled.drain()
     assert report.problem is not None
-    assert (report.problem.code, report.lost, [*report.seconds]) == ("STOPPED", {"1": (5, 9)}, ["settle"])
+    assert (report.problem.code, report.lost, [*report.seconds]) == (
+        "STOPPED",
+        {"1": (5, 9)},
+        ["settle"],
+    )
     assert (report.pipeline, report.run_id, report.kind) == (SPEC.name, "run-1", "drain")
     assert settled.said == [f"{SPEC.name}: a field differs"]
 
 
-@pytest.mark.parametrize("error", [RecordsGone("40 are gone."), LeaseHeld("another run."), OSError("disk")], ids=type)
+@pytest.mark.parametrize(
+    "error", [RecordsGone("40 are gone."), LeaseHeld("another run."), OSError("disk")], ids=type
+)
 def test_what_the_preflight_refuses_is_the_runs_problem_and_nothing_is_written(
     settled: Settled, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     settled.finds(monkeypatch, error)
     report = settled.drain()
     assert report.problem is not None
-    assert (report.status, report.problem.code) == ("failed", getattr(error, "code", "SPARK_FAILED"))
+    assert (report.status, report.problem.code) == (
+        "failed",
+        getattr(error, "code", "SPARK_FAILED"),
+    )
     assert settled.done[-2:] == ["preflight", "lease given back"]

@@ -8,17 +8,22 @@ from hypothesis import given, strategies as st
 from spark_jobs.contract.duration import UNITS, approximate
 
 
-@pytest.mark.parametrize(("duration", "text"), [
-    (timedelta(), "0 seconds"),
-    (timedelta(seconds=1), "1 second"),
-    (timedelta(seconds=119), "119 seconds"),
-    (timedelta(minutes=2), "2 minutes"),
-    (timedelta(minutes=119, seconds=59), "120 minutes"),
-    (timedelta(hours=2), "2 hours"),
-    (timedelta(hours=47), "47 hours"),
-    (timedelta(days=4000), "4,000 days"),
-])
-def test_a_duration_is_told_in_its_largest_unit_of_which_there_are_two(duration: timedelta, text: str) -> None:
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (timedelta(), "0 seconds"),
+        (timedelta(seconds=1), "1 second"),
+        (timedelta(seconds=119), "119 seconds"),
+        (timedelta(minutes=2), "2 minutes"),
+        (timedelta(minutes=119, seconds=59), "120 minutes"),
+        (timedelta(hours=2), "2 hours"),
+        (timedelta(hours=47), "47 hours"),
+        (timedelta(days=4000), "4,000 days"),
+    ],
+)
+def test_a_duration_is_told_in_its_largest_unit_of_which_there_are_two(
+    duration: timedelta, text: str
+) -> None:
     assert approximate(duration) == text
 
 

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import KafkaUnreachable, SluiceError, SparkFailed, by_code, catalogue, unexpected
+from spark_jobs.contract.errors import (
+    KafkaUnreachable,
+    SluiceError,
+    SparkFailed,
+    by_code,
+    catalogue,
+    unexpected,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
@@ -39,7 +46,10 @@ def test_a_class_made_elsewhere_is_not_in_the_catalogue() -> None:
 
 
 def test_an_error_says_code_what_and_remedy_on_one_line() -> None:
-    assert str(KafkaUnreachable("no broker.", "Start it.")) == "KAFKA_UNREACHABLE: no broker. Start it."
+    assert (
+        str(KafkaUnreachable("no broker.", "Start it."))
+        == "KAFKA_UNREACHABLE: no broker. Start it."
+    )
     assert str(KafkaUnreachable("no broker.")) == "KAFKA_UNREACHABLE: no broker."
 
 
@@ -48,7 +58,9 @@ def test_an_error_survives_the_way_to_another_process() -> None:
     assert (type(again), again.what, again.remedy) == (KafkaUnreachable, "no broker.", "Start it.")
 
 
-def test_an_unexpected_error_becomes_one_line_with_a_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_error_becomes_one_line_with_a_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     wrapped = unexpected(ValueError("\n  first\nsecond"))
     assert isinstance(wrapped, SparkFailed)
     assert wrapped.what == "ValueError: first"
@@ -56,14 +68,18 @@ def test_an_unexpected_error_becomes_one_line_with_a_code(capsys: pytest.Capture
     assert unexpected(wrapped) is wrapped
 
 
-def test_the_stack_trace_is_there_for_whoever_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stack_trace_is_there_for_whoever_asks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_TRACEBACK", "1")
     unexpected(ValueError("first"))
     assert "ValueError: first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
-def test_an_error_has_a_section_with_a_command_or_a_line_to_change(error: type[SluiceError]) -> None:
+def test_an_error_has_a_section_with_a_command_or_a_line_to_change(
+    error: type[SluiceError],
+) -> None:
     sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)
     found = [section for section in sections if section.startswith(f"{error.code}\n")]
     assert len(found) == 1

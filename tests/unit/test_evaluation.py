@@ -17,7 +17,16 @@ from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ACCOUNT = Account(read=100, malformed=4, premature=1, filtered=15, late=5, accepted=75, duplicates=15, unaccounted=2)
+ACCOUNT = Account(
+    read=100,
+    malformed=4,
+    premature=1,
+    filtered=15,
+    late=5,
+    accepted=75,
+    duplicates=15,
+    unaccounted=2,
+)
 NOTHING = Drained()
 
 
@@ -40,24 +49,48 @@ def measured(run: Any, drained: Drained, **cursor: Any) -> StateMetrics:
 
 
 def test_of_a_run_that_read_records(run: Any) -> None:
-    drained = Drained(account=ACCOUNT, state=StateUse(rows=50, bytes=900, rows_before=10), watermark=NOON)
-    found = measured(run, drained, last_event_time=NOON + timedelta(hours=2), still_batches=3, timers_waiting=100)
+    drained = Drained(
+        account=ACCOUNT, state=StateUse(rows=50, bytes=900, rows_before=10), watermark=NOON
+    )
+    found = measured(
+        run, drained, last_event_time=NOON + timedelta(hours=2), still_batches=3, timers_waiting=100
+    )
     assert found.model_dump() == {
-        "unaccounted": 2, "rows_read": 100, "state_rows": 50, "state_bytes": 900, "state_growth": 0.5, "late_share": 5 / 96,
-        "malformed_share": 0.04, "premature_share": 0.01, "duplicate_share": 0.2, "watermark_lag_seconds": 7200.0,
-        "behind_watermark_seconds": 1800.0, "still_batches": 3, "timers_per_row": 2.0,
+        "unaccounted": 2,
+        "rows_read": 100,
+        "state_rows": 50,
+        "state_bytes": 900,
+        "state_growth": 0.5,
+        "late_share": 5 / 96,
+        "malformed_share": 0.04,
+        "premature_share": 0.01,
+        "duplicate_share": 0.2,
+        "watermark_lag_seconds": 7200.0,
+        "behind_watermark_seconds": 1800.0,
+        "still_batches": 3,
+        "timers_per_row": 2.0,
     }
 
 
 def test_of_a_run_that_read_none(run: Any) -> None:
     found = measured(run, NOTHING)
-    assert (found.state_growth, found.late_share, found.malformed_share, found.duplicate_share) == (0, 0, 0, 0)
+    assert (found.state_growth, found.late_share, found.malformed_share, found.duplicate_share) == (
+        0,
+        0,
+        0,
+        0,
+    )
     assert (found.watermark_lag_seconds, found.timers_per_row) == (None, None)
 
 
 def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run: Any, tmp_path: Path) -> None:
     without = pipeline().model_copy(update={"watermark_delay": None})
-    assert measured(SimpleNamespace(spec=without, checkpoint=run.checkpoint), NOTHING).behind_watermark_seconds is None
+    assert (
+        measured(
+            SimpleNamespace(spec=without, checkpoint=run.checkpoint), NOTHING
+        ).behind_watermark_seconds
+        is None
+    )
     new = SimpleNamespace(spec=run.spec, checkpoint=Checkpoint(begin(tmp_path / "new")))
     assert measured(new, NOTHING).behind_watermark_seconds is None
 

@@ -74,7 +74,9 @@ def test_a_key_that_was_cleared_begins_anew(tour: TwsTester) -> None:
 
 def test_totals_go_on_from_the_state_that_they_were_given() -> None:
     tester = TwsTester(Totals(), initialStateRow=[("AA", Row(carrier="AA", events=10, miles=7))])
-    assert tester.test("AA", [Row(distance_miles=5), Row(distance_miles=3)]) == [Row(carrier="AA", events=12, miles=15)]
+    assert tester.test("AA", [Row(distance_miles=5), Row(distance_miles=3)]) == [
+        Row(carrier="AA", events=12, miles=15)
+    ]
     assert tester.test("UA", [Row(distance_miles=1)]) == [Row(carrier="UA", events=1, miles=1)]
 
 

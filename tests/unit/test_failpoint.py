@@ -18,8 +18,13 @@ def test_none_is_set_in_these_tests_and_each_does_nothing() -> None:
 
 @pytest.mark.parametrize(("action", "status"), [("exit", -9), ("raise", 1)])
 def test_what_is_set_in_the_environment_happens(action: str, status: int) -> None:
-    done = subprocess.run([sys.executable, "-c", HERE], env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"},
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", HERE],
+        env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (status, "")
 
 

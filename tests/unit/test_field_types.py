@@ -13,7 +13,11 @@ def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind: str) -> None
     assert spark_type(kind).simpleString() == kind, "Spark's type has the name that a spec uses"
     assert arrow_type(kind) is not None
     assert json_type(kind) is not None
-    record = Topic(name="t", event_time="at", fields=(Field(name="at", type="timestamp"), Field(name="it", type=kind)))
+    record = Topic(
+        name="t",
+        event_time="at",
+        fields=(Field(name="at", type="timestamp"), Field(name="it", type=kind)),
+    )
     assert JsonDecoder(record).row(b"{}")[1]
 
 

@@ -32,11 +32,17 @@ class Taken:
         return self._there
 
 
-SAID = [{"Code": "PreconditionFailed", "Condition": "If-None-Match"}, {"Code": "PreconditionFailed"}, {"Code": "412"}]
+SAID = [
+    {"Code": "PreconditionFailed", "Condition": "If-None-Match"},
+    {"Code": "PreconditionFailed"},
+    {"Code": "412"},
+]
 
 
 @pytest.mark.parametrize("said", SAID, ids=["as Amazon", "without the condition", "without a body"])
-def test_what_a_store_refuses_is_ones_own_where_it_says_the_same_and_another_writers_where_not(said: dict[str, str]) -> None:
+def test_what_a_store_refuses_is_ones_own_where_it_says_the_same_and_another_writers_where_not(
+    said: dict[str, str],
+) -> None:
     mine: Any = Taken(b"mine", **said)
     create_whole(mine, "mine")
     others: Any = Taken(b"another's", **said)
@@ -51,7 +57,9 @@ def test_a_store_that_does_not_allow_it_is_told_as_that() -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_a_file_takes_its_place_when_it_is_whole_and_nothing_else_is_left(tmp_path: Path, several: bool) -> None:
+def test_a_file_takes_its_place_when_it_is_whole_and_nothing_else_is_left(
+    tmp_path: Path, several: bool
+) -> None:
     (path := tmp_path / "made").write_text("older")
     with replacing(path, several=several) as partial:
         partial.write_text("newer")
@@ -61,7 +69,9 @@ def test_a_file_takes_its_place_when_it_is_whole_and_nothing_else_is_left(tmp_pa
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_one_that_could_not_be_written_leaves_the_older_one_and_nothing_else(tmp_path: Path, several: bool) -> None:
+def test_one_that_could_not_be_written_leaves_the_older_one_and_nothing_else(
+    tmp_path: Path, several: bool
+) -> None:
     def half(partial: Path) -> None:
         partial.write_text("new")
         raise OSError(28, "No space left on device")

@@ -36,19 +36,36 @@ def class_path(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The program, the jar, and Hadoop as Spark ships it."""
     spark, classes = files_jar._spark_jars(), tmp_path_factory.mktemp("classes")  # noqa: SLF001 - the one that drains use
     [compiler] = (REPO / "jars" / "build").glob("ecj-*.jar")
-    path = ":".join(map(str, (classes, jar, *spark.glob("hadoop-client-*.jar"), *spark.glob("slf4j-api-*.jar"))))
-    words = [jvm.java() or "java", *files_jar.SMALL, "-jar", str(compiler), "-source", "17", "-target", "17", "-cp", path]
+    path = ":".join(
+        map(str, (classes, jar, *spark.glob("hadoop-client-*.jar"), *spark.glob("slf4j-api-*.jar")))
+    )
+    words = [
+        jvm.java() or "java",
+        *files_jar.SMALL,
+        "-jar",
+        str(compiler),
+        "-source",
+        "17",
+        "-target",
+        "17",
+        "-cp",
+        path,
+    ]
     subprocess.run([*words, "-d", str(classes), str(PROGRAM)], check=True, timeout=120)
     return path
 
 
-def run(class_path: str, folder: Path, what: str, classes: list[str], path: str = "/usr/bin:/bin") -> Done:
+def run(
+    class_path: str, folder: Path, what: str, classes: list[str], path: str = "/usr/bin:/bin"
+) -> Done:
     """The program, in a JVM of its own, with these classes."""
     folder.mkdir(parents=True)
     java = shutil.which(jvm.java() or "java") or "java"
     command = [java, *files_jar.SMALL, "-cp", class_path, "Files", str(folder), what, *classes]
     env = {"PATH": path, "LANG": "C.UTF-8"}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def at_once(*runs: Callable[[], Done]) -> list[Done]:
@@ -66,29 +83,41 @@ def lines(done: Done) -> list[str]:
 def both(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     """What the program tells by our classes, and what by Hadoop's own."""
     folder = tmp_path_factory.mktemp("both")
-    return [lines(done) for done in at_once(
-        lambda: run(class_path, folder / "ours", "everything", OURS),
-        lambda: run(class_path, folder / "hadoop", "everything", HADOOPS_OWN))]
+    return [
+        lines(done)
+        for done in at_once(
+            lambda: run(class_path, folder / "ours", "everything", OURS),
+            lambda: run(class_path, folder / "hadoop", "everything", HADOOPS_OWN),
+        )
+    ]
 
 
-def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make_them(both: list[list[str]]) -> None:
+def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make_them(
+    both: list[list[str]],
+) -> None:
     ours, hadoop = both
     assert ours[0] == f"classes {' '.join(submit.FILES.values())}"
     assert "org.apache.hadoop" in hadoop[0]
     compared, wanted = ([line for line in told[1:] if BY_URL not in line] for told in both)
     assert compared == wanted
     assert len(compared) > 200
-    for line in ("umask 022: made has mode 755", "umask 077: made has mode 700", "umask 077: later has mode 1755",
-                 "umask 022: inherits2000 has mode 2700", "umask 022: inherits6000 has mode 7770",
-                 "umask 022: up link mode rw-r--r--",
-                 "umask 022: relative leads to target", "umask 022: up leads to ../links/target",
-                 "umask 022: dangling: link true, folder false, at ~/links/dangling to ~/links/nowhere",
-                 "umask 022: reads a changed file: ChecksumException"):
+    for line in (
+        "umask 022: made has mode 755",
+        "umask 077: made has mode 700",
+        "umask 077: later has mode 1755",
+        "umask 022: inherits2000 has mode 2700",
+        "umask 022: inherits6000 has mode 7770",
+        "umask 022: up link mode rw-r--r--",
+        "umask 022: relative leads to target",
+        "umask 022: up leads to ../links/target",
+        "umask 022: dangling: link true, folder false, at ~/links/dangling to ~/links/nowhere",
+        "umask 022: reads a changed file: ChecksumException",
+    ):
         assert line in compared, "the program asks for it"
 
 
 def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes_it_for_what_it_leads_to(
-    both: list[list[str]]
+    both: list[list[str]],
 ) -> None:
     """Hadoop gives `file:/a/link` to readlink as it stands, which finds nothing. Spark names all paths so."""
     ours, hadoop = both
@@ -106,7 +135,8 @@ def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlin
     (nothing := tmp_path / "bin").mkdir()
     without, hadoop = at_once(
         lambda: run(class_path, tmp_path / "ours", "usual", OURS, str(nothing)),
-        lambda: run(class_path, tmp_path / "hadoop", "usual", HADOOPS_OWN, str(nothing)))
+        lambda: run(class_path, tmp_path / "hadoop", "usual", HADOOPS_OWN, str(nothing)),
+    )
     assert set(lines(without)) < set(both[0])
     assert len(lines(without)) > 230
     assert hadoop.returncode != 0
@@ -116,12 +146,19 @@ def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlin
 def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar: Path, tmp_path: Path) -> None:
     again = files_jar.make(installation(tmp_path))
     assert again.read_bytes() == jar.read_bytes()
-    wanted = {f"{source.relative_to(files_jar.SOURCES).with_suffix('')}" for source in files_jar.SOURCES.rglob("*.java")}
-    assert {name.removesuffix(".class").partition("$")[0] for name in zipfile.ZipFile(jar).namelist()} == wanted
+    wanted = {
+        f"{source.relative_to(files_jar.SOURCES).with_suffix('')}"
+        for source in files_jar.SOURCES.rglob("*.java")
+    }
+    assert {
+        name.removesuffix(".class").partition("$")[0] for name in zipfile.ZipFile(jar).namelist()
+    } == wanted
     assert [path.name for path in tmp_path.iterdir()] == [submit.FILES_JAR]
 
 
-def test_sources_that_do_not_compile_leave_the_jar_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_that_do_not_compile_leave_the_jar_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "java").mkdir()
     (tmp_path / "java" / "Broken.java").write_text("class Broken { int answer() { return no; } }")
     (tmp_path / submit.FILES_JAR).write_text("the one before")
@@ -133,7 +170,9 @@ def test_sources_that_do_not_compile_leave_the_jar_as_it_was(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize(
-    ("chosen", "there", "used"), [("sluice", True, True), ("sluice", False, False), ("hadoop", True, False)])
+    ("chosen", "there", "used"),
+    [("sluice", True, True), ("sluice", False, False), ("hadoop", True, False)],
+)
 def test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops(
     tmp_path: Path, chosen: str, there: bool, used: bool
 ) -> None:
@@ -141,16 +180,22 @@ def test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops(
     if there:
         (tmp_path / submit.FILES_JAR).touch()
     options = submit.configuration(installation(tmp_path, local_files=chosen))
-    assert {key: options.get(key) for key in submit.FILES} == (submit.FILES if used else dict.fromkeys(submit.FILES))
+    assert {key: options.get(key) for key in submit.FILES} == (
+        submit.FILES if used else dict.fromkeys(submit.FILES)
+    )
     assert (submit.FILES_JAR in options["spark.driver.extraClassPath"]) == there
 
 
-def test_whose_classes_is_said_by_a_variable_and_a_wrong_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whose_classes_is_said_by_a_variable_and_a_wrong_value_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     for value in ("sluice", "hadoop"):
         monkeypatch.setenv("SLUICE_LOCAL_FILES", value)
         assert Settings.from_environment().local_files == value
         assert Settings.from_environment().environment()["SLUICE_LOCAL_FILES"] == value
     monkeypatch.setenv("SLUICE_LOCAL_FILES", "windows")
-    with pytest.raises(SettingInvalid, match=r"SLUICE_LOCAL_FILES is 'windows': it must be sluice or hadoop"):
+    with pytest.raises(
+        SettingInvalid, match=r"SLUICE_LOCAL_FILES is 'windows': it must be sluice or hadoop"
+    ):
         Settings.from_environment()

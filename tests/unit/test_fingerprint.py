@@ -21,73 +21,142 @@ SHOPS = pipeline(steps=(group_state(),))
 
 
 def difference(before: Pipeline, after: Pipeline, spark: str = "4.2.0") -> list[str]:
-    return [str(change) for change in changes(fingerprint(before, "4.2.0"), fingerprint(after, spark), after)]
+    return [
+        str(change)
+        for change in changes(fingerprint(before, "4.2.0"), fingerprint(after, spark), after)
+    ]
 
 
 # Two specs, and the lines that tell them apart.
 REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
     "another key of the same type": (
-        pipeline(), pipeline(steps=(deduplicate(keys=("shop",)), aggregate())),
-        ["steps[0].keys: was ['id'], is ['shop']"]),
+        pipeline(),
+        pipeline(steps=(deduplicate(keys=("shop",)), aggregate())),
+        ["steps[0].keys: was ['id'], is ['shop']"],
+    ),
     "keys in another order": (
-        pipeline(steps=(deduplicate(keys=("id", "shop")),)), pipeline(steps=(deduplicate(keys=("shop", "id")),)),
-        ["steps[0].keys: was ['id', 'shop'], is ['shop', 'id']"]),
+        pipeline(steps=(deduplicate(keys=("id", "shop")),)),
+        pipeline(steps=(deduplicate(keys=("shop", "id")),)),
+        ["steps[0].keys: was ['id', 'shop'], is ['shop', 'id']"],
+    ),
     "sum became max": (
-        pipeline(), pipeline(steps=(deduplicate(), aggregate(measures={"sales": "count(*)", "turnover": "max(amount)"}))),
-        ["steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
-         "is [['sales', 'count(*)'], ['turnover', 'max(amount)']]"]),
+        pipeline(),
+        pipeline(
+            steps=(
+                deduplicate(),
+                aggregate(measures={"sales": "count(*)", "turnover": "max(amount)"}),
+            )
+        ),
+        [
+            "steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
+            "is [['sales', 'count(*)'], ['turnover', 'max(amount)']]"
+        ],
+    ),
     "measures in another order, which state tells by their places": (
-        pipeline(), pipeline(steps=(deduplicate(), aggregate(measures={"turnover": "sum(amount)", "sales": "count(*)"}))),
-        ["steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
-         "is [['turnover', 'sum(amount)'], ['sales', 'count(*)']]"]),
+        pipeline(),
+        pipeline(
+            steps=(
+                deduplicate(),
+                aggregate(measures={"turnover": "sum(amount)", "sales": "count(*)"}),
+            )
+        ),
+        [
+            "steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
+            "is [['turnover', 'sum(amount)'], ['sales', 'count(*)']]"
+        ],
+    ),
     "a window of another size": (
-        pipeline(), pipeline(steps=(deduplicate(), aggregate(window=Tumbling(size="10 minutes")))),
-        ["steps[1].window: was {'kind': 'tumbling', 'size': '1 hour'}, is {'kind': 'tumbling', 'size': '10 minutes'}"]),
+        pipeline(),
+        pipeline(steps=(deduplicate(), aggregate(window=Tumbling(size="10 minutes")))),
+        [
+            "steps[1].window: was {'kind': 'tumbling', 'size': '1 hour'}, is {'kind': 'tumbling', 'size': '10 minutes'}"
+        ],
+    ),
     "a step more": (
-        pipeline(steps=(deduplicate(),)), pipeline(steps=(WHERE, deduplicate())),
-        ["steps[0].keys: was ['id'], is '(absent)'", "steps[0].kind: was 'deduplicate', is 'transform'",
-         "steps[0].scope: was 'watermark', is '(absent)'", "steps[0].where: was '(absent)', is 'amount > 0'",
-         "steps[1].keys: was '(absent)', is ['id']", "steps[1].kind: was '(absent)', is 'deduplicate'",
-         "steps[1].scope: was '(absent)', is 'watermark'"]),
+        pipeline(steps=(deduplicate(),)),
+        pipeline(steps=(WHERE, deduplicate())),
+        [
+            "steps[0].keys: was ['id'], is '(absent)'",
+            "steps[0].kind: was 'deduplicate', is 'transform'",
+            "steps[0].scope: was 'watermark', is '(absent)'",
+            "steps[0].where: was '(absent)', is 'amount > 0'",
+            "steps[1].keys: was '(absent)', is ['id']",
+            "steps[1].kind: was '(absent)', is 'deduplicate'",
+            "steps[1].scope: was '(absent)', is 'watermark'",
+        ],
+    ),
     "another condition": (
-        pipeline(steps=(WHERE, deduplicate())), pipeline(steps=(Transform(where="amount > 9"), deduplicate())),
-        ["steps[0].where: was 'amount > 0', is 'amount > 9'"]),
+        pipeline(steps=(WHERE, deduplicate())),
+        pipeline(steps=(Transform(where="amount > 9"), deduplicate())),
+        ["steps[0].where: was 'amount > 0', is 'amount > 9'"],
+    ),
     "kept for ever": (
-        pipeline(steps=(deduplicate(),)), pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=9)),
-        ["steps[0].scope: was 'watermark', is 'for_ever'"]),
+        pipeline(steps=(deduplicate(),)),
+        pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=9)),
+        ["steps[0].scope: was 'watermark', is 'for_ever'"],
+    ),
     "another processor": (
-        SHOPS, pipeline(steps=(group_state(processor="Stores"),)),
-        ["steps[0].processor: was 'Shops', is 'Stores'"]),
+        SHOPS,
+        pipeline(steps=(group_state(processor="Stores"),)),
+        ["steps[0].processor: was 'Shops', is 'Stores'"],
+    ),
     "another column from the processor": (
-        SHOPS, pipeline(steps=(group_state(output=(Field(name="store", type="string"),)),)),
-        ["steps[0].output: was [{'name': 'shop', 'type': 'string', 'required': True}], "
-         "is [{'name': 'store', 'type': 'string', 'required': True}]"]),
+        SHOPS,
+        pipeline(steps=(group_state(output=(Field(name="store", type="string"),)),)),
+        [
+            "steps[0].output: was [{'name': 'shop', 'type': 'string', 'required': True}], "
+            "is [{'name': 'store', 'type': 'string', 'required': True}]"
+        ],
+    ),
     "a field of another type": (
-        pipeline(), pipeline(topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="double", required=False)))),
-        ["topic.fields.amount: was 'bigint', is 'double'"]),
+        pipeline(),
+        pipeline(
+            topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="double", required=False)))
+        ),
+        ["topic.fields.amount: was 'bigint', is 'double'"],
+    ),
     "another event time": (
-        pipeline(topic=topic(fields=LATER)), pipeline(topic=topic(fields=LATER, event_time="later")),
-        ["topic.event_time: was 'at', is 'later'"]),
+        pipeline(topic=topic(fields=LATER)),
+        pipeline(topic=topic(fields=LATER, event_time="later")),
+        ["topic.event_time: was 'at', is 'later'"],
+    ),
     "another topic": (
-        pipeline(), pipeline(topic=topic(name="returns")), ["topic.name: was 'sales', is 'returns'"]),
+        pipeline(),
+        pipeline(topic=topic(name="returns")),
+        ["topic.name: was 'sales', is 'returns'"],
+    ),
     "a field more where the whole row is the key": (
-        pipeline(steps=(deduplicate(keys=("*",)),)), pipeline(topic=topic(fields=LATER), steps=(deduplicate(keys=("*",)),)),
-        ["topic.fields.later: was '(absent)', is 'timestamp'"]),
+        pipeline(steps=(deduplicate(keys=("*",)),)),
+        pipeline(topic=topic(fields=LATER), steps=(deduplicate(keys=("*",)),)),
+        ["topic.fields.later: was '(absent)', is 'timestamp'"],
+    ),
 }
 WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
     "a field more": (
-        pipeline(), pipeline(topic=topic(fields=LATER)),
-        ["topic.fields.later: was '(absent)', is 'timestamp', from the next"]),
+        pipeline(),
+        pipeline(topic=topic(fields=LATER)),
+        ["topic.fields.later: was '(absent)', is 'timestamp', from the next"],
+    ),
     "another watermark delay": (
-        pipeline(), pipeline(watermark_delay="3 hours"),
-        ["watermark_delay: was '2:00:00', is '3:00:00', from the next batch on"]),
+        pipeline(),
+        pipeline(watermark_delay="3 hours"),
+        ["watermark_delay: was '2:00:00', is '3:00:00', from the next batch on"],
+    ),
     "another store": (
-        pipeline(), pipeline(state=State(provider="hdfs")),
-        ["state.format: the spec sets 1; the checkpoint uses 2",
-         "state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'"]),
+        pipeline(),
+        pipeline(state=State(provider="hdfs")),
+        [
+            "state.format: the spec sets 1; the checkpoint uses 2",
+            "state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'",
+        ],
+    ),
     "other shuffle partitions": (
-        pipeline(), pipeline(state=State(shuffle_partitions=4)),
-        ["state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, which its first batch fixed"]),
+        pipeline(),
+        pipeline(state=State(shuffle_partitions=4)),
+        [
+            "state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, which its first batch fixed"
+        ],
+    ),
 }
 
 
@@ -104,23 +173,39 @@ def test_a_change_that_state_bears_is_said_with_what_it_means(case: str) -> None
     before, after, said = WARNED[case]
     found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
     assert [change.weight for change in found] == ["warned"] * len(said)
-    assert [part for part, change in zip(said, found, strict=True) if not change.meaning.startswith(part)] == []
+    assert [
+        part
+        for part, change in zip(said, found, strict=True)
+        if not change.meaning.startswith(part)
+    ] == []
 
 
 def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
     # A raised state.version alone ends with CHECKPOINT_FOREIGN: the table belongs to the old checkpoint.
-    frozen = [changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after) for before, after, _ in WARNED.values()]
+    frozen = [
+        changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+        for before, after, _ in WARNED.values()
+    ]
     said = [change.meaning for found in frozen for change in found if change.field in FROZEN]
     assert said
     assert [line for line in said if "`sluice reset`" not in line or "state.version" in line] == []
 
 
 def test_what_the_checkpoint_froze_stays_in_force() -> None:
-    spec = in_force(pipeline(state=State(provider="hdfs", shuffle_partitions=9)), fingerprint(pipeline(), "4.2.0"))
-    assert (spec.state.provider, spec.state.format, spec.state.shuffle_partitions) == ("rocksdb", 2, 2)
+    spec = in_force(
+        pipeline(state=State(provider="hdfs", shuffle_partitions=9)),
+        fingerprint(pipeline(), "4.2.0"),
+    )
+    assert (spec.state.provider, spec.state.format, spec.state.shuffle_partitions) == (
+        "rocksdb",
+        2,
+        2,
+    )
 
 
-def test_code_is_known_by_what_it_says_and_not_by_its_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_is_known_by_what_it_says_and_not_by_its_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logic = tmp_path / "sales_hourly" / "logic.py"
     logic.parent.mkdir()
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
@@ -130,10 +215,15 @@ def test_code_is_known_by_what_it_says_and_not_by_its_comments(tmp_path: Path, m
         return fingerprint(SHOPS, "4.2.0")["logic"]
 
     first = digest('"""Shops."""\nclass Shops:\n    most = 5\n')
-    assert first == digest("# Other words.\nclass Shops:\n    'Said elsewhere.'\n    most = 5  # and here\n")
+    assert first == digest(
+        "# Other words.\nclass Shops:\n    'Said elsewhere.'\n    most = 5  # and here\n"
+    )
     assert first != digest("class Shops:\n    most = 6\n")
     before = fingerprint(SHOPS, "4.2.0") | {"logic": first}
-    for spec, weight in ((SHOPS, "refused"), (SHOPS.model_copy(update={"compatible_logic": (first,)}), "warned")):
+    for spec, weight in (
+        (SHOPS, "refused"),
+        (SHOPS.model_copy(update={"compatible_logic": (first,)}), "warned"),
+    ):
         [change] = changes(before, fingerprint(spec, "4.2.0"), spec)
         assert (change.field, change.weight) == ("logic", weight)
 
@@ -147,20 +237,35 @@ def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none() -> Non
     assert difference(pipeline(), pipeline(), spark="4.3.0") == ["spark: was '4.2', is '4.3'"]
 
 
-@pytest.mark.parametrize("after", [
-    pipeline(about="Other words."),
-    pipeline(max_offsets_per_batch=5),
-    pipeline(schedule=Schedule(cron="0 6 * * *")),
-    pipeline(state=State(version=1, budget_rows=5)),
-    pipeline(topic=topic(max_ahead="1 hour")),
-    pipeline(topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="bigint", required=False, about="cents")))),
-], ids=["about", "batch size", "schedule", "budget", "max ahead", "a field's description"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        pipeline(about="Other words."),
+        pipeline(max_offsets_per_batch=5),
+        pipeline(schedule=Schedule(cron="0 6 * * *")),
+        pipeline(state=State(version=1, budget_rows=5)),
+        pipeline(topic=topic(max_ahead="1 hour")),
+        pipeline(
+            topic=topic(
+                fields=(
+                    ID,
+                    AT,
+                    SHOP,
+                    Field(name="amount", type="bigint", required=False, about="cents"),
+                )
+            )
+        ),
+    ],
+    ids=["about", "batch size", "schedule", "budget", "max ahead", "a field's description"],
+)
 def test_a_change_that_state_does_not_depend_on_is_none(after: Pipeline) -> None:
     assert difference(pipeline(), after) == []
 
 
 def test_the_description_of_an_output_column_may_change() -> None:
-    after = pipeline(steps=(group_state(output=(Field(name="shop", type="string", about="its number"),)),))
+    after = pipeline(
+        steps=(group_state(output=(Field(name="shop", type="string", about="its number"),)),)
+    )
     assert difference(SHOPS, after) == []
 
 

@@ -78,17 +78,23 @@ def test_events_come_in_event_time_order(january: list[FlightEvent]) -> None:
         ("2013-03-09-B6-35-JFK-144508-arr", "2013-03-10T05:34:00Z", "2013-03-10T07:03:00Z"),
     ],
 )
-def test_local_clocks_become_utc(year: dict[str, FlightEvent], event_id: str, scheduled: str, actual: str) -> None:
+def test_local_clocks_become_utc(
+    year: dict[str, FlightEvent], event_id: str, scheduled: str, actual: str
+) -> None:
     fields = year[event_id].fields()
     assert (fields["scheduled_time"], fields["event_time"]) == (scheduled, actual)
 
 
 def test_an_actual_time_is_the_scheduled_one_plus_the_delay(january: list[FlightEvent]) -> None:
     for event in january:
-        assert event.event_time - event.scheduled_time == timedelta(minutes=event.delay_minutes or 0)
+        assert event.event_time - event.scheduled_time == timedelta(
+            minutes=event.delay_minutes or 0
+        )
 
 
-def test_a_cancelled_flight_has_one_event_at_its_scheduled_time(year: dict[str, FlightEvent]) -> None:
+def test_a_cancelled_flight_has_one_event_at_its_scheduled_time(
+    year: dict[str, FlightEvent],
+) -> None:
     event = year["2013-01-01-EV-4308-EWR-000839-dep"]
     assert (event.cancelled, event.delay_minutes) == (True, None)
     assert event.event_time == event.scheduled_time == datetime(2013, 1, 1, 21, 30, tzinfo=UTC)

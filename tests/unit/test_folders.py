@@ -61,16 +61,26 @@ def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_don
     removing = root.fs.rm
     with monkeypatch.context() as patch:
         # As s3fs does, where the store's answer to a removal of many names some that failed.
-        patch.setattr(root.fs, "rm", lambda paths, **_: removing([path for path in paths if "offsets/1" not in path]))
-        with pytest.raises(RootRefused, match=r"left 1 objects of .*/v1 where they are.*offsets/1 is the first"):
+        patch.setattr(
+            root.fs,
+            "rm",
+            lambda paths, **_: removing([path for path in paths if "offsets/1" not in path]),
+        )
+        with pytest.raises(
+            RootRefused, match=r"left 1 objects of .*/v1 where they are.*offsets/1 is the first"
+        ):
             move(moves, note, nothing)
     assert unfinished_moves(note) == moves, "no run begins"
     move(unfinished_moves(note), note, nothing)
     assert (objects(root / "v1"), objects(root / "v1.kept")) == ({}, CONTENT)
 
 
-@pytest.mark.parametrize("confirmed", [0, 2, 3], ids=["before copying", "amid copying", "before removing"])
-def test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more(root: UPath, confirmed: int) -> None:
+@pytest.mark.parametrize(
+    "confirmed", [0, 2, 3], ids=["before copying", "amid copying", "before removing"]
+)
+def test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more(
+    root: UPath, confirmed: int
+) -> None:
     note: Any = root / "moving.json"
     with pytest.raises(LeaseLost):
         move([(root / "v1", root / "v1.kept")], note, lost_after(confirmed))
@@ -88,7 +98,10 @@ def test_the_note_of_a_copied_root_is_about_the_copy(root: UPath) -> None:
     there = copied / "checkpoints" / "mine"
     (there / "moving.json").write_text(note.read_text())
     assert unfinished_moves(note) == moves
-    assert unfinished_moves(there / "moving.json") == [(there / "v1", there / "v1.kept"), (copied / "v1", copied / "v1.kept")]
+    assert unfinished_moves(there / "moving.json") == [
+        (there / "v1", there / "v1.kept"),
+        (copied / "v1", copied / "v1.kept"),
+    ]
 
 
 def test_a_note_by_absolute_names_is_refused_and_does_not_count_as_moved(root: UPath) -> None:

@@ -44,8 +44,12 @@ def attending(folder: Path, then: str, meanwhile: str = "") -> "subprocess.Popen
     driver, ready = folder / "main.py", folder / "ready"
     driver.write_text(DRIVER.format(then=then))
     attending = ATTENDING.format(meanwhile=meanwhile)
-    made = subprocess.Popen([sys.executable, "-c", attending, str(driver), str(folder / "said"), str(ready)],
-                            stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    made = subprocess.Popen(
+        [sys.executable, "-c", attending, str(driver), str(folder / "said"), str(ready)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
     until = time.monotonic() + PATIENCE_SECONDS
     while not ready.exists():
         assert time.monotonic() < until
@@ -61,7 +65,10 @@ def line(process: "subprocess.Popen[str]") -> str:
 def test_ctrl_c_asks_the_driver_alone_and_waits_until_it_has_ended(tmp_path: Path) -> None:
     with attending(tmp_path, "sys.exit(0)") as process:
         process.send_signal(signal.SIGINT)
-        assert line(process) == "stopping when the batch at work has ended; Ctrl-C again ends it at once"
+        assert (
+            line(process)
+            == "stopping when the batch at work has ended; Ctrl-C again ends it at once"
+        )
         assert line(process) == "over"
     assert (tmp_path / "said").read_text() == "asked"
 
@@ -88,7 +95,9 @@ def test_so_does_one_that_comes_while_the_first_is_being_answered(tmp_path: Path
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was(ignored: bool) -> None:
+def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was(
+    ignored: bool,
+) -> None:
     at_first = signal.getsignal(signal.SIGINT)
     before = signal.SIG_IGN if ignored else signal.default_int_handler
     signal.signal(signal.SIGINT, before)

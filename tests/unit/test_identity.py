@@ -8,7 +8,12 @@ import pytest
 
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity, verify_identity
-from spark_jobs.contract.errors import CheckpointForeign, RecordsGone, StateIncompatible, TopicRemade
+from spark_jobs.contract.errors import (
+    CheckpointForeign,
+    RecordsGone,
+    StateIncompatible,
+    TopicRemade,
+)
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import State
 from spark_jobs.source.topic_state import TopicState
@@ -20,7 +25,9 @@ SPEC = pipeline()
 
 def broker(**changes: Any) -> TopicState:
     """The topic as the broker has it."""
-    return TopicState(**{"id": "topic-1", "earliest": {0: 0, 1: 0}, "latest": {0: 50, 1: 50}} | changes)
+    return TopicState(
+        **{"id": "topic-1", "earliest": {0: 0, 1: 0}, "latest": {0: 50, 1: 50}} | changes
+    )
 
 
 @pytest.fixture
@@ -57,10 +64,17 @@ def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
     assert verify_identity(SPEC, paths, more) == read_identity(paths)
 
 
-def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths: Paths) -> None:
+def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(
+    paths: Paths,
+) -> None:
     with pytest.raises(StateIncompatible) as refused:
         verify_identity(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths, broker())
-    for said in ("output_mode: was 'append', is 'update'", "Revert the spec", "sluice reset sales_hourly", str(paths.version)):
+    for said in (
+        "output_mode: was 'append', is 'update'",
+        "Revert the spec",
+        "sluice reset sales_hourly",
+        str(paths.version),
+    ):
         assert said in str(refused.value)
 
 
@@ -81,7 +95,9 @@ def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
         assert said in refused.value.what
 
 
-def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths: Paths) -> None:
+def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(
+    paths: Paths,
+) -> None:
     with pytest.raises(TopicRemade) as refused:
         verify_identity(SPEC, paths, broker(latest={0: 7, 1: 35}))
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
@@ -96,7 +112,9 @@ def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> 
         verify_identity(SPEC, paths, broker(latest={0: 40, 1: 39}))
 
 
-def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths: Paths) -> None:
+def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(
+    paths: Paths,
+) -> None:
     with pytest.raises(RecordsGone) as refused:
         verify_identity(SPEC, paths, broker(earliest={0: 15, 1: 31}))
     for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
@@ -118,7 +136,9 @@ def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths:
         verify_identity(SPEC, paths, broker(earliest={0: 0, 1: 0, 2: 5}))
 
 
-def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path: Path) -> None:
+def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(
+    tmp_path: Path,
+) -> None:
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
     verify_identity(SPEC, paths, broker()).write(paths.identity)

@@ -36,14 +36,17 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
     return Checkpoint(folder)
 
 
-@pytest.mark.parametrize(("content", "said"), [
-    (CONTENT, ""),
-    (b"", "is empty"),
-    (CONTENT[:600], "is not what was written, from byte 512 on"),
-    (CONTENT[:512], "ends after 512 bytes, and more were written"),
-    (CONTENT[:1100] + b"?" + CONTENT[1101:], "is not what was written, from byte 1024 on"),
-    (CONTENT + CONTENT, "is not what was written, from byte 1024 on"),
-])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (CONTENT, ""),
+        (b"", "is empty"),
+        (CONTENT[:600], "is not what was written, from byte 512 on"),
+        (CONTENT[:512], "ends after 512 bytes, and more were written"),
+        (CONTENT[:1100] + b"?" + CONTENT[1101:], "is not what was written, from byte 1024 on"),
+        (CONTENT + CONTENT, "is not what was written, from byte 1024 on"),
+    ],
+)
 def test_a_file_is_held_against_its_checksum(path: UPath, content: bytes, said: str) -> None:
     path.write_bytes(content)
     assert find_damage(path) == said
@@ -66,7 +69,9 @@ def test_without_a_checksum_its_form_speaks(tmp_path: Path) -> None:
 def test_what_spark_goes_on_from_must_be_whole(checkpoint: Checkpoint, entry: str) -> None:
     refuse_damaged_logs(checkpoint, "sales")
     (checkpoint.folder / entry).write_text("")
-    with pytest.raises(CheckpointBroken, match=f"{entry} is empty.*Sluice cannot resume from.*sluice doctor sales"):
+    with pytest.raises(
+        CheckpointBroken, match=f"{entry} is empty.*Sluice cannot resume from.*sluice doctor sales"
+    ):
         refuse_damaged_logs(checkpoint, "sales")
 
 
@@ -76,12 +81,16 @@ def test_an_entry_that_is_gone_while_its_commit_is_there_is_found(checkpoint: Ch
         refuse_damaged_logs(checkpoint, "sales")
 
 
-def test_older_entries_keep_no_run_from_going_on_and_are_named_all_the_same(checkpoint: Checkpoint) -> None:
+def test_older_entries_keep_no_run_from_going_on_and_are_named_all_the_same(
+    checkpoint: Checkpoint,
+) -> None:
     (checkpoint.folder / "commits" / "1").unlink()
     (checkpoint.folder / "offsets" / "0").write_text("v1")
     refuse_damaged_logs(checkpoint, "sales")
-    assert {f"{path.parent.name}/{path.name}": said for path, said in Integrity(checkpoint).damage.items()} == {
-        "offsets/0": "does not parse", "commits/1": "is missing"}
+    assert {
+        f"{path.parent.name}/{path.name}": said
+        for path, said in Integrity(checkpoint).damage.items()
+    } == {"offsets/0": "does not parse", "commits/1": "is missing"}
 
 
 def test_only_checksums_without_a_file_are_removed(checkpoint: Checkpoint) -> None:

@@ -16,17 +16,28 @@ from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.type_conversions import arrow_type
 
 EVENT: dict[str, Any] = {
-    "event_id": "2013-01-01-UA-1545-EWR-000001-dep", "event_type": "departure", "event_time": "2013-01-01T10:17:00Z",
-    "scheduled_time": "2013-01-01T10:15:00Z", "carrier": "UA", "flight": 1545, "tail_number": "N14228", "origin": "EWR",
-    "destination": "IAH", "delay_minutes": 2, "cancelled": False, "distance_miles": 1400,
+    "event_id": "2013-01-01-UA-1545-EWR-000001-dep",
+    "event_type": "departure",
+    "event_time": "2013-01-01T10:17:00Z",
+    "scheduled_time": "2013-01-01T10:15:00Z",
+    "carrier": "UA",
+    "flight": 1545,
+    "tail_number": "N14228",
+    "origin": "EWR",
+    "destination": "IAH",
+    "delay_minutes": 2,
+    "cancelled": False,
+    "distance_miles": 1400,
 }
 GOOD = json.dumps(EVENT).encode()
 DECODER = JsonDecoder(FLIGHTS)
 TYPES = Topic(
-    name="types", event_time="at",
+    name="types",
+    event_time="at",
     fields=(
         *(Field(name=f"a_{kind}", type=kind, required=False) for kind in FIELD_TYPES),
-        Field(name="at", type="timestamp"), Field(name="class", type="string"),
+        Field(name="at", type="timestamp"),
+        Field(name="class", type="string"),
     ),
 )
 
@@ -34,7 +45,9 @@ TYPES = Topic(
 def reason(value: bytes | None) -> str:
     """Why it is malformed; empty where it is not."""
     row, why = DECODER.row(value)
-    assert (why is None) == (row != (None,) * len(EVENT)), "a malformed record has nulls only, a good one has values"
+    assert (why is None) == (row != (None,) * len(EVENT)), (
+        "a malformed record has nulls only, a good one has values"
+    )
     return why or ""
 
 
@@ -51,22 +64,34 @@ def test_a_good_record_has_its_values_in_the_topics_order() -> None:
     row, why = DECODER.row(GOOD)
     assert why is None
     assert row == tuple(
-        datetime.fromisoformat(value) if name.endswith("_time") else value for name, value in EVENT.items()
+        datetime.fromisoformat(value) if name.endswith("_time") else value
+        for name, value in EVENT.items()
     )
 
 
 # What the generator breaks, and which words of the reason tell where.
 NAMED = {
-    "broken_json": "truncated", "missing_event_id": "`event_id`", "null_event_time": "`$.event_time`",
-    "missing_event_time": "`event_time`", "wrong_type": "`$.flight`", "empty_value": "empty", "tombstone": "tombstone",
-    "trailing_garbage": "trailing characters", "two_objects": "trailing characters", "wrong_case_key": "'Event_Id'",
-    "integer_overflow": "`$.flight`", "fraction_into_integer": "`$.delay_minutes`", "not_an_object": "got `array`",
+    "broken_json": "truncated",
+    "missing_event_id": "`event_id`",
+    "null_event_time": "`$.event_time`",
+    "missing_event_time": "`event_time`",
+    "wrong_type": "`$.flight`",
+    "empty_value": "empty",
+    "tombstone": "tombstone",
+    "trailing_garbage": "trailing characters",
+    "two_objects": "trailing characters",
+    "wrong_case_key": "'Event_Id'",
+    "integer_overflow": "`$.flight`",
+    "fraction_into_integer": "`$.delay_minutes`",
+    "not_an_object": "got `array`",
     "invalid_utf8": "utf-8",
 }
 
 
 @pytest.mark.parametrize("malformation", MALFORMATIONS)
-def test_every_malformation_of_the_generator_is_refused_with_the_field_where_there_is_one(malformation: str) -> None:
+def test_every_malformation_of_the_generator_is_refused_with_the_field_where_there_is_one(
+    malformation: str,
+) -> None:
     assert NAMED[malformation] in reason(MALFORMATIONS[malformation](dict(EVENT)))
 
 
@@ -87,11 +112,20 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     "space around it": (b" \t" + GOOD + b"\r\n", ACCEPTED),
     "a byte order mark": (b"\xef\xbb\xbf" + GOOD, "not JSON"),
     "duplicate keys, of which the last counts": (GOOD[:-1] + b', "flight": 7}', ACCEPTED),
-    "a wrong-case key of a required field": (GOOD.replace(b"flight", b"Flight"), "key 'Flight' is in the wrong case"),
-    "a wrong-case key of an optional field": (GOOD.replace(b"tail_n", b"Tail_N"), "key 'Tail_Number' is in the wrong case"),
+    "a wrong-case key of a required field": (
+        GOOD.replace(b"flight", b"Flight"),
+        "key 'Flight' is in the wrong case",
+    ),
+    "a wrong-case key of an optional field": (
+        GOOD.replace(b"tail_n", b"Tail_N"),
+        "key 'Tail_Number' is in the wrong case",
+    ),
     "a key in both cases": (with_(Flight=7), ACCEPTED),
     "an extra field": (with_(gate="B12"), ACCEPTED),
-    "an optional field left out": (json.dumps({k: v for k, v in EVENT.items() if k != "tail_number"}).encode(), ACCEPTED),
+    "an optional field left out": (
+        json.dumps({k: v for k, v in EVENT.items() if k != "tail_number"}).encode(),
+        ACCEPTED,
+    ),
     "integer overflow": (with_(flight=2**31), "`$.flight`"),
     "integer underflow": (with_(flight=-(2**31) - 1), "`$.flight`"),
     "an integer of seventy bits": (with_(flight=2**70), "`$.flight`"),
@@ -113,10 +147,19 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     "epoch seconds": (with_(event_time=1357035420), "`$.event_time`"),
     "epoch milliseconds": (with_(event_time=1357035420000), "`$.event_time`"),
     "the year 131971": (with_(event_time="131971-01-01T00:00:00Z"), "`$.event_time`"),
-    "the first hours of the year 1, east of Greenwich": (with_(event_time="0001-01-01T00:00:00+05:30"), "outside the years"),
+    "the first hours of the year 1, east of Greenwich": (
+        with_(event_time="0001-01-01T00:00:00+05:30"),
+        "outside the years",
+    ),
     "a null time": (with_(event_time=None), "`$.event_time`"),
-    "a time a day ahead, which the guard judges": (with_(event_time="2099-01-01T00:00:00Z"), ACCEPTED),
-    "a time in 1970, which the watermark judges": (with_(event_time="1970-01-01T00:00:00Z"), ACCEPTED),
+    "a time a day ahead, which the guard judges": (
+        with_(event_time="2099-01-01T00:00:00Z"),
+        ACCEPTED,
+    ),
+    "a time in 1970, which the watermark judges": (
+        with_(event_time="1970-01-01T00:00:00Z"),
+        ACCEPTED,
+    ),
     "a null key": (with_(event_id=None), "`$.event_id`"),
     "an empty key": (with_(event_id=""), ACCEPTED),
     "an unpaired surrogate": (put("carrier", rb'"\ud800"'), "surrogate"),
@@ -130,7 +173,10 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     "5 MB in a field of another type": (with_(flight="x" * 5_000_000), "`$.flight`"),
     "5 MB that are not JSON": (b"x" * 5_000_000, "not JSON"),
     "ten thousand nested brackets": (b"[" * 10_000, "got `array`"),
-    "ten thousand nested brackets in an ignored field": (put("gate", b"[" * 10_000 + b"]" * 10_000), "nested too deeply"),
+    "ten thousand nested brackets in an ignored field": (
+        put("gate", b"[" * 10_000 + b"]" * 10_000),
+        "nested too deeply",
+    ),
     "ten thousand nested objects": (b'{"x":' * 10_000 + b"1" + b"}" * 10_000, "nested too deeply"),
 }
 
@@ -148,7 +194,11 @@ def test_a_bad_record_has_its_stated_reason(case: str) -> None:
 def test_a_bad_record_never_harms_its_neighbours(case: str) -> None:
     columns, reasons = DECODER.columns([GOOD, FATES[case][0], GOOD])
     assert (reasons[0], reasons[2]) == (None, None)
-    assert [column[0] for column in columns] == [column[2] for column in columns] == list(DECODER.row(GOOD)[0])
+    assert (
+        [column[0] for column in columns]
+        == [column[2] for column in columns]
+        == list(DECODER.row(GOOD)[0])
+    )
 
 
 def test_a_reason_is_short_however_long_the_record() -> None:
@@ -164,9 +214,14 @@ def test_no_records_give_a_column_for_each_field() -> None:
     assert DECODER.columns([]) == ([()] * len(EVENT), [])
 
 
-@given(st.binary() | st.text().map(str.encode) | st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-).map(lambda any_: json.dumps(any_).encode()))
+@given(
+    st.binary()
+    | st.text().map(str.encode)
+    | st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ).map(lambda any_: json.dumps(any_).encode())
+)
 def test_no_bytes_whatsoever_raise(value: bytes) -> None:
     assert reason(value), "nothing so arbitrary is a flight"
 
@@ -193,14 +248,23 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "timestamp": moments,
     "date": st.dates(),
 }
-records = st.fixed_dictionaries({
-    **{field.name: VALUES[field.type] if field.required else st.none() | VALUES[field.type] for field in TYPES.fields}
-})
+records = st.fixed_dictionaries(
+    {
+        **{
+            field.name: VALUES[field.type] if field.required else st.none() | VALUES[field.type]
+            for field in TYPES.fields
+        }
+    }
+)
 
 
 @given(records, st.booleans())
-def test_a_record_of_valid_values_decodes_to_exactly_those(record: dict[str, Any], escaped: bool) -> None:
-    value = json.dumps(record, default=lambda moment: moment.isoformat(), ensure_ascii=escaped).encode()
+def test_a_record_of_valid_values_decodes_to_exactly_those(
+    record: dict[str, Any], escaped: bool
+) -> None:
+    value = json.dumps(
+        record, default=lambda moment: moment.isoformat(), ensure_ascii=escaped
+    ).encode()
     row, why = JsonDecoder(TYPES).row(value)
     assert why is None
     wanted = tuple(record[name] for name in TYPES.columns)
@@ -211,13 +275,19 @@ def test_a_record_of_valid_values_decodes_to_exactly_those(record: dict[str, Any
 
 @given(st.lists(records, max_size=5))
 def test_what_decodes_fits_the_types_that_spark_is_told(rows: list[dict[str, Any]]) -> None:
-    values = [json.dumps(record, default=lambda moment: moment.isoformat()).encode() for record in rows]
+    values = [
+        json.dumps(record, default=lambda moment: moment.isoformat()).encode() for record in rows
+    ]
     columns, _ = JsonDecoder(TYPES).columns(values)
     for field, column in zip(TYPES.fields, columns, strict=True):
-        assert pa.array(column, arrow_type(field.type)).to_pylist() == [record[field.name] for record in rows]
+        assert pa.array(column, arrow_type(field.type)).to_pylist() == [
+            record[field.name] for record in rows
+        ]
 
 
 def test_a_date_with_a_time_is_malformed() -> None:
-    value = json.dumps({"a_date": "2013-01-01T00:00:00Z", "at": "2013-01-01T00:00:00Z", "class": "x"}).encode()
+    value = json.dumps(
+        {"a_date": "2013-01-01T00:00:00Z", "at": "2013-01-01T00:00:00Z", "class": "x"}
+    ).encode()
     assert "`$.a_date`" in str(JsonDecoder(TYPES).row(value)[1])
     assert JsonDecoder(TYPES).row(value.replace(b"T00:00:00Z", b"", 1))[0][6] == date(2013, 1, 1)

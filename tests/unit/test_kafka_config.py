@@ -23,11 +23,18 @@ from tests.harness.certificates import Authority
 
 AUTHORITY = Authority("unit")
 PAIR, HIDDEN_PAIR = AUTHORITY.pair("reader"), AUTHORITY.pair("reader", password="opens it")
-SCRAM = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "reader",
-         "sasl.password": "canary"}
+SCRAM = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "reader",
+    "sasl.password": "canary",
+}
 TOKENS = {
-    "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.client.id": "reader",
-    "sasl.oauthbearer.client.secret": "canary", "sasl.oauthbearer.token.endpoint.url": "https://idp.example/token",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.client.id": "reader",
+    "sasl.oauthbearer.client.secret": "canary",
+    "sasl.oauthbearer.token.endpoint.url": "https://idp.example/token",
 }
 PASSWORDS = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), min_size=1)
 """Any text, quotes, backslashes and semicolons among it, without control characters below the blank."""
@@ -50,7 +57,12 @@ def refused(properties: dict[str, str]) -> str:
 
 def test_nothing_declared_is_a_plain_network() -> None:
     assert of({}) == NOTHING
-    assert (NOTHING.librdkafka(), NOTHING.java(), NOTHING.brokers, NOTHING.protocol) == ({}, {}, "", "PLAINTEXT")
+    assert (NOTHING.librdkafka(), NOTHING.java(), NOTHING.brokers, NOTHING.protocol) == (
+        {},
+        {},
+        "",
+        "PLAINTEXT",
+    )
 
 
 def test_scram_in_librdkafkas_names_is_scram_in_both() -> None:
@@ -58,63 +70,119 @@ def test_scram_in_librdkafkas_names_is_scram_in_both() -> None:
 
     assert config.librdkafka() == SCRAM
     assert config.java() == {
-        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
-                            'username="reader" password="canary";'}
+        'username="reader" password="canary";',
+    }
 
 
 def test_what_is_declared_in_javas_names_is_the_same() -> None:
     config = of(SCRAM)
     assert of(config.java()) == config
-    assert of({"sasl.mechanisms": "PLAIN", **{n: v for n, v in SCRAM.items() if n != "sasl.mechanism"}}).mechanism == "PLAIN"
+    assert (
+        of(
+            {
+                "sasl.mechanisms": "PLAIN",
+                **{n: v for n, v in SCRAM.items() if n != "sasl.mechanism"},
+            }
+        ).mechanism
+        == "PLAIN"
+    )
 
 
 def test_tokens_are_asked_for_by_both() -> None:
-    config = of({**TOKENS, "sasl.oauthbearer.scope": "read", "sasl.oauthbearer.extensions": "cluster=a,pool=b",
-                 "https.ca.pem": AUTHORITY.certificate})
+    config = of(
+        {
+            **TOKENS,
+            "sasl.oauthbearer.scope": "read",
+            "sasl.oauthbearer.extensions": "cluster=a,pool=b",
+            "https.ca.pem": AUTHORITY.certificate,
+        }
+    )
 
     assert config.librdkafka()["sasl.oauthbearer.method"] == "oidc"
     java = config.java()
     entry = jaas.parse(java["sasl.jaas.config"])
     assert entry is not None
     assert entry.options == {
-        "clientId": "reader", "clientSecret": "canary", "scope": "read", "extension_cluster": "a", "extension_pool": "b",
-        "ssl.truststore.type": "PEM", "ssl.truststore.certificates": AUTHORITY.certificate}
+        "clientId": "reader",
+        "clientSecret": "canary",
+        "scope": "read",
+        "extension_cluster": "a",
+        "extension_pool": "b",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": AUTHORITY.certificate,
+    }
     assert java["sasl.login.callback.handler.class"].endswith("OAuthBearerLoginCallbackHandler")
     assert of(java) == config
-    assert config.java_options() == ["-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://idp.example/token"]
+    assert config.java_options() == [
+        "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://idp.example/token"
+    ]
 
 
 def test_a_jvm_is_told_nothing_where_nobody_asks_for_tokens() -> None:
     assert of(SCRAM).java_options() == []
 
 
-@pytest.mark.parametrize("names", [
-    ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location"), ("ssl.truststore.location", "ssl.keystore.location"),
-])
-def test_pem_files_are_read_so_that_executors_need_none(tmp_path: Path, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location"),
+        ("ssl.truststore.location", "ssl.keystore.location"),
+    ],
+)
+def test_pem_files_are_read_so_that_executors_need_none(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
     key, certificate, both = PAIR.write(tmp_path, "reader")
     (tmp_path / "ca.crt").write_text("what is before it\n" + AUTHORITY.certificate)
-    files = {"ca.location": tmp_path / "ca.crt", "truststore.location": tmp_path / "ca.crt", "key.location": key,
-             "certificate.location": certificate, "keystore.location": both}
+    files = {
+        "ca.location": tmp_path / "ca.crt",
+        "truststore.location": tmp_path / "ca.crt",
+        "key.location": key,
+        "certificate.location": certificate,
+        "keystore.location": both,
+    }
 
-    config = of({"security.protocol": "SSL"} | {name: str(files[name.removeprefix("ssl.")]) for name in names})
+    config = of(
+        {"security.protocol": "SSL"}
+        | {name: str(files[name.removeprefix("ssl.")]) for name in names}
+    )
 
-    assert config.librdkafka() == {"security.protocol": "SSL", "ssl.ca.pem": AUTHORITY.certificate, "ssl.key.pem": PAIR.key,
-                                   "ssl.certificate.pem": PAIR.certificate}
+    assert config.librdkafka() == {
+        "security.protocol": "SSL",
+        "ssl.ca.pem": AUTHORITY.certificate,
+        "ssl.key.pem": PAIR.key,
+        "ssl.certificate.pem": PAIR.certificate,
+    }
     assert config.java() == {
-        "security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.certificates": AUTHORITY.certificate,
-        "ssl.keystore.type": "PEM", "ssl.keystore.key": PAIR.key, "ssl.keystore.certificate.chain": PAIR.certificate}
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": AUTHORITY.certificate,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": PAIR.key,
+        "ssl.keystore.certificate.chain": PAIR.certificate,
+    }
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if row.name != "ssl.key.password"], ids=lambda row: str(row.name))
+@pytest.mark.parametrize(
+    "row", [row for row in TABLE if row.name != "ssl.key.password"], ids=lambda row: str(row.name)
+)
 def test_every_row_reaches_both_clients(row: Property) -> None:
     values = {
-        "https.ca.pem": AUTHORITY.certificate, "ssl.ca.pem": AUTHORITY.certificate,
-        "ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": PAIR.key,
+        "https.ca.pem": AUTHORITY.certificate,
+        "ssl.ca.pem": AUTHORITY.certificate,
+        "ssl.certificate.pem": PAIR.certificate,
+        "ssl.key.pem": PAIR.key,
         "sasl.oauthbearer.extensions": "a=b",
-        "sasl.oauthbearer.scope": "read", "client.id": "c", "client.rack": "r", "client.dns.lookup": "use_all_dns_ips",
-        "bootstrap.servers": "a:1", **TOKENS}
+        "sasl.oauthbearer.scope": "read",
+        "client.id": "c",
+        "client.rack": "r",
+        "client.dns.lookup": "use_all_dns_ips",
+        "bootstrap.servers": "a:1",
+        **TOKENS,
+    }
     name = row.name
     if name in SCRAM and name not in TOKENS:
         values = SCRAM
@@ -130,18 +198,25 @@ def test_every_row_reaches_both_clients(row: Property) -> None:
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
 @pytest.mark.parametrize("password", ["", "opens it"])
-def test_a_key_of_any_form_is_handed_on_in_the_one_that_java_reads(form: PrivateFormat, password: str) -> None:
+def test_a_key_of_any_form_is_handed_on_in_the_one_that_java_reads(
+    form: PrivateFormat, password: str
+) -> None:
     key = load_pem_private_key(PAIR.key.encode(), None)
     hidden = BestAvailableEncryption(password.encode()) if password else NoEncryption()
-    given = {"security.protocol": "SSL", "ssl.certificate.pem": PAIR.certificate,
-             "ssl.key.pem": key.private_bytes(Encoding.PEM, form, hidden).decode()}
+    given = {
+        "security.protocol": "SSL",
+        "ssl.certificate.pem": PAIR.certificate,
+        "ssl.key.pem": key.private_bytes(Encoding.PEM, form, hidden).decode(),
+    }
     config = of(given | ({"ssl.key.password": password} if password else {}))
     assert config.librdkafka()["ssl.key.pem"] == config.java()["ssl.keystore.key"] == PAIR.key
     assert "ssl.key.password" not in config.librdkafka()
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("name", ["sasl.pasword", "session.timeout.ms", "ssl.cipher.suites", "", "Security.Protocol"])
+    @pytest.mark.parametrize(
+        "name", ["sasl.pasword", "session.timeout.ms", "ssl.cipher.suites", "", "Security.Protocol"]
+    )
     def test_an_unknown_property_is_refused_by_name_and_without_its_value(self, name: str) -> None:
         assert f"property {name!r}" in refused({**SCRAM, name: "canary"})
 
@@ -153,66 +228,171 @@ class TestRefusals:
         assert REFUSED[name] in refused({name: "canary"})
         assert name not in BY_NAME
 
-    @pytest.mark.parametrize(("name", "given"), [
-        ("ssl.truststore.type", "JKS"), ("ssl.keystore.type", "PKCS12"), ("ssl.endpoint.identification.algorithm", ""),
-        ("ssl.endpoint.identification.algorithm", "none"), ("enable.ssl.certificate.verification", "false"),
-        ("sasl.login.callback.handler.class", "my.Handler"),
-    ])
+    @pytest.mark.parametrize(
+        ("name", "given"),
+        [
+            ("ssl.truststore.type", "JKS"),
+            ("ssl.keystore.type", "PKCS12"),
+            ("ssl.endpoint.identification.algorithm", ""),
+            ("ssl.endpoint.identification.algorithm", "none"),
+            ("enable.ssl.certificate.verification", "false"),
+            ("sasl.login.callback.handler.class", "my.Handler"),
+        ],
+    )
     def test_what_has_one_safe_value_takes_no_other(self, name: str, given: str) -> None:
-        assert f"{name} is {given!r}: {FIXED[name][1]}. Give {FIXED[name][0]}" in refused({name: given})
+        assert f"{name} is {given!r}: {FIXED[name][1]}. Give {FIXED[name][0]}" in refused(
+            {name: given}
+        )
 
-    @pytest.mark.parametrize(("changes", "says"), [
-        ({"security.protocol": "TLS"}, "security.protocol is 'TLS': Sluice does not know this value. Use PLAINTEXT or SSL"),
-        ({"sasl.mechanism": "GSSAPI"}, "Sluice does not support Kerberos yet"),
-        ({"sasl.mechanism": "SCRAM"}, "Use PLAIN or SCRAM-SHA-256"),
-        ({"security.protocol": ""}, "security.protocol is '': it is empty"),
-        ({"security.protocol": "SSL"}, "sasl.mechanism would have no effect"),
-        ({"security.protocol": None}, "security.protocol is not given: sasl.mechanism would have no effect. Give SASL_SSL"),
-        ({"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": AUTHORITY.certificate}, "ssl.ca.pem would have no effect"),
-        ({"sasl.mechanism": None}, "sasl.mechanism is not given: SASL_SSL needs it"),
-        ({"sasl.oauthbearer.scope": "read"}, "sasl.oauthbearer.scope is (not shown): it has no effect with SCRAM-SHA-512"),
-        ({"https.ca.pem": AUTHORITY.certificate}, "https.ca.pem is (not shown): it has no effect"),
-        ({**TOKENS}, "sasl.username is (not shown): it has no effect with OAUTHBEARER"),
-        ({"sasl.password": None}, "sasl.password is not given: SCRAM-SHA-512 needs it"),
-        ({"sasl.password": "canary\nline"}, "sasl.password is (not shown): it has a line break"),
-        ({"sasl.mechanisms": "PLAIN"}, "sasl.mechanisms is 'PLAIN': sasl.mechanism has another value"),
-        ({"sasl.jaas.config": "canary"}, "sasl.jaas.config is (not shown): it does not parse"),
-        ({"sasl.jaas.config": 'a.Module required password="canary";'}, "its login module is a.Module"),
-        ({"sasl.jaas.config": jaas.render("PLAIN", {"user_canary": "canary"}).replace("user_canary", "user_a")}, "(user_a)"),
-        ({"sasl.jaas.config": jaas.render("PLAIN", {"password": "canary2"})}, "sasl.password has another value"),
-        ({"ssl.ca.location": "/nowhere.crt"}, "ssl.ca.location is '/nowhere.crt': it cannot be read (No such file"),
-        ({"ssl.key.location": PAIR.key},
-         "ssl.key.location is (not shown): it is not a path. Give the path of a PEM file; PEM text belongs in ssl.key.pem."),
-        ({"ssl.key.location": PAIR.key.replace("\n", " ")}, "belongs in ssl.key.pem."),
-        ({"ssl.keystore.location": PAIR.key + PAIR.certificate}, "belongs in ssl.key.pem and ssl.certificate.pem."),
-        ({"ssl.truststore.location": AUTHORITY.certificate}, "belongs in ssl.ca.pem."),
-        ({"ssl.certificate.location": "/canary\0.crt"}, "ssl.certificate.location is (not shown): it is not a path"),
-        ({"ssl.key.location": "canary" * 1000}, "ssl.key.location is (not shown): it cannot be read (File name too long)"),
-        ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it has no certificate in PEM"),
-        ({"ssl.key.password": "canary"}, "ssl.key.password is (not shown): it belongs to ssl.key.location"),
-        ({"ssl.key.pem": PAIR.key}, "ssl.certificate.pem is not given: a key and its certificate go together"),
-        ({"ssl.certificate.pem": PAIR.certificate}, "ssl.key.pem is not given"),
-        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"}, "it has no readable private key"),
-        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key, "ssl.key.password": "canary"},
-         "ssl.key.password does not decrypt it"),
-        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key}, "ssl.key.password is not given"),
-        ({"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": PAIR.key, "ssl.key.password": "canary"}, "not encrypted"),
-    ])
+    @pytest.mark.parametrize(
+        ("changes", "says"),
+        [
+            (
+                {"security.protocol": "TLS"},
+                "security.protocol is 'TLS': Sluice does not know this value. Use PLAINTEXT or SSL",
+            ),
+            ({"sasl.mechanism": "GSSAPI"}, "Sluice does not support Kerberos yet"),
+            ({"sasl.mechanism": "SCRAM"}, "Use PLAIN or SCRAM-SHA-256"),
+            ({"security.protocol": ""}, "security.protocol is '': it is empty"),
+            ({"security.protocol": "SSL"}, "sasl.mechanism would have no effect"),
+            (
+                {"security.protocol": None},
+                "security.protocol is not given: sasl.mechanism would have no effect. Give SASL_SSL",
+            ),
+            (
+                {"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": AUTHORITY.certificate},
+                "ssl.ca.pem would have no effect",
+            ),
+            ({"sasl.mechanism": None}, "sasl.mechanism is not given: SASL_SSL needs it"),
+            (
+                {"sasl.oauthbearer.scope": "read"},
+                "sasl.oauthbearer.scope is (not shown): it has no effect with SCRAM-SHA-512",
+            ),
+            (
+                {"https.ca.pem": AUTHORITY.certificate},
+                "https.ca.pem is (not shown): it has no effect",
+            ),
+            ({**TOKENS}, "sasl.username is (not shown): it has no effect with OAUTHBEARER"),
+            ({"sasl.password": None}, "sasl.password is not given: SCRAM-SHA-512 needs it"),
+            (
+                {"sasl.password": "canary\nline"},
+                "sasl.password is (not shown): it has a line break",
+            ),
+            (
+                {"sasl.mechanisms": "PLAIN"},
+                "sasl.mechanisms is 'PLAIN': sasl.mechanism has another value",
+            ),
+            ({"sasl.jaas.config": "canary"}, "sasl.jaas.config is (not shown): it does not parse"),
+            (
+                {"sasl.jaas.config": 'a.Module required password="canary";'},
+                "its login module is a.Module",
+            ),
+            (
+                {
+                    "sasl.jaas.config": jaas.render("PLAIN", {"user_canary": "canary"}).replace(
+                        "user_canary", "user_a"
+                    )
+                },
+                "(user_a)",
+            ),
+            (
+                {"sasl.jaas.config": jaas.render("PLAIN", {"password": "canary2"})},
+                "sasl.password has another value",
+            ),
+            (
+                {"ssl.ca.location": "/nowhere.crt"},
+                "ssl.ca.location is '/nowhere.crt': it cannot be read (No such file",
+            ),
+            (
+                {"ssl.key.location": PAIR.key},
+                "ssl.key.location is (not shown): it is not a path. Give the path of a PEM file; PEM text belongs in ssl.key.pem.",
+            ),
+            ({"ssl.key.location": PAIR.key.replace("\n", " ")}, "belongs in ssl.key.pem."),
+            (
+                {"ssl.keystore.location": PAIR.key + PAIR.certificate},
+                "belongs in ssl.key.pem and ssl.certificate.pem.",
+            ),
+            ({"ssl.truststore.location": AUTHORITY.certificate}, "belongs in ssl.ca.pem."),
+            (
+                {"ssl.certificate.location": "/canary\0.crt"},
+                "ssl.certificate.location is (not shown): it is not a path",
+            ),
+            (
+                {"ssl.key.location": "canary" * 1000},
+                "ssl.key.location is (not shown): it cannot be read (File name too long)",
+            ),
+            ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it has no certificate in PEM"),
+            (
+                {"ssl.key.password": "canary"},
+                "ssl.key.password is (not shown): it belongs to ssl.key.location",
+            ),
+            (
+                {"ssl.key.pem": PAIR.key},
+                "ssl.certificate.pem is not given: a key and its certificate go together",
+            ),
+            ({"ssl.certificate.pem": PAIR.certificate}, "ssl.key.pem is not given"),
+            (
+                {"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"},
+                "it has no readable private key",
+            ),
+            (
+                {
+                    "ssl.certificate.pem": PAIR.certificate,
+                    "ssl.key.pem": HIDDEN_PAIR.key,
+                    "ssl.key.password": "canary",
+                },
+                "ssl.key.password does not decrypt it",
+            ),
+            (
+                {"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key},
+                "ssl.key.password is not given",
+            ),
+            (
+                {
+                    "ssl.certificate.pem": PAIR.certificate,
+                    "ssl.key.pem": PAIR.key,
+                    "ssl.key.password": "canary",
+                },
+                "not encrypted",
+            ),
+        ],
+    )
     def test_what_does_not_fit_is_named_with_its_value_the_reason_and_a_remedy(
         self, changes: dict[str, str | None], says: str
     ) -> None:
-        text = refused({name: value for name, value in {**SCRAM, **changes}.items() if value is not None})
+        text = refused(
+            {name: value for name, value in {**SCRAM, **changes}.items() if value is not None}
+        )
         assert says in text
         assert text.startswith("KAFKA_CONFIG_INVALID: a test: ")
 
-    @pytest.mark.parametrize("url", [
-        "http://idp.example/token", "ftp://127.0.0.1/x", "https://u:canary@idp.example/", "https://a b", "https://[", "https:///x",
-        "https://idp.example/ -Dcanary", "https://idp.example/\"canary"])
-    def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(self, url: str) -> None:
-        assert "sasl.oauthbearer.token.endpoint.url is" in refused({**TOKENS, "sasl.oauthbearer.token.endpoint.url": url})
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://idp.example/token",
+            "ftp://127.0.0.1/x",
+            "https://u:canary@idp.example/",
+            "https://a b",
+            "https://[",
+            "https:///x",
+            "https://idp.example/ -Dcanary",
+            'https://idp.example/"canary',
+        ],
+    )
+    def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(
+        self, url: str
+    ) -> None:
+        assert "sasl.oauthbearer.token.endpoint.url is" in refused(
+            {**TOKENS, "sasl.oauthbearer.token.endpoint.url": url}
+        )
 
     def test_on_loopback_it_may_be_plain(self) -> None:
-        assert of({**TOKENS, "sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/token"}).mechanism == "OAUTHBEARER"
+        assert (
+            of(
+                {**TOKENS, "sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/token"}
+            ).mechanism
+            == "OAUTHBEARER"
+        )
 
 
 class TestFile:
@@ -223,25 +403,35 @@ class TestFile:
         return KafkaConfig.read(str(file))
 
     def test_a_java_clients_file_is_taken_as_it_is(self, tmp_path: Path) -> None:
-        config = self.read(tmp_path, """# a client
+        config = self.read(
+            tmp_path,
+            """# a client
             bootstrap.servers = a:1,b:2
             security.protocol: SASL_SSL
             sasl.mechanism SCRAM-SHA-512
             sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\
                 username="reader" \\
                 password='canary';
-            """)
+            """,
+        )
         assert (config.brokers, config.path) == ("a:1,b:2", str(tmp_path / "kafka.properties"))
         assert config.librdkafka() == SCRAM
 
     @pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644, 0o666, 0o777])
-    def test_one_with_a_secret_that_others_may_read_or_change_is_refused(self, tmp_path: Path, mode: int) -> None:
-        with pytest.raises(KafkaConfigInvalid, match=f"holds a secret, and .* may .* it .mode {mode:04o}.. chmod 600"):
+    def test_one_with_a_secret_that_others_may_read_or_change_is_refused(
+        self, tmp_path: Path, mode: int
+    ) -> None:
+        with pytest.raises(
+            KafkaConfigInvalid,
+            match=f"holds a secret, and .* may .* it .mode {mode:04o}.. chmod 600",
+        ):
             self.read(tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode)
 
     @pytest.mark.parametrize("mode", [0o600, 0o400, 0o440, 0o640])
     def test_its_group_may_read_it_as_a_mounted_secret_is(self, tmp_path: Path, mode: int) -> None:
-        assert self.read(tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode).secrets() == ("canary",)
+        assert self.read(
+            tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode
+        ).secrets() == ("canary",)
 
     def test_without_a_secret_everybody_may_read_it(self, tmp_path: Path) -> None:
         assert self.read(tmp_path, "bootstrap.servers=a:1\n", 0o644).brokers == "a:1"
@@ -250,25 +440,38 @@ class TestFile:
         key, certificate, _ = PAIR.write(tmp_path, "reader")
         key.chmod(0o644)
         text = f"security.protocol=SSL\nssl.key.location={key}\nssl.certificate.location={certificate}\n"
-        with pytest.raises(KafkaConfigInvalid, match=r"ssl\.key\.location is .* it holds a private key, and everybody"):
+        with pytest.raises(
+            KafkaConfigInvalid,
+            match=r"ssl\.key\.location is .* it holds a private key, and everybody",
+        ):
             self.read(tmp_path, text)
 
-    @pytest.mark.parametrize(("text", "says"), [
-        ("sasl.username=reader\ncanary\n", "line 2 is not name=value"),
-        ("sasl.password=can\\ary", "line 1 has a backslash"), ("a=b\\u12", "line 1 has a backslash"),
-        ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
-    ])
-    def test_what_java_would_take_otherwise_than_it_stands_is_refused(self, tmp_path: Path, text: str, says: str) -> None:
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("sasl.username=reader\ncanary\n", "line 2 is not name=value"),
+            ("sasl.password=can\\ary", "line 1 has a backslash"),
+            ("a=b\\u12", "line 1 has a backslash"),
+            ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
+        ],
+    )
+    def test_what_java_would_take_otherwise_than_it_stands_is_refused(
+        self, tmp_path: Path, text: str, says: str
+    ) -> None:
         with pytest.raises(KafkaConfigInvalid) as raised:
             self.read(tmp_path, text)
         assert says in str(raised.value)
         assert "canary" not in str(raised.value)
 
     def test_one_that_is_not_there_is_named(self) -> None:
-        with pytest.raises(KafkaConfigInvalid, match="SLUICE_KAFKA_CONFIG=/nowhere cannot be read: No such file"):
+        with pytest.raises(
+            KafkaConfigInvalid, match="SLUICE_KAFKA_CONFIG=/nowhere cannot be read: No such file"
+        ):
             KafkaConfig.read("/nowhere")
 
-    def test_one_for_another_process_is_its_owners_alone_and_says_the_same(self, tmp_path: Path) -> None:
+    def test_one_for_another_process_is_its_owners_alone_and_says_the_same(
+        self, tmp_path: Path
+    ) -> None:
         config = of({**SCRAM, "bootstrap.servers": "a:1", "ssl.ca.pem": AUTHORITY.certificate})
         kept = config.write_to(tmp_path / "handed-over")
         assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600
@@ -277,10 +480,20 @@ class TestFile:
 
 
 def test_its_text_shows_no_value() -> None:
-    config = of({**SCRAM, "ssl.ca.pem": AUTHORITY.certificate, "ssl.key.pem": PAIR.key,
-                 "ssl.certificate.pem": PAIR.certificate})
+    config = of(
+        {
+            **SCRAM,
+            "ssl.ca.pem": AUTHORITY.certificate,
+            "ssl.key.pem": PAIR.key,
+            "ssl.certificate.pem": PAIR.certificate,
+        }
+    )
     assert "sasl.password" in repr(config)
-    assert not [value for value in config.librdkafka().values() if value in f"{config} {config!r} {vars(KafkaConfig)}"]
+    assert not [
+        value
+        for value in config.librdkafka().values()
+        if value in f"{config} {config!r} {vars(KafkaConfig)}"
+    ]
     assert set(config.secrets()) == {"canary", PAIR.key}
 
 
@@ -300,7 +513,9 @@ def test_whatever_an_option_is_jaas_says_it_in_one_line(value: str) -> None:
 
 @given(st.dictionaries(TEXTS.filter(bool), TEXTS))
 def test_whatever_a_value_is_a_properties_file_says_it(properties: dict[str, str]) -> None:
-    assert {line.name: line.value for line in properties_file.parse(properties_file.render(properties))} == properties
+    assert {
+        line.name: line.value for line in properties_file.parse(properties_file.render(properties))
+    } == properties
 
 
 @pytest.mark.parametrize("name", [*BY_NAME, *FIXED, *REFUSED])

@@ -18,9 +18,11 @@ def tables(draw: st.DrawFn) -> list[Column]:
     columns = []
     for place in range(count):
         number = draw(st.booleans())
-        values = st.integers(-10**9, 10**15).map("{:,}".format) if number else TEXT
+        values = st.integers(-(10**9), 10**15).map("{:,}".format) if number else TEXT
         texts = tuple(draw(st.lists(values, min_size=rows, max_size=rows)))
-        columns.append(Column(f"{draw(st.sampled_from(('n', 'name', 'a_longer_name')))}{place}", texts, number))
+        columns.append(
+            Column(f"{draw(st.sampled_from(('n', 'name', 'a_longer_name')))}{place}", texts, number)
+        )
     return columns
 
 
@@ -29,21 +31,30 @@ def squeezed(text: str) -> str:
 
 
 @given(tables(), WIDTHS, st.booleans())
-def test_no_line_is_wider_than_the_terminal(columns: list[Column], width: int, chosen: bool) -> None:
+def test_no_line_is_wider_than_the_terminal(
+    columns: list[Column], width: int, chosen: bool
+) -> None:
     assert all(cell_len(line) <= width for line in lay_out(columns, width, chosen=chosen).lines)
 
 
 @given(tables(), WIDTHS, st.booleans())
-def test_each_column_is_shown_or_named_as_left_out(columns: list[Column], width: int, chosen: bool) -> None:
+def test_each_column_is_shown_or_named_as_left_out(
+    columns: list[Column], width: int, chosen: bool
+) -> None:
     layout = lay_out(columns, width, chosen=chosen)
-    text, shown = squeezed("".join(layout.lines)), [c for c in columns if c.name not in layout.left_out]
+    text, shown = (
+        squeezed("".join(layout.lines)),
+        [c for c in columns if c.name not in layout.left_out],
+    )
     assert not (chosen and layout.left_out)
     assert all(column.name in text for column in shown if column.texts)
     assert columns[:NEEDED] == shown[:NEEDED]
 
 
 @given(tables(), WIDTHS, st.booleans())
-def test_no_letter_of_a_shown_value_is_lost(columns: list[Column], width: int, chosen: bool) -> None:
+def test_no_letter_of_a_shown_value_is_lost(
+    columns: list[Column], width: int, chosen: bool
+) -> None:
     layout = lay_out(columns, width, chosen=chosen)
     shown = [c for c in columns if c.name not in layout.left_out]
     wanted = squeezed("".join(text for column in shown for text in column.texts))
@@ -61,7 +72,9 @@ def test_without_a_width_each_row_is_one_line(columns: list[Column]) -> None:
 
 
 @given(TEXT, WIDTHS)
-def test_folded_lines_fit_and_take_the_place_of_one_space_each_at_most(text: str, width: int) -> None:
+def test_folded_lines_fit_and_take_the_place_of_one_space_each_at_most(
+    text: str, width: int
+) -> None:
     lines = list(fold(text, width))
     assert all(cell_len(line) <= width for line in lines)
     assert squeezed("".join(lines)) == squeezed(text)
@@ -73,13 +86,23 @@ def test_a_text_is_folded_between_words_where_it_can() -> None:
 
 
 def test_numbers_stand_on_the_right_and_text_on_the_left() -> None:
-    columns = [Column("pipeline", ("a", "flight_events")), Column("read", ("7", "35,142"), number=True)]
+    columns = [
+        Column("pipeline", ("a", "flight_events")),
+        Column("read", ("7", "35,142"), number=True),
+    ]
     assert lay_out(columns, 80, chosen=False).lines == [
-        "pipeline         read", "─" * 13 + " " * GAP + "─" * 6, "a                   7", "flight_events  35,142"]
+        "pipeline         read",
+        "─" * 13 + " " * GAP + "─" * 6,
+        "a                   7",
+        "flight_events  35,142",
+    ]
 
 
 def test_a_narrow_column_has_the_room_that_a_more_important_one_is_too_wide_for() -> None:
-    columns = [Column(name, ("1" * width,), number=True) for name, width in (("a", 5), ("b", 5), ("c", 5), ("d", 30), ("e", 9))]
+    columns = [
+        Column(name, ("1" * width,), number=True)
+        for name, width in (("a", 5), ("b", 5), ("c", 5), ("d", 30), ("e", 9))
+    ]
     layout = lay_out(columns, 30, chosen=False)
     assert layout.left_out == ("d",)
     assert layout.lines[0].split() == ["a", "b", "c", "e"]
@@ -88,7 +111,9 @@ def test_a_narrow_column_has_the_room_that_a_more_important_one_is_too_wide_for(
 def test_chosen_columns_that_do_not_fit_side_by_side_stand_on_end() -> None:
     columns: list[Any] = [Column(f"column_{place}", ("x" * 20, "y" * 50)) for place in range(3)]
     assert lay_out(columns, 60, chosen=True).lines == [
-        *(f"column_{place}  {'x' * 20}" for place in range(3)), "",
-        *(line for place in range(3) for line in (f"column_{place}  {'y' * 50}",))]
+        *(f"column_{place}  {'x' * 20}" for place in range(3)),
+        "",
+        *(line for place in range(3) for line in (f"column_{place}  {'y' * 50}",)),
+    ]
     below = lay_out(columns[:1], 10, chosen=True).lines
     assert below == ["column_0", "x" * 10, "x" * 10, "", "column_0", *["y" * 10] * 5]

@@ -41,7 +41,9 @@ while True:
 def process(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Another process, from its first line of output on; whatever happens, it is gone afterwards."""
     command = [sys.executable, "-c", code, *arguments]
-    with subprocess.Popen(command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         try:
             assert other.stdout is not None
             assert other.stdout.readline()
@@ -73,11 +75,17 @@ def test_the_refused_one_leaves_the_holders_name_in_place(path: UPath) -> None:
 
 
 def test_a_second_lease_within_one_process_is_refused_too(path: UPath) -> None:
-    with lease(path, "run-1"), pytest.raises(LeaseHeld, match=f"process {os.getpid()}"), lease(path, "run-2"):
+    with (
+        lease(path, "run-1"),
+        pytest.raises(LeaseHeld, match=f"process {os.getpid()}"),
+        lease(path, "run-2"),
+    ):
         pass
 
 
-@pytest.mark.parametrize("end", [lambda other: other.stdin.close(), lambda other: other.send_signal(signal.SIGKILL)])
+@pytest.mark.parametrize(
+    "end", [lambda other: other.stdin.close(), lambda other: other.send_signal(signal.SIGKILL)]
+)
 def test_the_lease_is_free_once_its_holder_has_ended_or_was_killed(
     path: UPath, end: Callable[[subprocess.Popen[str]], None]
 ) -> None:

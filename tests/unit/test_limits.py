@@ -80,13 +80,20 @@ def test_a_batch_without_data_that_sluice_plans_may_run_after_the_one_that_spark
 def test_a_batch_that_an_earlier_run_had_planned_is_not_the_one_of_this_run() -> None:
     limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
     later = NO_DATA._replace(clock_ms=2**62)
-    assert [limit.admit(batch) for batch in (NO_DATA, DATA, later, later)] == [True, True, True, False]
+    assert [limit.admit(batch) for batch in (NO_DATA, DATA, later, later)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_batch_that_is_planned_in_the_millisecond_in_which_the_run_began_is_the_one_of_this_run(
-    monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits.time, "time", lambda: 100.0007)
     limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
-    planned = NO_DATA._replace(clock_ms=100_000)  # milliseconds are whole: as the offset log has the clock
+    planned = NO_DATA._replace(
+        clock_ms=100_000
+    )  # milliseconds are whole: as the offset log has the clock
     assert [limit.admit(batch) for batch in (planned, planned)] == [True, False]

@@ -11,7 +11,9 @@ import pytest
 from local import cluster
 
 
-def test_a_master_that_says_no_address_in_time_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_master_that_says_no_address_in_time_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = list[subprocess.Popen[bytes]]()
 
     def silent(made: cluster.Cluster, name: str, *_: str) -> Path:

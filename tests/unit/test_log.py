@@ -32,20 +32,44 @@ def test_text_is_the_line_as_it_is_and_nothing_is_cut(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == line + "\n"
 
 
-def test_json_is_an_object_a_line_with_the_run_that_it_belongs_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_an_object_a_line_with_the_run_that_it_belongs_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     log.setup("json")
     with log.context(pipeline="flight_events", run="r"):
         with log.context(batch=7):
-            LOG.info("batch %d of %s\nsecond line \N{LINE SEPARATOR}", 7, "caf\N{LATIN SMALL LETTER E WITH ACUTE}")
+            LOG.info(
+                "batch %d of %s\nsecond line \N{LINE SEPARATOR}",
+                7,
+                "caf\N{LATIN SMALL LETTER E WITH ACUTE}",
+            )
         LOG.warning("between two batches")
     LOG.error("outside")
     lines = capsys.readouterr().out.splitlines()
     first, second, third = (json.loads(line) for line in lines)
     assert [*first] == [name for name in log.FIELDS if name != "exc"]
-    assert first["message"] == "batch 7 of caf\N{LATIN SMALL LETTER E WITH ACUTE}\nsecond line \N{LINE SEPARATOR}"
-    assert (first["level"], first["pipeline"], first["run"], first["batch"]) == ("info", "flight_events", "r", 7)
-    assert (second["level"], second["pipeline"], second["run"], second["batch"]) == ("warning", "flight_events", "r", None)
-    assert (third["level"], third["pipeline"], third["run"], third["batch"]) == ("error", None, None, None)
+    assert (
+        first["message"]
+        == "batch 7 of caf\N{LATIN SMALL LETTER E WITH ACUTE}\nsecond line \N{LINE SEPARATOR}"
+    )
+    assert (first["level"], first["pipeline"], first["run"], first["batch"]) == (
+        "info",
+        "flight_events",
+        "r",
+        7,
+    )
+    assert (second["level"], second["pipeline"], second["run"], second["batch"]) == (
+        "warning",
+        "flight_events",
+        "r",
+        None,
+    )
+    assert (third["level"], third["pipeline"], third["run"], third["batch"]) == (
+        "error",
+        None,
+        None,
+        None,
+    )
     at = datetime.fromisoformat(first["time"])
     assert at.utcoffset() is not None
     assert abs((datetime.now(UTC) - at).total_seconds()) < 60
@@ -63,19 +87,26 @@ def test_two_threads_have_each_its_own_fields_and_a_new_one_those_that_it_is_sta
             LOG.info("%d", batch)
 
     with log.context(pipeline="p", run="r"):
-        threads = [threading.Thread(target=copy_context().run, args=(tell, batch)) for batch in (1, 2)]
+        threads = [
+            threading.Thread(target=copy_context().run, args=(tell, batch)) for batch in (1, 2)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(10)
         (bare := threading.Thread(target=LOG.info, args=("bare",))).start()
         bare.join(10)
-    told = {line["message"]: (line["pipeline"], line["batch"]) for line in objects(capsys.readouterr().out)}
+    told = {
+        line["message"]: (line["pipeline"], line["batch"])
+        for line in objects(capsys.readouterr().out)
+    }
     assert told == {"1": ("p", 1), "2": ("p", 2), "bare": (None, None)}
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_an_exception_is_told_with_its_traceback(form: log.Format, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exception_is_told_with_its_traceback(
+    form: log.Format, capsys: pytest.CaptureFixture[str]
+) -> None:
     log.setup(form)
     try:
         int("the cause")
@@ -102,7 +133,9 @@ def test_what_else_a_record_has_is_not_written(
     assert "a:1" not in told
 
 
-def test_set_up_twice_a_line_is_told_once_and_in_the_later_format(capsys: pytest.CaptureFixture[str]) -> None:
+def test_set_up_twice_a_line_is_told_once_and_in_the_later_format(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     log.setup()
     log.setup("json")
     LOG.info("once")
@@ -134,20 +167,33 @@ def test_a_line_that_cannot_be_written_fails_nothing(monkeypatch: pytest.MonkeyP
 
 
 def test_the_lines_of_the_page_are_one_line_in_both_forms() -> None:
-    section = (REPO / "docs" / "operations.md").read_text().partition("## The log of a run")[2].partition("\n## ")[0]
+    section = (
+        (REPO / "docs" / "operations.md")
+        .read_text()
+        .partition("## The log of a run")[2]
+        .partition("\n## ")[0]
+    )
     [text] = re.findall(r"^```\n(.*)\n```$", section, re.MULTILINE)
     [line] = map(json.loads, re.findall(r"^```json\n(.*)\n```$", section, re.MULTILINE))
     assert line["message"] == text
     assert list(line) == [name for name in log.FIELDS if name != "exc"]
 
 
-def test_a_pipeline_that_configures_logging_hides_no_line_and_doubles_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipeline_that_configures_logging_hides_no_line_and_doubles_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     root = logging.getLogger()
     handlers = root.handlers[:]
     log.setup()
     LOG.info("before")
     try:
-        dictConfig({"version": 1, "handlers": {"own": {"class": "logging.StreamHandler"}}, "root": {"handlers": ["own"]}})
+        dictConfig(
+            {
+                "version": 1,
+                "handlers": {"own": {"class": "logging.StreamHandler"}},
+                "root": {"handlers": ["own"]},
+            }
+        )
         log.setup()
         LOG.info("after")
     finally:

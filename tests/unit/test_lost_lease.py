@@ -49,7 +49,9 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     commit_batch(folder, 0)
     plan_batch(folder, 1, {0: 10})
     stopped = query.Query.__new__(query.Query)
-    run = SimpleNamespace(lease=Lost(), checkpoint=Checkpoint(folder), settings=SimpleNamespace(local=True))
+    run = SimpleNamespace(
+        lease=Lost(), checkpoint=Checkpoint(folder), settings=SimpleNamespace(local=True)
+    )
     vars(stopped).update(_run=run, _limits=SimpleNamespace(over=False), _timers=None)
     monkeypatch.setattr(stopped, "_rows", lambda: None)
     monkeypatch.setattr(stopped, "_claim_table", lambda _: None)
@@ -60,7 +62,9 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     assert Checkpoint(folder).planned() == [0, 1]
 
 
-def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_identity_that_the_next_run_has_made_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @contextmanager
     def lost(*_: object) -> Iterator[Lost]:
         yield Lost()

@@ -22,7 +22,9 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["drain", "nowhere", "--report", str(tmp_path / "report.json"), "--run-id", "run"]
 
 
-def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(words: list[str], tmp_path: Path) -> None:
+def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(
+    words: list[str], tmp_path: Path
+) -> None:
     assert entry.main(words) == 11
     problem = read_report(tmp_path / "report.json").problem
     assert problem is not None
@@ -48,7 +50,9 @@ def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written
     assert read_report(tmp_path / "report.json").problem is not None
 
 
-def test_a_drain_watches_whoever_submitted_it(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drain_watches_whoever_submitted_it(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     watched: list[bool] = []
     monkeypatch.setattr(parent_watch, "watch", lambda: watched.append(True))
     entry.main(words)

@@ -32,7 +32,9 @@ def folder(tmp_path: Path) -> UPath:
     return folder
 
 
-def due(folder: UPath, spec: Pipeline, newest: datetime | None = None, rows: int = 5, **done: bool) -> NoDataBatch | None:
+def due(
+    folder: UPath, spec: Pipeline, newest: datetime | None = None, rows: int = 5, **done: bool
+) -> NoDataBatch | None:
     return no_data_batch.due(spec, Checkpoint(folder), Clock(NOW, newest, rows, **done))
 
 
@@ -54,14 +56,20 @@ def test_a_planned_batch_comes_first(folder: UPath) -> None:
     assert due(folder, pipeline()) is None
 
 
-def test_a_silent_topic_closes_what_is_older_than_close_after_and_the_watermark_delay(folder: UPath) -> None:
+def test_a_silent_topic_closes_what_is_older_than_close_after_and_the_watermark_delay(
+    folder: UPath,
+) -> None:
     found = due(folder, SILENT, AN_HOUR_AGO)
     assert found is not None
     assert found.watermark_ms == _ms(NOW - timedelta(minutes=30) - timedelta(hours=2))
     assert "silent" in found.reason
 
 
-@pytest.mark.parametrize("newest", [NOW - timedelta(minutes=29), None], ids=["a record half an hour ago", "no record ever"])
+@pytest.mark.parametrize(
+    "newest",
+    [NOW - timedelta(minutes=29), None],
+    ids=["a record half an hour ago", "no record ever"],
+)
 def test_a_topic_that_is_not_silent_closes_nothing(folder: UPath, newest: datetime | None) -> None:
     assert due(folder, SILENT, newest) is None
 
@@ -93,11 +101,22 @@ def test_a_pipeline_that_never_ran_has_nothing_due(tmp_path: Path) -> None:
     assert due(begin(tmp_path / "new"), BY_THE_CLOCK) is None
 
 
-def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermark_and_time_of_its_own(folder: UPath) -> None:
-    batch = no_data_batch.write(Checkpoint(folder), NoDataBatch(_ms(AN_HOUR_AGO), "for a test"), NOW)
+def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermark_and_time_of_its_own(
+    folder: UPath,
+) -> None:
+    batch = no_data_batch.write(
+        Checkpoint(folder), NoDataBatch(_ms(AN_HOUR_AGO), "for a test"), NOW
+    )
     planned = Checkpoint(folder).batch(batch)
-    assert (planned.covered, planned.watermark_ms, planned.clock_ms) == (0, _ms(AN_HOUR_AGO), _ms(NOW))
-    first, second = (json.loads((folder / "offsets" / str(n)).read_text().splitlines()[1])["conf"] for n in (0, 1))
+    assert (planned.covered, planned.watermark_ms, planned.clock_ms) == (
+        0,
+        _ms(AN_HOUR_AGO),
+        _ms(NOW),
+    )
+    first, second = (
+        json.loads((folder / "offsets" / str(n)).read_text().splitlines()[1])["conf"]
+        for n in (0, 1)
+    )
     assert first == second
 
 

@@ -44,7 +44,9 @@ except SluiceError as error:
 def process(path: UPath, run_id: str) -> Iterator[subprocess.Popen[str]]:
     """One that takes the lease when a line comes, confirms it with each further line, and releases it at the end of input."""
     command = [sys.executable, "-c", HOLD, str(path), run_id]
-    with subprocess.Popen(command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         try:
             assert said(other) == "ready"
             yield other
@@ -118,7 +120,9 @@ def once(lease: ObjectLease, meanwhile: Callable[[], None]) -> ObjectLease:
     return lease
 
 
-def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holder(path: UPath) -> None:
+def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holder(
+    path: UPath,
+) -> None:
     first, second = ObjectLease(path, "run-1"), ObjectLease(path, "run-2")
     first.take()
     first.release()
@@ -207,12 +211,16 @@ def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took
     held.take()
     held.confirm()
     monkeypatch.setattr(object_lease, "TTL_SECONDS", 0.0)
-    with pytest.raises(LeaseLost, match=r"held no longer: .* Nothing of its last batch was committed"):
+    with pytest.raises(
+        LeaseLost, match=r"held no longer: .* Nothing of its last batch was committed"
+    ):
         held.confirm()
     held.release()
 
 
-def test_a_root_that_is_no_disk_is_leased_by_an_object(path: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_that_is_no_disk_is_leased_by_an_object(
+    path: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not is_local(UPath("memory://bucket/checkpoints/sales/lease"))
     monkeypatch.setattr("spark_jobs.checkpoint.lease.is_local", lambda _: False)
     with lease(path, "run-1") as held:

@@ -38,13 +38,19 @@ def batch(pipeline: str = "p", number: int = 0, **columns: Any) -> dict[str, Any
     return {"pipeline": pipeline, "generation": "g", "batch_id": number} | columns
 
 
-def stored(root: UPath, table: str = "batches", columns: str = "pipeline, batch_id, read") -> list[tuple[Any, ...]]:
-    rows = ops_tables.query(root, table, f"SELECT {columns} FROM {table} ORDER BY {columns}").to_pylist()
+def stored(
+    root: UPath, table: str = "batches", columns: str = "pipeline, batch_id, read"
+) -> list[tuple[Any, ...]]:
+    rows = ops_tables.query(
+        root, table, f"SELECT {columns} FROM {table} ORDER BY {columns}"
+    ).to_pylist()
     return [tuple(row.values()) for row in rows]
 
 
 @pytest.mark.parametrize("table", OPS_TABLES)
-def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(root: UPath, table: str) -> None:
+def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(
+    root: UPath, table: str
+) -> None:
     found = ops_tables.query(root, table, f"SELECT * FROM {table}")
     assert (found.num_rows, found.column_names) == (0, ops_tables.SCHEMAS[table].names)
     assert not root.exists()
@@ -63,7 +69,9 @@ def test_appending_adds(root: UPath) -> None:
 
 def test_replacing_twice_is_replacing_once(root: UPath) -> None:
     for _ in range(2):
-        ops_tables.replace(root, "batches", [batch(read=5)], pipeline="p", generation="g", batch_id=0)
+        ops_tables.replace(
+            root, "batches", [batch(read=5)], pipeline="p", generation="g", batch_id=0
+        )
     assert stored(root) == [("p", 0, 5)]
 
 
@@ -89,16 +97,23 @@ def test_a_value_with_quotes_is_a_value(root: UPath, name: str) -> None:
 
 def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
     value = bytes(range(256))
-    ops_tables.append(root, "quarantine", [batch(value=value, key=None, kafka_timestamp=NOON, offset=2**62, reason="é\n'")])
+    ops_tables.append(
+        root,
+        "quarantine",
+        [batch(value=value, key=None, kafka_timestamp=NOON, offset=2**62, reason="é\n'")],
+    )
     sql = 'SELECT value, key, kafka_timestamp, "offset", reason FROM quarantine'
     [row] = ops_tables.query(root, "quarantine", sql).to_pylist()
     assert list(row.values()) == [value, None, NOON, 2**62, "é\n'"]
 
 
-@pytest.mark.parametrize(("row", "column"), [
-    (batch(read=1, rows_outt=2), "rows_outt"),
-    (batch(operators=[{"step": 1}, {"step": 2, "rows_inn": 3}]), r"operators\.rows_inn"),
-])
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        (batch(read=1, rows_outt=2), "rows_outt"),
+        (batch(operators=[{"step": 1}, {"step": 2, "rows_inn": 3}]), r"operators\.rows_inn"),
+    ],
+)
 @pytest.mark.parametrize("write", [ops_tables.append, ops_tables.replace])
 def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written(
     root: UPath, write: Any, row: dict[str, Any], column: str
@@ -108,7 +123,9 @@ def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_writte
     assert stored(root) == []
 
 
-def test_a_commit_that_another_one_overtook_is_tried_again(root: UPath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_another_one_overtook_is_tried_again(
+    root: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write, overtaken = deltalake.write_deltalake, iter([True, True, False])
 
     def contended(*arguments: Any, **options: Any) -> None:
@@ -125,7 +142,13 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
     count = 5
     command = [sys.executable, "-c", WRITE, str(root)]
     writers = [
-        subprocess.Popen([*command, name, str(count)], cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, name, str(count)],
+            cwd=REPO,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for name in ("p", "q")
     ]
     try:
@@ -141,5 +164,7 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
         for writer in writers:
             writer.kill()
             writer.communicate()
-    assert stored(root, columns="pipeline, batch_id") == [(name, number) for name in ("p", "q") for number in range(count)]
+    assert stored(root, columns="pipeline, batch_id") == [
+        (name, number) for name in ("p", "q") for number in range(count)
+    ]
     assert len(stored(root, "runs", "pipeline, run_id")) == 2 * count

@@ -12,9 +12,18 @@ from tests.unit.test_report import check
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DRAINED = Drained(
-    generation="g1", batches=(3, 4), recovered=(3,), account=Account(covered=12, read=12),
-    state=StateUse(rows=5, rows_before=2), start={0: 10, 1: 0}, end={0: 20, 1: 2}, watermark=NOON, bounded_by="max_batches=2",
-    waiting=7, table_version_before=4, table_version=6,
+    generation="g1",
+    batches=(3, 4),
+    recovered=(3,),
+    account=Account(covered=12, read=12),
+    state=StateUse(rows=5, rows_before=2),
+    start={0: 10, 1: 0},
+    end={0: 20, 1: 2},
+    watermark=NOON,
+    bounded_by="max_batches=2",
+    waiting=7,
+    table_version_before=4,
+    table_version=6,
 )
 
 
@@ -28,8 +37,16 @@ def test_a_run_that_came_to_its_end_reports_all_of_it() -> None:
     assert (report.kind, report.pipeline, report.run_id) == ("drain", "p", "run-1")
     assert (report.status, report.problem) == ("succeeded", None)
     assert (report.generation, report.batches, report.recovered) == ("g1", (3, 4), (3,))
-    assert (report.offsets_start, report.offsets_end, report.lost) == ({"0": 10, "1": 0}, {"0": 20, "1": 2}, {"1": (5, 9)})
-    assert (report.account, report.state, report.watermark) == (DRAINED.account, DRAINED.state, NOON)
+    assert (report.offsets_start, report.offsets_end, report.lost) == (
+        {"0": 10, "1": 0},
+        {"0": 20, "1": 2},
+        {"1": (5, 9)},
+    )
+    assert (report.account, report.state, report.watermark) == (
+        DRAINED.account,
+        DRAINED.state,
+        NOON,
+    )
     assert (report.bounded_by, report.waiting) == ("max_batches=2", 7)
     assert (report.table_version_before, report.table_version, report.checks) == (4, 6, (check(),))
     assert [*report.seconds] == ["settle", "start", "recover", "query", "audit", "checks"]
@@ -47,16 +64,30 @@ def test_a_run_that_failed_reports_as_far_as_it_came() -> None:
     assert (report.problem.code, report.problem.what) == ("RECORDS_GONE", "40 records are gone.")
 
 
-@pytest.mark.parametrize("wrong", [
-    {"drained": Drained(batches="three")}, {"drained": Drained(watermark="noon")}, {"checks": ("passed",)},  # type: ignore[arg-type]
-    {"lost": None}, {"drained": None}, {"seconds": {"settle": "long"}},
-], ids=lambda wrong: str(*wrong))
-def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run(wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"drained": Drained(batches="three")},
+        {"drained": Drained(watermark="noon")},
+        {"checks": ("passed",)},  # type: ignore[arg-type]
+        {"lost": None},
+        {"drained": None},
+        {"seconds": {"settle": "long"}},
+    ],
+    ids=lambda wrong: str(*wrong),
+)
+def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run(
+    wrong: dict[str, Any],
+) -> None:
     outcome = Outcome("drain", "p", "run-1", **wrong)
     report = outcome.report(CheckFailed("3 rows.", "Look at them."))
     assert (report.status, report.pipeline, report.run_id) == ("failed", "p", "run-1")
     assert report.problem is not None
-    assert (report.problem.code, report.problem.what, report.problem.remedy) == ("CHECK_FAILED", "3 rows.", "Look at them.")
+    assert (report.problem.code, report.problem.what, report.problem.remedy) == (
+        "CHECK_FAILED",
+        "3 rows.",
+        "Look at them.",
+    )
 
 
 def test_an_outcome_that_makes_no_valid_report_is_a_failure_of_a_run_that_had_none() -> None:

@@ -21,7 +21,9 @@ parent_watch.watch()
 out.write_text("up")
 time.sleep(60)
 """
-SUBMITTER = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2]])"
+SUBMITTER = (
+    "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2]])"
+)
 TASK = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2], sys.argv[3]])"
 
 
@@ -42,7 +44,9 @@ def gone(process: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("generation", [0, 1], ids=["the task", "the submitter"])
-def test_when_one_it_depends_on_dies_it_is_asked_to_stop_and_without_its_jvm_it_ends(tmp_path: Path, generation: int) -> None:
+def test_when_one_it_depends_on_dies_it_is_asked_to_stop_and_without_its_jvm_it_ends(
+    tmp_path: Path, generation: int
+) -> None:
     out = tmp_path / "out"
     task = subprocess.Popen([sys.executable, "-c", TASK, SUBMITTER, DRIVER, str(out)])
     tree = [task.pid]
@@ -55,7 +59,9 @@ def test_when_one_it_depends_on_dies_it_is_asked_to_stop_and_without_its_jvm_it_
         driver = psutil.Process(tree[2])
         if generation == 0:
             time.sleep(1.5)  # longer than it is given without a JVM
-            assert driver.status() != psutil.STATUS_ZOMBIE, "the JVM lives: the batch at work may end"
+            assert driver.status() != psutil.STATUS_ZOMBIE, (
+                "the JVM lives: the batch at work may end"
+            )
             os.kill(tree[1], signal.SIGKILL)
         assert gone(driver)
     finally:

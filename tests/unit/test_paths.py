@@ -12,24 +12,38 @@ NAME = "flight_events"
 def test_it_is_under_the_root_and_has_no_character_that_a_shell_or_a_url_minds() -> None:
     for path in (report_path, local_report_path):
         found = path("/data/root", NAME, "manual__2026-03-01T12:00:00+00:00-try2")
-        assert str(found) == f"/data/root/reports/{NAME}/manual__2026-03-01T12_00_00_00_00-try2.json"
+        assert (
+            str(found) == f"/data/root/reports/{NAME}/manual__2026-03-01T12_00_00_00_00-try2.json"
+        )
 
 
-@pytest.mark.parametrize(("root", "local"), [("file:///data", True), ("/data", True), ("s3a://bucket/data", False)])
-def test_for_airflow_it_is_a_file_of_this_machine_wherever_the_root_is(root: str, local: bool) -> None:
+@pytest.mark.parametrize(
+    ("root", "local"), [("file:///data", True), ("/data", True), ("s3a://bucket/data", False)]
+)
+def test_for_airflow_it_is_a_file_of_this_machine_wherever_the_root_is(
+    root: str, local: bool
+) -> None:
     path = local_report_path(root, NAME, "x-try1")
     assert path.is_absolute()
     assert path.is_relative_to("/data") is local
 
 
-def test_of_two_roots_on_a_store_it_is_not_the_same_nor_another_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = [local_report_path(f"s3://bucket/{name}", NAME, "scheduled__1-try1") for name in ("staging", "production")]
+def test_of_two_roots_on_a_store_it_is_not_the_same_nor_another_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mine = [
+        local_report_path(f"s3://bucket/{name}", NAME, "scheduled__1-try1")
+        for name in ("staging", "production")
+    ]
     monkeypatch.setattr("os.getuid", lambda: 12345)
     assert len({*mine, local_report_path("s3://bucket/staging", NAME, "scheduled__1-try1")}) == 3
 
 
 def test_from_the_command_line_it_is_under_the_root_on_a_store_too() -> None:
-    assert str(report_path("s3://bucket/data", NAME, "by-hand")) == f"s3://bucket/data/reports/{NAME}/by-hand.json"
+    assert (
+        str(report_path("s3://bucket/data", NAME, "by-hand"))
+        == f"s3://bucket/data/reports/{NAME}/by-hand.json"
+    )
 
 
 def test_a_name_with_a_slash_makes_no_folder(tmp_path: Path) -> None:

@@ -10,7 +10,13 @@ import pytest
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootNotWritable, StateIncompatible, TopicRemade
+from spark_jobs.contract.errors import (
+    CheckpointBroken,
+    LeaseHeld,
+    RootNotWritable,
+    StateIncompatible,
+    TopicRemade,
+)
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline, State
@@ -81,25 +87,37 @@ def test_new_records_are_counted_by_partition(installation: Installation) -> Non
     plan = installation.plan()
     assert plan.new_offsets == 7
     assert [line for line in plan.lines if line.startswith("partition")] == [
-        "partition 0: next 50, end 53, 3 new", "partition 1: next 20, end 20, 0 new", "partition 2: next 0, end 4, 4 new",
+        "partition 0: next 50, end 53, 3 new",
+        "partition 1: next 20, end 20, 0 new",
+        "partition 2: next 0, end 4, 4 new",
     ]
 
 
-def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(installation: Installation) -> None:
+def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(
+    installation: Installation,
+) -> None:
     installation.holds({0: 50})
     installation.has_drained({0: 50}, judged=0)
     plan_batch(installation.paths.checkpoint, 1, {0: 50})
-    assert installation.plan().reasons == ("batch 1 was begun and not committed: it will be run again",)
+    assert installation.plan().reasons == (
+        "batch 1 was begun and not committed: it will be run again",
+    )
 
 
-def test_the_very_first_batch_that_was_not_committed_is_a_reason_to_run(installation: Installation) -> None:
+def test_the_very_first_batch_that_was_not_committed_is_a_reason_to_run(
+    installation: Installation,
+) -> None:
     installation.holds({0: 50})
     installation.has_drained(judged=-1)
     plan_batch(installation.paths.checkpoint, 0, {0: 50})
-    assert "batch 0 was begun and not committed: it will be run again" in installation.plan().reasons
+    assert (
+        "batch 0 was begun and not committed: it will be run again" in installation.plan().reasons
+    )
 
 
-def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(installation: Installation) -> None:
+def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(
+    installation: Installation,
+) -> None:
     installation.holds({0: 50})
     installation.has_drained({0: 20}, {0: 50}, judged=0)
     [reason] = installation.plan().reasons
@@ -124,7 +142,9 @@ def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Instal
     installation.holds({0: 20, 1: 0})
     installation.has_drained({0: 20, 1: 0}, judged=0)
     lines = installation.plan(pipeline(state=State(shuffle_partitions=3))).lines
-    assert any("state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in lines)
+    assert any(
+        "state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in lines
+    )
     assert any(", 2 shuffle partitions" in line for line in lines)
 
 
@@ -134,7 +154,9 @@ def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> N
         installation.plan()
 
 
-def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(installation: Installation) -> None:
+def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(
+    installation: Installation,
+) -> None:
     Path(installation.settings.root).write_text("a file")
     with pytest.raises(RootNotWritable, match=r"Not a directory|File exists"):
         installation.plan()
@@ -149,7 +171,9 @@ def test_planning_leaves_the_checkpoint_as_it_was(installation: Installation) ->
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(installation: Installation) -> None:
+def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(
+    installation: Installation,
+) -> None:
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     assert installation.plan().idle
@@ -167,7 +191,9 @@ def test_so_is_what_lies_beside_the_checkpoint(installation: Installation, name:
         installation.plan()
 
 
-def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installation: Installation) -> None:
+def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(
+    installation: Installation,
+) -> None:
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     installation.paths.identity.unlink()
@@ -175,20 +201,35 @@ def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installa
         installation.plan()
 
 
-def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes(installation: Installation) -> None:
+def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes(
+    installation: Installation,
+) -> None:
     installation.holds({0: 20, 1: 5})
     installation.has_drained({0: 20, 1: 5}, judged=0)
     installation.holds({0: 50, 1: 5}, earliest={0: 30, 1: 0})
-    changed = pipeline(state=State(shuffle_partitions=3), watermark_delay=timedelta(hours=3), on_lost_records="skip")
+    changed = pipeline(
+        state=State(shuffle_partitions=3),
+        watermark_delay=timedelta(hours=3),
+        on_lost_records="skip",
+    )
     found = installation.preflight(changed)
-    assert (found.spec.state.shuffle_partitions, found.spec.watermark_delay) == (2, timedelta(hours=3))
+    assert (found.spec.state.shuffle_partitions, found.spec.watermark_delay) == (
+        2,
+        timedelta(hours=3),
+    )
     assert found.lost == {0: (20, 29)}
     assert found.topic.latest == {0: 50, 1: 5}
     assert (found.cursor.judged, found.checkpoint.committed()) == (0, [0])
     assert found.target == (
-        installation.paths.checkpoint, installation.paths.cursor, installation.paths.table,
-        f"{SPEC.name}/{found.identity.generation}")
-    assert [line.split(":")[0] for line in found.warnings] == ["state.shuffle_partitions", "watermark_delay"]
+        installation.paths.checkpoint,
+        installation.paths.cursor,
+        installation.paths.table,
+        f"{SPEC.name}/{found.identity.generation}",
+    )
+    assert [line.split(":")[0] for line in found.warnings] == [
+        "state.shuffle_partitions",
+        "watermark_delay",
+    ]
     assert found.lines[:-1] == found.warnings
     assert found.lines[-1].endswith("partition 0: 10 records (20 to 29)")
 
@@ -201,6 +242,14 @@ def test_a_preflight_writes_nothing_where_nothing_is(installation: Installation)
 
 def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", "import sys, spark_jobs.runs.plan; print('pyspark' in sys.modules, 'delta' in sys.modules)"],
-        cwd=REPO, capture_output=True, text=True, check=True)
+        [
+            sys.executable,
+            "-c",
+            "import sys, spark_jobs.runs.plan; print('pyspark' in sys.modules, 'delta' in sys.modules)",
+        ],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert told.stdout.split() == ["False", "False"]

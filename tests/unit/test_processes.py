@@ -25,7 +25,9 @@ PATIENCE_SECONDS = 30
 
 
 @contextmanager
-def started(folder: Path, *, deaf: bool = False) -> Iterator[tuple["subprocess.Popen[bytes]", psutil.Process]]:
+def started(
+    folder: Path, *, deaf: bool = False
+) -> Iterator[tuple["subprocess.Popen[bytes]", psutil.Process]]:
     """A process, and its child that leads a session of its own."""
     script, told = folder / "parent.py", folder / "child"
     script.write_text(PARENT.format(deaf=deaf))
@@ -46,12 +48,16 @@ def ended(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def test_the_tree_is_the_process_first_and_what_it_started_in_sessions_of_their_own_too(tmp_path: Path) -> None:
+def test_the_tree_is_the_process_first_and_what_it_started_in_sessions_of_their_own_too(
+    tmp_path: Path,
+) -> None:
     with started(tmp_path) as (parent, child):
         assert [process.pid for process in tree(parent.pid)] == [parent.pid, child.pid]
 
 
-@pytest.mark.parametrize("deaf", [False, True], ids=["that takes SIGTERM", "that takes no notice of SIGTERM"])
+@pytest.mark.parametrize(
+    "deaf", [False, True], ids=["that takes SIGTERM", "that takes no notice of SIGTERM"]
+)
 def test_a_tree_is_ended(tmp_path: Path, deaf: bool) -> None:
     with started(tmp_path, deaf=deaf) as (parent, child):
         top = psutil.Process(parent.pid)

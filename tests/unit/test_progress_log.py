@@ -41,7 +41,11 @@ class Lines(list[str]):
 
 
 def progress(
-    batch_id: int, read: int, seconds: float = 2.0, *operators: OperatorProgress, repeated: bool = False
+    batch_id: int,
+    read: int,
+    seconds: float = 2.0,
+    *operators: OperatorProgress,
+    repeated: bool = False,
 ) -> Progress:
     return Progress(batch_id, seconds, read, {"entered": {"rows": read}}, operators, repeated)
 
@@ -78,7 +82,9 @@ def test_the_last_batch_says_that_all_is_read(folder: Path) -> None:
     assert "; all 1,000 offsets read; " in lines[0]
 
 
-def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_says_what_is_left_by_its_offsets(folder: Path) -> None:
+def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_says_what_is_left_by_its_offsets(
+    folder: Path,
+) -> None:
     lines = logged(folder, {0: 2500, 1: 1500})
     lines.show({0: progress(0, 5000, 2.0, operator(), repeated=True)})
     assert len(lines) == 1
@@ -97,13 +103,18 @@ def test_each_batch_is_logged_once_with_its_operators_below_it(folder: Path) -> 
     assert len(lines) == 4
 
 
-def test_each_line_has_its_batch_as_a_field(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_line_has_its_batch_as_a_field(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log.setup("json")
     with log.context(pipeline="sales_hourly", run="r"):
-        logged(folder, {0: 2500, 1: 1500}).show({batch: progress(batch, 10, 2.0, operator()) for batch in (0, 1)})
+        logged(folder, {0: 2500, 1: 1500}).show(
+            {batch: progress(batch, 10, 2.0, operator()) for batch in (0, 1)}
+        )
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["pipeline"], line["run"], line["batch"]) for line in lines] == [
-        ("sales_hourly", "r", batch) for batch in (0, 0, 1, 1)]
+        ("sales_hourly", "r", batch) for batch in (0, 0, 1, 1)
+    ]
 
 
 def test_there_is_no_time_without_a_measured_rate() -> None:
@@ -113,5 +124,7 @@ def test_there_is_no_time_without_a_measured_rate() -> None:
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**9), st.floats(0, 10**4))
-def test_it_never_says_100_percent_while_offsets_are_left(done: int, more: int, seconds: float) -> None:
+def test_it_never_says_100_percent_while_offsets_are_left(
+    done: int, more: int, seconds: float
+) -> None:
     assert "100%" not in format_remaining(done, done + more, seconds)

@@ -10,16 +10,30 @@ from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.raw_filter import BUDGET, OVERHEAD, CapturePolicy, RawFilter
 
 AHEAD = timedelta(minutes=10)
-TOPIC = Topic(name="t", event_time="at", fields=(Field(name="at", type="timestamp"),), max_ahead=AHEAD)
+TOPIC = Topic(
+    name="t", event_time="at", fields=(Field(name="at", type="timestamp"),), max_ahead=AHEAD
+)
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
 WATERMARK = SENT - timedelta(hours=1)
 MALFORMED = None
-TIMES = st.none() | st.datetimes(timezones=st.just(UTC)) | st.sampled_from(
-    [SENT + AHEAD, SENT + AHEAD + timedelta.resolution, WATERMARK, WATERMARK + timedelta.resolution])
+TIMES = (
+    st.none()
+    | st.datetimes(timezones=st.just(UTC))
+    | st.sampled_from(
+        [
+            SENT + AHEAD,
+            SENT + AHEAD + timedelta.resolution,
+            WATERMARK,
+            WATERMARK + timedelta.resolution,
+        ]
+    )
+)
 
 
 def kafka(keys: list[bytes | None], values: list[bytes | None]) -> pa.StructArray:
-    raw = pa.StructArray.from_arrays([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], names=["key", "value"])
+    raw = pa.StructArray.from_arrays(
+        [pa.array(keys, pa.binary()), pa.array(values, pa.binary())], names=["key", "value"]
+    )
     numbers = range(len(keys))
     times = pa.array([SENT] * len(keys), pa.timestamp("us", "UTC"))
     parts = [pa.array([0] * len(keys), pa.int32()), pa.array(numbers, pa.int64()), times, raw]
@@ -27,7 +41,9 @@ def kafka(keys: list[bytes | None], values: list[bytes | None]) -> pa.StructArra
 
 
 def captured(
-    times: list[datetime | None], values: list[bytes | None] | None = None, task: RawFilter | None = None
+    times: list[datetime | None],
+    values: list[bytes | None] | None = None,
+    task: RawFilter | None = None,
 ) -> list[Any]:
     """What is left of raw."""
     task = task or RawFilter(TOPIC, CapturePolicy(int(WATERMARK.timestamp()) * 1000, BUDGET))
@@ -35,7 +51,8 @@ def captured(
     made = task.apply(given_, pa.array(times, pa.timestamp("us", "UTC")))
     assert made.type == given_.type
     assert [made.field(name).to_pylist() for name in ("partition", "offset")] == [
-        given_.field(name).to_pylist() for name in ("partition", "offset")]
+        given_.field(name).to_pylist() for name in ("partition", "offset")
+    ]
     return list(made.field("raw").to_pylist())
 
 
@@ -43,7 +60,8 @@ def captured(
 def test_it_lets_through_what_is_malformed_premature_or_not_after_the_watermark(times):
     kept = {"key": b"key", "value": b"value"}
     assert captured(times) == [
-        kept if at is MALFORMED or at > SENT + AHEAD or at <= WATERMARK else None for at in times]
+        kept if at is MALFORMED or at > SENT + AHEAD or at <= WATERMARK else None for at in times
+    ]
 
 
 def test_a_tombstone_is_let_through_as_one():
@@ -51,7 +69,10 @@ def test_a_tombstone_is_let_through_as_one():
 
 
 def test_no_byte_of_any_other_record_is_in_what_it_returns():
-    task, time = RawFilter(TOPIC, CapturePolicy(0, BUDGET)), pa.array([SENT], pa.timestamp("us", "UTC"))
+    task, time = (
+        RawFilter(TOPIC, CapturePolicy(0, BUDGET)),
+        pa.array([SENT], pa.timestamp("us", "UTC")),
+    )
     array = task.apply(kafka([b"key"], [b"x" * 1_000_000]), time)
     assert array.nbytes < 1000
 
@@ -63,7 +84,11 @@ def test_an_empty_batch_stays_empty():
 def test_it_stops_where_the_tasks_budget_is_spent_also_in_a_later_batch():
     size = len(b"key" + b"value") + OVERHEAD
     task = RawFilter(TOPIC, CapturePolicy(0, 3 * size))
-    assert [raw is not None for raw in captured([MALFORMED, SENT, MALFORMED], task=task)] == [True, False, True]
+    assert [raw is not None for raw in captured([MALFORMED, SENT, MALFORMED], task=task)] == [
+        True,
+        False,
+        True,
+    ]
     assert [raw is not None for raw in captured([MALFORMED, MALFORMED], task=task)] == [True, False]
     assert captured([MALFORMED], task=task) == [None]
 

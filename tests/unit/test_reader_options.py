@@ -40,11 +40,20 @@ def test_one_that_is_allowed_reaches_the_reader_and_leaves_the_state_as_it_is(na
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_one_that_is_refused_says_why(name: str) -> None:
-    assert f"reader_options is {{{name!r}: 'x'}}: {REFUSED[name]}. Leave it out." in refused(**{name: "x"})
+    assert f"reader_options is {{{name!r}: 'x'}}: {REFUSED[name]}. Leave it out." in refused(
+        **{name: "x"}
+    )
 
 
-@pytest.mark.parametrize("name", [
-    "kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.security.protocol", "kafka.client.id"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.sasl.jaas.config",
+        "kafka.ssl.key.password",
+        "kafka.security.protocol",
+        "kafka.client.id",
+    ],
+)
 def test_who_asks_is_not_a_specs_business_and_its_value_is_not_shown(name: str) -> None:
     text = refused(**{name: "canary"})
     assert f"reader_options is [{name!r}]" in text
@@ -52,10 +61,14 @@ def test_who_asks_is_not_a_specs_business_and_its_value_is_not_shown(name: str) 
     assert "canary" not in text
 
 
-@pytest.mark.parametrize(("name", "says"), [
-    ("minpartitions", "Did you mean minPartitions."), ("kafka.max.pol.records", "Did you mean kafka.max.poll.records."),
-    ("x", "Use one of minPartitions"),
-])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("minpartitions", "Did you mean minPartitions."),
+        ("kafka.max.pol.records", "Did you mean kafka.max.poll.records."),
+        ("x", "Use one of minPartitions"),
+    ],
+)
 def test_an_unknown_one_is_refused_by_name(name: str, says: str) -> None:
     assert says in refused(**{name: "1"})
 
@@ -67,16 +80,22 @@ def test_a_value_is_a_whole_number_greater_than_nothing_that_spark_can_take(valu
 
 
 def test_the_largest_number_that_spark_can_take_is_taken() -> None:
-    assert with_options(minPartitions="2147483647").reader_options == {"minPartitions": "2147483647"}
+    assert with_options(minPartitions="2147483647").reader_options == {
+        "minPartitions": "2147483647"
+    }
 
 
 def test_what_a_task_may_keep_is_less_where_more_tasks_read() -> None:
-    assert [tasks(options, 4) for options in ({}, {"minPartitions": "2"}, {"minPartitions": "16"})] == [4, 4, 16]
+    assert [
+        tasks(options, 4) for options in ({}, {"minPartitions": "2"}, {"minPartitions": "16"})
+    ] == [4, 4, 16]
 
 
 def test_spark_is_told_the_declaration_and_the_brokers_of_the_settings() -> None:
     config = KafkaConfig.of({"bootstrap.servers": "a:1", "client.id": "sluice"}, "a test")
-    options = kafka_source._options(Settings("/root", "b:2", Path("/jars"), "x", "1g", kafka_config=config), SPEC)  # noqa: SLF001
+    options = kafka_source._options(
+        Settings("/root", "b:2", Path("/jars"), "x", "1g", kafka_config=config), SPEC
+    )  # noqa: SLF001
     assert (options["kafka.bootstrap.servers"], options["kafka.client.id"]) == ("b:2", "sluice")
 
 

@@ -14,7 +14,9 @@ FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_every_make_target_that_the_documents_name_in_a_sentence_exists():
-    named = {name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text())}
+    named = {
+        name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text())
+    }
     assert {"demo", "test"} <= named <= TARGETS
 
 
@@ -32,7 +34,11 @@ def test_every_file_that_a_change_belongs_to_exists():
     table = CONTRIBUTING.split("## Where a change belongs")[1].split("\n## ")[0]
     named = re.findall(r"`([a-z_/]+(?:\.py|\.md|/))`", table)
     assert len(named) > 20
-    assert [name for name in named if not any((REPO / start / name).exists() for start in ("", "spark_jobs"))] == []
+    assert [
+        name
+        for name in named
+        if not any((REPO / start / name).exists() for start in ("", "spark_jobs"))
+    ] == []
 
 
 def anchors(path: Path) -> set[str]:

@@ -26,7 +26,11 @@ def test_a_field_without_a_description_is_refused_by_its_name() -> None:
 
 
 def test_every_column_field_and_metric_has_a_meaning() -> None:
-    columns = {f"{table}.{column.name}": column.about for table, known in COLUMNS.items() for column in known}
+    columns = {
+        f"{table}.{column.name}": column.about
+        for table, known in COLUMNS.items()
+        for column in known
+    }
     operators = {column.name: column.about for column in OPERATOR}
     for meanings in (columns, operators, COUNTS, STATE_METRICS, event.FIELDS, FIELDS):
         assert [name for name, about in meanings.items() if not about.strip()] == []

@@ -53,17 +53,28 @@ def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
 
 
 def look(address: str, authority: Authority = AUTHORITY, **properties: str) -> None:
-    config = KafkaConfig.of({"security.protocol": "SSL", "ssl.ca.pem": authority.certificate, **properties}, "a test")
-    topic_state.topic_state(Settings("/root", address, Path("/jars"), "local[2]", "1g", kafka_config=config), "flights")
+    config = KafkaConfig.of(
+        {"security.protocol": "SSL", "ssl.ca.pem": authority.certificate, **properties}, "a test"
+    )
+    topic_state.topic_state(
+        Settings("/root", address, Path("/jars"), "local[2]", "1g", kafka_config=config), "flights"
+    )
 
 
-@pytest.mark.parametrize(("hosts", "lives", "authority", "says"), [
-    (HERE, 1, STRANGER, ("unable to get local issuer certificate", "ssl.ca.location")),
-    (HERE, -1, AUTHORITY, ("certificate has expired", "Renew")),
-    (("elsewhere.example",), 1, AUTHORITY, ("not valid for '127.0.0.1'", "bootstrap.servers")),
-])
+@pytest.mark.parametrize(
+    ("hosts", "lives", "authority", "says"),
+    [
+        (HERE, 1, STRANGER, ("unable to get local issuer certificate", "ssl.ca.location")),
+        (HERE, -1, AUTHORITY, ("certificate has expired", "Renew")),
+        (("elsewhere.example",), 1, AUTHORITY, ("not valid for '127.0.0.1'", "bootstrap.servers")),
+    ],
+)
 def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
-    serve: Serve, hosts: tuple[str, ...], lives: int, authority: Authority, says: tuple[str, ...],
+    serve: Serve,
+    hosts: tuple[str, ...],
+    lives: int,
+    authority: Authority,
+    says: tuple[str, ...],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     address = serve(AUTHORITY.pair("broker", hosts=hosts, lives=timedelta(days=lives)))
@@ -71,7 +82,9 @@ def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
     with pytest.raises(KafkaRefused) as raised:
         look(address, authority)
     assert time.monotonic() - began < topic_state.TIMEOUT_SECONDS
-    assert [word for word in (*says, address) if word not in str(raised.value)] == [], str(raised.value)
+    assert [word for word in (*says, address) if word not in str(raised.value)] == [], str(
+        raised.value
+    )
     assert "".join(capfd.readouterr()) == ""
 
 
@@ -83,12 +96,19 @@ def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_ref
         look(serve(AUTHORITY.pair("broker", hosts=HERE)))
 
 
-@pytest.mark.parametrize("java", [
-    "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during authentication",
-    "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [flights]",
-    "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused by: x",
-])
-def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_words(java: str) -> None:
-    error = translate_error(RuntimeError(f"[STREAM_FAILED] Query terminated\n\tat x\n{java}\n\tat y"), "flight_events")
+@pytest.mark.parametrize(
+    "java",
+    [
+        "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during authentication",
+        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [flights]",
+        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused by: x",
+    ],
+)
+def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_words(
+    java: str,
+) -> None:
+    error = translate_error(
+        RuntimeError(f"[STREAM_FAILED] Query terminated\n\tat x\n{java}\n\tat y"), "flight_events"
+    )
     assert isinstance(error, KafkaRefused)
     assert java.partition("Exception: ")[2].partition("\n")[0] in error.what

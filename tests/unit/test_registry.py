@@ -12,7 +12,16 @@ from spark_jobs.contract.errors import PipelineUnknown, SpecInvalid
 
 SHIPPED = ["aircraft_rotations", "departure_delays", "flight_events"]
 REPO = Path(__file__).parents[2]
-HEAVY = ["pyspark", "delta", "deltalake", "pandas", "pyarrow", "great_expectations", "airflow", "confluent_kafka"]
+HEAVY = [
+    "pyspark",
+    "delta",
+    "deltalake",
+    "pandas",
+    "pyarrow",
+    "great_expectations",
+    "airflow",
+    "confluent_kafka",
+]
 SPEC = """
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
@@ -52,7 +61,9 @@ def test_a_folder_without_a_spec_is_no_pipeline(folder: Path) -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_one_that_was_probably_meant() -> None:
-    with pytest.raises(PipelineUnknown, match=r"'departure_delay'.*Did you mean departure_delays\?"):
+    with pytest.raises(
+        PipelineUnknown, match=r"'departure_delay'.*Did you mean departure_delays\?"
+    ):
         registry.load("departure_delay")
 
 
@@ -61,21 +72,34 @@ def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are() -> 
         registry.load("xyz")
 
 
-@pytest.mark.parametrize("name", ["..", "../contract", "flight_events/../flight_events", "", "flight_events\n"])
+@pytest.mark.parametrize(
+    "name", ["..", "../contract", "flight_events/../flight_events", "", "flight_events\n"]
+)
 def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
     with pytest.raises(PipelineUnknown):
         registry.load(name)
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    (SPEC.format(name="other"), "name is 'other'; the folder, the table and the DAG must have the same name"),
-    ("SPEC = 1", "defines no SPEC"),
-    ("", "defines no SPEC"),
-    ("import nowhere_to_be_found", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
-    ("SPEC = (", "cannot be imported: SyntaxError"),
-    (SPEC.format(name="Fresh!"), "name is 'Fresh!'"),
-])
-def test_a_spec_that_is_none_is_refused_by_file_and_reason(folder: Path, text: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            SPEC.format(name="other"),
+            "name is 'other'; the folder, the table and the DAG must have the same name",
+        ),
+        ("SPEC = 1", "defines no SPEC"),
+        ("", "defines no SPEC"),
+        (
+            "import nowhere_to_be_found",
+            "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
+        ),
+        ("SPEC = (", "cannot be imported: SyntaxError"),
+        (SPEC.format(name="Fresh!"), "name is 'Fresh!'"),
+    ],
+)
+def test_a_spec_that_is_none_is_refused_by_file_and_reason(
+    folder: Path, text: str, said: str
+) -> None:
     add(folder, "fresh", text)
     with pytest.raises(SpecInvalid) as refused:
         registry.load("fresh")
@@ -96,5 +120,12 @@ def test_loading_every_spec_loads_nothing_heavy() -> None:
         f"assert len(registry.load_all()) >= {len(SHIPPED)};"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert done.stdout.strip() == "[]"

@@ -20,10 +20,16 @@ BATCH = Batch(3, {0: 0}, {0: 10}, 2000, 1000)
 
 def told(fate: str, offset: int = 0, **more: Any) -> dict[str, Any]:
     raw = {"key": None, "value": b64encode(b"\xff{").decode()}
-    return {"partition": 0, "offset": offset, "kafka_us": 1_500_000, "event_us": 500_000, "fate": fate} | raw | more
+    return (
+        {"partition": 0, "offset": offset, "kafka_us": 1_500_000, "event_us": 500_000, "fate": fate}
+        | raw
+        | more
+    )
 
 
-def progress(bad: list[Any], late: list[Any], dropped: int = 0, others: int = 0, **counts: int) -> Progress:
+def progress(
+    bad: list[Any], late: list[Any], dropped: int = 0, others: int = 0, **counts: int
+) -> Progress:
     fates = {"malformed": 0, "premature": 0, "kept": bad} | counts
     entered = {"rows": 8, "late": len(late) + others, "kept": late}
     deduplicate = OperatorProgress("dedupe", {"numRowsDroppedByWatermark": dropped}, {})
@@ -32,8 +38,13 @@ def progress(bad: list[Any], late: list[Any], dropped: int = 0, others: int = 0,
 
 def test_bytes_and_times_come_back_as_they_were():
     malformed = told("malformed", 4, event_us=None, malformed="not JSON")
-    found = captured(BATCH, progress([malformed], [told("late", 5)], dropped=1, malformed=1), POLICY)
-    sent, happened = datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC), datetime(1970, 1, 1, 0, 0, 0, 500_000, UTC)
+    found = captured(
+        BATCH, progress([malformed], [told("late", 5)], dropped=1, malformed=1), POLICY
+    )
+    sent, happened = (
+        datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC),
+        datetime(1970, 1, 1, 0, 0, 0, 500_000, UTC),
+    )
     assert found == [
         RejectedRecord(0, 4, sent, None, None, b"\xff{", Outcome.MALFORMED, "not JSON"),
         RejectedRecord(0, 5, sent, happened, None, b"\xff{", Outcome.LATE, None),
@@ -44,14 +55,21 @@ def test_a_batch_without_rows_observed_nothing_and_has_nothing_to_keep():
     assert captured(BATCH, Progress(3, 1.0, 0, {}, ()), POLICY) == []
 
 
-@pytest.mark.parametrize("more", [{"malformed": 2}, {"malformed": 1, "premature": 1}, {"malformed": 1, "others": 1}])
+@pytest.mark.parametrize(
+    "more", [{"malformed": 2}, {"malformed": 1, "premature": 1}, {"malformed": 1, "others": 1}]
+)
 def test_where_more_were_counted_than_kept_it_says_nothing(more):
-    assert captured(BATCH, progress([told("malformed")], [told("late")], dropped=1, **more), POLICY) is None
+    assert (
+        captured(BATCH, progress([told("malformed")], [told("late")], dropped=1, **more), POLICY)
+        is None
+    )
 
 
 def test_late_by_another_watermark_than_the_one_the_query_began_with_are_not_known():
     later = BATCH._replace(late_before_ms=1001)
-    assert captured(later, progress([told("malformed")], [], dropped=1, malformed=1), POLICY) is None
+    assert (
+        captured(later, progress([told("malformed")], [], dropped=1, malformed=1), POLICY) is None
+    )
 
 
 def test_where_spark_dropped_none_they_need_not_be():
@@ -61,17 +79,29 @@ def test_where_spark_dropped_none_they_need_not_be():
 
 
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
-PREMATURE = RejectedRecord(0, 7, SENT, SENT + timedelta(hours=1), b"key", b"value", Outcome.PREMATURE, None)
+PREMATURE = RejectedRecord(
+    0, 7, SENT, SENT + timedelta(hours=1), b"key", b"value", Outcome.PREMATURE, None
+)
 
 
 def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
-    raw = {"topic": "sales", "partition": 0, "offset": 7, "kafka_timestamp": SENT, "event_time": SENT + timedelta(hours=1),
-           "key": b"key", "value": b"value"}
+    raw = {
+        "topic": "sales",
+        "partition": 0,
+        "offset": 7,
+        "kafka_timestamp": SENT,
+        "event_time": SENT + timedelta(hours=1),
+        "key": b"key",
+        "value": b"value",
+    }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
     assert PREMATURE.quarantined(topic()) == raw | {"kind": "premature", "reason": reason}
     missed = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     late = PREMATURE._replace(outcome=Outcome.LATE)
-    assert late.late(topic(), BATCH, "deduplicate") == raw | {"watermark_missed": missed, "step": "deduplicate"}
+    assert late.late(topic(), BATCH, "deduplicate") == raw | {
+        "watermark_missed": missed,
+        "step": "deduplicate",
+    }
 
 
 def test_a_malformed_record_has_the_decoders_reason():
@@ -80,8 +110,13 @@ def test_a_malformed_record_has_the_decoders_reason():
     assert (row["kind"], row["reason"], row["event_time"]) == ("malformed", "not JSON", None)
 
 
-@pytest.mark.parametrize(("table", "row"), [
-    ("quarantine", PREMATURE.quarantined(topic())), ("late", PREMATURE.late(topic(), BATCH, "deduplicate"))])
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("quarantine", PREMATURE.quarantined(topic())),
+        ("late", PREMATURE.late(topic(), BATCH, "deduplicate")),
+    ],
+)
 def test_every_column_of_a_rejected_record_is_one_of_its_table(table, row):
     where = {"pipeline", "generation", "batch_id", "run_id"}
     assert row.keys() | where == set(ops_tables.SCHEMAS[table].names)

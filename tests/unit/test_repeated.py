@@ -34,11 +34,17 @@ class Spark:
         store = SimpleNamespace(job=self._job, stageData=self._stage, executorList=self._executors)
         tracker = SimpleNamespace(getJobIdsForGroup=lambda _: list(self.jobs))
         context = SimpleNamespace(
-            listenerBus=lambda: SimpleNamespace(waitUntilEmpty=self._wait), statusStore=lambda: store,
-            statusTracker=lambda: tracker)
-        jvm = SimpleNamespace(java=SimpleNamespace(util=SimpleNamespace(ArrayList=list)), double=float)
+            listenerBus=lambda: SimpleNamespace(waitUntilEmpty=self._wait),
+            statusStore=lambda: store,
+            statusTracker=lambda: tracker,
+        )
+        jvm = SimpleNamespace(
+            java=SimpleNamespace(util=SimpleNamespace(ArrayList=list)), double=float
+        )
         self.sparkContext = SimpleNamespace(
-            _jsc=SimpleNamespace(sc=lambda: context), _gateway=SimpleNamespace(jvm=jvm, new_array=lambda *_: []))
+            _jsc=SimpleNamespace(sc=lambda: context),
+            _gateway=SimpleNamespace(jvm=jvm, new_array=lambda *_: []),
+        )
 
     def _wait(self, _: int) -> None:
         if self.lags:
@@ -47,15 +53,22 @@ class Spark:
     def _job(self, number: int) -> Any:
         status, stages = self.jobs[number]
         ids = Seq(number * 10 + at for at in range(len(stages)))
-        return SimpleNamespace(stageIds=lambda: ids, status=lambda: SimpleNamespace(toString=lambda: status))
+        return SimpleNamespace(
+            stageIds=lambda: ids, status=lambda: SimpleNamespace(toString=lambda: status)
+        )
 
     def _stage(self, stage: int, *_: Any) -> Seq:
         attempts = self.jobs[stage // 10][1][stage % 10]
-        return Seq(SimpleNamespace(numCompleteTasks=lambda done=done: done, numTasks=lambda of=of: of) for done, of in attempts)
+        return Seq(
+            SimpleNamespace(numCompleteTasks=lambda done=done: done, numTasks=lambda of=of: of)
+            for done, of in attempts
+        )
 
     def _executors(self, _: bool) -> Seq:
-        return Seq(SimpleNamespace(id=lambda name=name: name, isActive=lambda there=there: there)
-                   for name, there in self.alive.items())
+        return Seq(
+            SimpleNamespace(id=lambda name=name: name, isActive=lambda there=there: there)
+            for name, there in self.alive.items()
+        )
 
 
 @pytest.fixture
@@ -63,8 +76,12 @@ def spark() -> Spark:
     return Spark()
 
 
-@pytest.mark.parametrize(("stage", "again"), [(ONCE, False), (TWICE, True), (RESUBMITTED, True), (FORGOTTEN, True)])
-def test_a_second_attempt_a_task_too_many_and_a_stage_that_spark_has_forgotten_make_counts_doubtful(spark, stage, again):
+@pytest.mark.parametrize(
+    ("stage", "again"), [(ONCE, False), (TWICE, True), (RESUBMITTED, True), (FORGOTTEN, True)]
+)
+def test_a_second_attempt_a_task_too_many_and_a_stage_that_spark_has_forgotten_make_counts_doubtful(
+    spark, stage, again
+):
     repeated = Repeated(spark, "run")
     spark.jobs[0] = ("SUCCEEDED", [ONCE, stage])
     assert repeated.since_last() is again
@@ -79,7 +96,9 @@ def test_what_is_found_in_the_jobs_of_the_next_batch_is_that_batchs_too(spark):
     assert not repeated.since_last()
 
 
-def test_an_executor_that_is_lost_between_two_jobs_of_a_batch_makes_its_counts_doubtful_though_no_stage_ran_twice(spark):
+def test_an_executor_that_is_lost_between_two_jobs_of_a_batch_makes_its_counts_doubtful_though_no_stage_ran_twice(
+    spark,
+):
     spark.alive["0"] = False
     repeated = Repeated(spark, "run")
     spark.jobs[0] = ("SUCCEEDED", [ONCE])
@@ -89,7 +108,9 @@ def test_an_executor_that_is_lost_between_two_jobs_of_a_batch_makes_its_counts_d
     assert [repeated.since_last() for _ in range(3)] == [True, True, False]
 
 
-def test_a_store_that_lags_behind_makes_counts_doubtful_and_what_it_had_not_told_is_looked_at_next_time(spark):
+def test_a_store_that_lags_behind_makes_counts_doubtful_and_what_it_had_not_told_is_looked_at_next_time(
+    spark,
+):
     repeated = Repeated(spark, "run")
     spark.jobs[0] = ("SUCCEEDED", [ONCE])
     spark.lags = True

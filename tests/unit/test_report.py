@@ -15,17 +15,28 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def report(**changes: Any) -> Report:
     usual: dict[str, Any] = {
-        "pipeline": "flight_events", "run_id": "scheduled__2026-03-01", "status": "succeeded", "started_at": NOON,
-        "ended_at": NOON + timedelta(seconds=12.5), "batches": (3, 4), "recovered": (3,), "offsets_end": {"0": 12},
-        "watermark": NOON - timedelta(hours=2), "account": Account(covered=12, read=12, accepted=12, rows_out=12),
-        "state": StateUse(rows=5, bytes=900, rows_before=2), "table_version": 7,
-        "checks": (check(), check("failed", "warning")), "seconds": {"start": 1.25},
+        "pipeline": "flight_events",
+        "run_id": "scheduled__2026-03-01",
+        "status": "succeeded",
+        "started_at": NOON,
+        "ended_at": NOON + timedelta(seconds=12.5),
+        "batches": (3, 4),
+        "recovered": (3,),
+        "offsets_end": {"0": 12},
+        "watermark": NOON - timedelta(hours=2),
+        "account": Account(covered=12, read=12, accepted=12, rows_out=12),
+        "state": StateUse(rows=5, bytes=900, rows_before=2),
+        "table_version": 7,
+        "checks": (check(), check("failed", "warning")),
+        "seconds": {"start": 1.25},
     }
     return Report(**usual | changes)
 
 
 def check(outcome: str = "passed", severity: str = "critical") -> CheckResult:
-    return CheckResult.model_validate({"suite": "output", "type": "expect_x", "severity": severity, "outcome": outcome})
+    return CheckResult.model_validate(
+        {"suite": "output", "type": "expect_x", "severity": severity, "outcome": outcome}
+    )
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -42,7 +53,9 @@ def test_a_report_is_written_over_an_older_one(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == ["1.json"]
 
 
-def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "1.json"
     report(run_id="older").write(path)
     write_text = Path.write_text
@@ -57,15 +70,35 @@ def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(tmp_path:
     assert read_report(path).run_id == "older"
 
 
-@pytest.mark.parametrize("text", [
-    "", "{", "null", "[]", "{}",
-    report().model_dump_json().replace('"report_version":1', '"report_version":2'),
-    report().model_dump_json().replace('"read":12', '"read":12,"lost":1'),
-    report().model_dump_json().replace('"pipeline"', '"from_tomorrow":1,"pipeline"'),
-    report().model_dump_json().replace('"status":"succeeded"', '"status":"probably"'),
-    report().model_dump_json().replace('"status":"succeeded",', ""),
-    report().model_dump_json()[:-2],
-], ids=["empty", "torn", "null", "list", "nothing", "version", "field of a part", "field", "status", "missing", "cut"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        "{}",
+        report().model_dump_json().replace('"report_version":1', '"report_version":2'),
+        report().model_dump_json().replace('"read":12', '"read":12,"lost":1'),
+        report().model_dump_json().replace('"pipeline"', '"from_tomorrow":1,"pipeline"'),
+        report().model_dump_json().replace('"status":"succeeded"', '"status":"probably"'),
+        report().model_dump_json().replace('"status":"succeeded",', ""),
+        report().model_dump_json()[:-2],
+    ],
+    ids=[
+        "empty",
+        "torn",
+        "null",
+        "list",
+        "nothing",
+        "version",
+        "field of a part",
+        "field",
+        "status",
+        "missing",
+        "cut",
+    ],
+)
 def test_what_is_not_a_report_of_this_version_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "1.json"
     path.write_text(text)
@@ -85,8 +118,12 @@ def test_a_run_that_left_no_report_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
-def test_a_problem_becomes_its_error_again_on_the_other_side(tmp_path: Path, error: type[SluiceError]) -> None:
-    report(status="failed", problem=Problem.of(error("it went wrong.", "Mend it."))).write(tmp_path / "1.json")
+def test_a_problem_becomes_its_error_again_on_the_other_side(
+    tmp_path: Path, error: type[SluiceError]
+) -> None:
+    report(status="failed", problem=Problem.of(error("it went wrong.", "Mend it."))).write(
+        tmp_path / "1.json"
+    )
     problem = read_report(tmp_path / "1.json").problem
     assert problem is not None
     again = problem.error()
@@ -102,7 +139,9 @@ accounts = st.builds(Account, **{name: st.integers(0, 10**12) for name in Accoun
 
 
 @given(st.lists(accounts))
-def test_the_account_of_a_run_is_the_sum_of_its_batches_field_by_field(batches: list[Account]) -> None:
+def test_the_account_of_a_run_is_the_sum_of_its_batches_field_by_field(
+    batches: list[Account],
+) -> None:
     total = sum(batches, Account())
     for name in Account.model_fields:
         assert getattr(total, name) == sum(getattr(batch, name) for batch in batches)

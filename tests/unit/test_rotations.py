@@ -32,11 +32,17 @@ def oracle(departures: list[Departure], watermark_ms: int) -> list[Rotation]:
     """What is known of these departures at a watermark: each with its successor, if that came in time."""
     due = sorted(departure for departure in departures if departure.at_ms <= watermark_ms)
     known = [
-        Rotation(one, other, other.at_ms) if other.at_ms - one.at_ms <= UNSEEN else Rotation(one, None, one.at_ms + UNSEEN)
+        Rotation(one, other, other.at_ms)
+        if other.at_ms - one.at_ms <= UNSEEN
+        else Rotation(one, None, one.at_ms + UNSEEN)
         for one, other in pairwise(due)
     ]
     last = due[-1:]
-    return known + [Rotation(one, None, one.at_ms + UNSEEN) for one in last if one.at_ms + UNSEEN <= watermark_ms]
+    return known + [
+        Rotation(one, None, one.at_ms + UNSEEN)
+        for one in last
+        if one.at_ms + UNSEEN <= watermark_ms
+    ]
 
 
 @st.composite
@@ -45,7 +51,9 @@ def batches(draw: st.DrawFn) -> list[Batch]:
     watermarks = sorted(draw(st.lists(st.integers(0, 200), min_size=1, max_size=6)))
     arrived: list[Batch] = [([], hour * HOUR) for hour in watermarks]
     for number, hour in enumerate(draw(st.lists(st.integers(1, 200), max_size=12))):
-        possible = [index for index in range(len(arrived)) if index == 0 or watermarks[index - 1] < hour]
+        possible = [
+            index for index in range(len(arrived)) if index == 0 or watermarks[index - 1] < hour
+        ]
         arrived[draw(st.sampled_from(possible))][0].append(departure(hour, f"#{number:02d}"))
     return arrived
 
@@ -81,7 +89,10 @@ def test_a_departure_waits_until_the_watermark_reaches_it() -> None:
 
 def test_departures_that_came_out_of_order_are_paired_in_order() -> None:
     one, two, three = departure(1), departure(2), departure(3)
-    assert fed([([three, one], 0), ([two], 3 * HOUR)])[2] == [Rotation(one, two, two.at_ms), Rotation(two, three, three.at_ms)]
+    assert fed([([three, one], 0), ([two], 3 * HOUR)])[2] == [
+        Rotation(one, two, two.at_ms),
+        Rotation(two, three, three.at_ms),
+    ]
 
 
 def test_an_aircraft_is_unseen_exactly_when_the_time_is_over() -> None:

@@ -30,7 +30,12 @@ def ms(hour: float) -> int:
 
 def row(hour: float, origin: str = "JFK") -> Row:
     """As Spark hands it over: without a zone."""
-    return Row(event_time=at(hour).replace(tzinfo=None), event_id=f"{hour:07.2f}", origin=origin, destination="LAX")
+    return Row(
+        event_time=at(hour).replace(tzinfo=None),
+        event_id=f"{hour:07.2f}",
+        origin=origin,
+        destination="LAX",
+    )
 
 
 @pytest.fixture
@@ -64,21 +69,41 @@ def test_a_row_waits_in_state_and_sets_the_timer_that_judges_it(tester: TwsTeste
 def test_the_watermark_makes_a_rotation_of_two_departures(tester: TwsTester) -> None:
     tester.test("N1", [row(9, "EWR"), row(1)])
     assert tester.setWatermark(ms(8.9)) == []
-    assert tester.setWatermark(ms(9)) == [Row(
-        tail_number="N1", outcome="rotation", departed_from="JFK", flew_to="LAX", departed_at=at(1),
-        next_from="EWR", next_departed_at=at(9), minutes_between=480, closed_at=at(9),
-    )]
+    assert tester.setWatermark(ms(9)) == [
+        Row(
+            tail_number="N1",
+            outcome="rotation",
+            departed_from="JFK",
+            flew_to="LAX",
+            departed_at=at(1),
+            next_from="EWR",
+            next_departed_at=at(9),
+            minutes_between=480,
+            closed_at=at(9),
+        )
+    ]
     assert tester.peekListState("waiting", "N1") == []
     assert timers(tester, "N1") == [ms(1 + 48), ms(9 + 48)]
 
 
-def test_an_aircraft_that_does_not_come_back_goes_unseen_and_leaves_nothing_behind(tester: TwsTester) -> None:
+def test_an_aircraft_that_does_not_come_back_goes_unseen_and_leaves_nothing_behind(
+    tester: TwsTester,
+) -> None:
     tester.test("N1", [row(1)])
     assert tester.setWatermark(ms(48.9)) == []
-    assert tester.setWatermark(ms(49)) == [Row(
-        tail_number="N1", outcome="unseen", departed_from="JFK", flew_to="LAX", departed_at=at(1),
-        next_from=None, next_departed_at=None, minutes_between=None, closed_at=at(49),
-    )]
+    assert tester.setWatermark(ms(49)) == [
+        Row(
+            tail_number="N1",
+            outcome="unseen",
+            departed_from="JFK",
+            flew_to="LAX",
+            departed_at=at(1),
+            next_from=None,
+            next_departed_at=None,
+            minutes_between=None,
+            closed_at=at(49),
+        )
+    ]
     assert tester.peekValueState("out", "N1") is None
     assert timers(tester, "N1") == []
 
@@ -89,7 +114,9 @@ def test_one_jump_of_the_watermark_over_everything_closes_everything(tester: Tws
     assert (tester.peekValueState("out", "N1"), timers(tester, "N1")) == (None, [])
 
 
-def test_the_timer_of_a_departure_that_was_followed_says_nothing_when_it_fires(tester: TwsTester) -> None:
+def test_the_timer_of_a_departure_that_was_followed_says_nothing_when_it_fires(
+    tester: TwsTester,
+) -> None:
     tester.test("N1", [row(1), row(30)])
     tester.setWatermark(ms(30))
     assert tester.setWatermark(ms(49)) == []
@@ -105,11 +132,15 @@ def test_aircraft_do_not_know_of_each_other(tester: TwsTester) -> None:
 
 
 def test_the_columns_are_those_that_the_spec_declares(tester: TwsTester) -> None:
-    [step] = [step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState)]
+    [step] = [
+        step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState)
+    ]
     tester.test("N1", [row(1)])
     [unseen] = tester.setWatermark(ms(100))
     assert list(unseen.__fields__) == [field.name for field in step.output]
-    assert {field.name for field in step.output if not field.required} == {k for k, v in unseen.asDict().items() if v is None}
+    assert {field.name for field in step.output if not field.required} == {
+        k for k, v in unseen.asDict().items() if v is None
+    }
 
 
 Feed = list[tuple[dict[str, list[int]], int]]
@@ -123,7 +154,9 @@ def feeds(draw: st.DrawFn) -> Feed:
     feed: Feed = [({tail: [] for tail in TAILS}, watermark) for watermark in watermarks]
     for tail in TAILS:
         for hour in draw(st.sets(st.integers(1, 150), max_size=8)):
-            possible = [index for index in range(len(feed)) if index == 0 or watermarks[index - 1] < hour]
+            possible = [
+                index for index in range(len(feed)) if index == 0 or watermarks[index - 1] < hour
+            ]
             feed[draw(st.sampled_from(possible))][0][tail].append(hour)
     return feed
 
@@ -140,7 +173,9 @@ def run(feed: Feed, tester: TwsTester) -> dict[str, list[Any]]:
 
 @given(feeds())
 def test_any_batching_writes_the_same_rows_as_one_batch(feed: Feed) -> None:
-    together = {tail: sorted(hour for arrived, _ in feed for hour in arrived[tail]) for tail in TAILS}
+    together = {
+        tail: sorted(hour for arrived, _ in feed for hour in arrived[tail]) for tail in TAILS
+    }
     assert run(feed, made()) == run([(together, feed[-1][1])], made())
 
 
@@ -151,5 +186,9 @@ def test_every_departure_is_written_once_and_no_state_or_timer_is_left(feed: Fee
     for tail in TAILS:
         departed = sorted(hour for arrived, _ in feed for hour in arrived[tail])
         assert [known.departed_at for known in written[tail]] == [at(hour) for hour in departed]
-        state = (tester.peekValueState("out", tail), tester.peekListState("waiting", tail), timers(tester, tail))
+        state = (
+            tester.peekValueState("out", tail),
+            tester.peekListState("waiting", tail),
+            timers(tester, tail),
+        )
         assert state == (None, [], [])

@@ -39,7 +39,9 @@ def test_a_run_without_a_problem_fails_with_the_error_of_the_append(tmp_path: Pa
 
 @pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("root", ["a disk", "s3://bucket/root"])
-def test_the_problem_of_the_run_is_not_hidden_by_the_error_of_the_append(tmp_path: Path, root: str) -> None:
+def test_the_problem_of_the_run_is_not_hidden_by_the_error_of_the_append(
+    tmp_path: Path, root: str
+) -> None:
     before = ended(status="failed", problem=PROBLEM)
     assert append_row(before, SPEC, root if "://" in root else str(tmp_path)) == before
 

@@ -21,21 +21,38 @@ def test_kafka_alone_must_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         Settings.from_environment()
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
     settings = Settings.from_environment()
-    assert (settings.root, settings.jars) == (str(REPO / ".local" / "root"), REPO / "jars" / "spark")
+    assert (settings.root, settings.jars) == (
+        str(REPO / ".local" / "root"),
+        REPO / "jars" / "spark",
+    )
 
 
 def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"ROOT": "s3a://bucket/sluice/", "KAFKA": "a:1,b:2", "JARS": "/jars", "MASTER": "spark://m:7077",
-             "DRIVER_MEMORY": "4g"}
+    given = {
+        "ROOT": "s3a://bucket/sluice/",
+        "KAFKA": "a:1,b:2",
+        "JARS": "/jars",
+        "MASTER": "spark://m:7077",
+        "DRIVER_MEMORY": "4g",
+    }
     for name, value in given.items():
         monkeypatch.setenv(f"SLUICE_{name}", value)
-    assert Settings.from_environment() == Settings("s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g")
+    assert Settings.from_environment() == Settings(
+        "s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g"
+    )
 
 
-@pytest.mark.parametrize("given", [
-    "s3a://key:hunter2@bucket/sluice", "s3://key:hun/hunter2@bucket/sluice", "gs://key:hunter2@bucket/sluice",
-])
-@pytest.mark.parametrize("read", [Settings.from_environment, root], ids=["all settings", "the root alone"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "s3a://key:hunter2@bucket/sluice",
+        "s3://key:hun/hunter2@bucket/sluice",
+        "gs://key:hunter2@bucket/sluice",
+    ],
+)
+@pytest.mark.parametrize(
+    "read", [Settings.from_environment, root], ids=["all settings", "the root alone"]
+)
 def test_keys_in_a_root_are_refused_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, given: str, read: Callable[[], object]
 ) -> None:
@@ -46,11 +63,20 @@ def test_keys_in_a_root_are_refused_and_not_shown(
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ("s3://", "it names no bucket"), ("s3:///prefix", "it names no bucket"), ("s3://b//p", "its part ''"),
-    ("s3://b/p//q", "its part ''"), ("s3://b/../p", "its part '..'"), ("s3a://b/a b", "its part 'a b'"),
-    ("s3://b/a%20b", "its part 'a%20b'"), ("s3://b/a#b", "its part 'a#b'"), ("s3://b/p*", "its part 'p*'"),
-])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("s3://", "it names no bucket"),
+        ("s3:///prefix", "it names no bucket"),
+        ("s3://b//p", "its part ''"),
+        ("s3://b/p//q", "its part ''"),
+        ("s3://b/../p", "its part '..'"),
+        ("s3a://b/a b", "its part 'a b'"),
+        ("s3://b/a%20b", "its part 'a%20b'"),
+        ("s3://b/a#b", "its part 'a#b'"),
+        ("s3://b/p*", "its part 'p*'"),
+    ],
+)
 def test_a_root_on_s3_that_its_clients_would_not_read_alike_is_refused_by_value(
     monkeypatch: pytest.MonkeyPatch, given: str, said: str
 ) -> None:
@@ -73,8 +99,12 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
         Settings.from_environment()
 
 
-@pytest.mark.parametrize("kafka", ["localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1"])
-def test_brokers_that_are_not_host_and_port_are_refused_by_value(monkeypatch: pytest.MonkeyPatch, kafka: str) -> None:
+@pytest.mark.parametrize(
+    "kafka", ["localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1"]
+)
+def test_brokers_that_are_not_host_and_port_are_refused_by_value(
+    monkeypatch: pytest.MonkeyPatch, kafka: str
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     with pytest.raises(SettingInvalid) as refused:
         Settings.from_environment()
@@ -83,25 +113,37 @@ def test_brokers_that_are_not_host_and_port_are_refused_by_value(monkeypatch: py
 
 
 @pytest.mark.parametrize("kafka", ["127.0.0.1:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092"])
-def test_brokers_that_are_host_and_port_are_accepted(monkeypatch: pytest.MonkeyPatch, kafka: str) -> None:
+def test_brokers_that_are_host_and_port_are_accepted(
+    monkeypatch: pytest.MonkeyPatch, kafka: str
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     assert Settings.from_environment().kafka == kafka
 
 
-def test_the_declaration_of_kafka_is_read_and_its_brokers_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_declaration_of_kafka_is_read_and_its_brokers_win(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=a:1\nclient.id=sluice\n")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(file))
     for other in ("", "b:2"):
         monkeypatch.setenv("SLUICE_KAFKA", other)
         settings = Settings.from_environment()
-        assert (settings.kafka, settings.kafka_config.librdkafka()) == ("a:1", {"client.id": "sluice"})
-        assert settings.environment().items() >= {"SLUICE_KAFKA_CONFIG": str(file), "SLUICE_KAFKA": "a:1"}.items()
+        assert (settings.kafka, settings.kafka_config.librdkafka()) == (
+            "a:1",
+            {"client.id": "sluice"},
+        )
+        assert (
+            settings.environment().items()
+            >= {"SLUICE_KAFKA_CONFIG": str(file), "SLUICE_KAFKA": "a:1"}.items()
+        )
     file.write_text("bootstrap.servers=a\n")
     with pytest.raises(SettingInvalid, match=r"bootstrap\.servers is 'a': 'a' is not host:port"):
         Settings.from_environment()
 
 
-def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
     for declared in (file, tmp_path / "nowhere"):
         monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(declared))
@@ -118,14 +160,18 @@ def test_the_root_needs_no_other_variable_to_be_right(monkeypatch: pytest.Monkey
     assert root() == "s3://bucket/sluice"
 
 
-def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_given_the_environment_has_the_same_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     settings = Settings("/root", "a:1", Path("/jars"), "local[1]", "1g")
     for name, value in settings.environment().items():
         monkeypatch.setenv(name, value)
     assert Settings.from_environment() == settings
 
 
-def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_SPARK_SECRET_FILE", str(file := tmp_path / "secret"))
     with pytest.raises(SettingInvalid, match="cannot be read: No such file"):
@@ -141,7 +187,9 @@ def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "1.5", "soon"])
-def test_how_long_a_run_waits_for_executors_is_a_whole_number(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_how_long_a_run_waits_for_executors_is_a_whole_number(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_EXECUTOR_WAIT", given)
     with pytest.raises(SettingInvalid, match=f"SLUICE_EXECUTOR_WAIT is {given!r}"):
@@ -149,7 +197,9 @@ def test_how_long_a_run_waits_for_executors_is_a_whole_number(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_the_form_of_the_log_is_taken_and_handed_on(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_form_of_the_log_is_taken_and_handed_on(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_LOG", form)
     assert Settings.from_environment().log == log_format() == form
@@ -157,7 +207,9 @@ def test_the_form_of_the_log_is_taken_and_handed_on(form: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("given", ["JSON", "logfmt", " json"])
-def test_another_form_of_the_log_is_refused_and_told_as_text(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_form_of_the_log_is_refused_and_told_as_text(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_LOG", given)
     with pytest.raises(SettingInvalid, match=f"SLUICE_LOG is {given!r}: it must be text or json"):

@@ -23,15 +23,22 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
     names = zipfile.ZipFile(shipment.code_archive()).namelist()
-    assert {"spark_jobs/decode/json_decoder.py", "tests/harness/pipelines/aircraft_rotations/logic.py"} <= set(names)
+    assert {
+        "spark_jobs/decode/json_decoder.py",
+        "tests/harness/pipelines/aircraft_rotations/logic.py",
+    } <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     assert len(names) == len(set(names))
 
 
-def test_the_same_code_gives_the_same_archive_and_other_code_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_code_gives_the_same_archive_and_other_code_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (package := tmp_path / "flows").mkdir()
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
@@ -63,31 +70,47 @@ def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
         shipment.code_archive()
 
 
-@pytest.mark.parametrize(("given", "python", "archive"), [
-    ("", None, None), ("/opt/python", "/opt/python", None), ("{}#env/bin/python", "./env/bin/python", "{}#env"),
-    ("s3://b/e.tar.gz#env/bin/python", "./env/bin/python", "s3://b/e.tar.gz#env"),
-])
-def test_executors_have_the_python_that_is_named(tmp_path: Path, given: str, python: str | None, archive: str | None) -> None:
+@pytest.mark.parametrize(
+    ("given", "python", "archive"),
+    [
+        ("", None, None),
+        ("/opt/python", "/opt/python", None),
+        ("{}#env/bin/python", "./env/bin/python", "{}#env"),
+        ("s3://b/e.tar.gz#env/bin/python", "./env/bin/python", "s3://b/e.tar.gz#env"),
+    ],
+)
+def test_executors_have_the_python_that_is_named(
+    tmp_path: Path, given: str, python: str | None, archive: str | None
+) -> None:
     (packed := tmp_path / "e.tar.gz").touch()
     options = shipment.configuration(SETTINGS._replace(executor_python=given.format(packed)))
     assert options.get("spark.pyspark.python") == python
     archives = [f"{shipment.code_archive()}#code", *([archive.format(packed)] if archive else [])]
     assert options["spark.archives"].split(",") == archives
-    assert (options["spark.executorEnv.PYTHONPATH"], options["spark.executorEnv.TZ"]) == ("./code", "UTC")
+    assert (options["spark.executorEnv.PYTHONPATH"], options["spark.executorEnv.TZ"]) == (
+        "./code",
+        "UTC",
+    )
 
 
-@pytest.mark.parametrize(("given", "says"), [
-    ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"), ("e.tar.gz#env", "names no Python"),
-    ("e.tar.gz#code/bin/python", "'code' would replace"), ("e.tar.gz#./env/bin/python", "'.' would replace"),
-    ("e.tar.gz#../env/bin/python", "'..' would replace"),
-])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"),
+        ("e.tar.gz#env", "names no Python"),
+        ("e.tar.gz#code/bin/python", "'code' would replace"),
+        ("e.tar.gz#./env/bin/python", "'.' would replace"),
+        ("e.tar.gz#../env/bin/python", "'..' would replace"),
+    ],
+)
 def test_a_python_that_cannot_be_is_refused(given: str, says: str) -> None:
     with pytest.raises(SettingInvalid, match=says):
         shipment.configuration(SETTINGS._replace(executor_python=given))
 
 
 def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_name_of_the_code_before_it(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (package := tmp_path / "deployed_flows").mkdir()
     (logic := package / "logic.py").write_text("OLD = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -102,7 +125,9 @@ def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_n
     assert zipfile.ZipFile(shipment.code_archive()).read("deployed_flows/logic.py") == b"OLD = 1\n"
 
 
-def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "java_flows" / "java").mkdir(parents=True)
     (tmp_path / "java_flows" / "java" / "logic.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
@@ -112,7 +137,9 @@ def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path:
     assert not [name for name in names if name.endswith(".java")]
 
 
-def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(temporary / "nowhere"))
     with pytest.raises(SparkFailed, match=r"cannot be written: .*nowhere.* set TMPDIR"):
         shipment.code_archive()

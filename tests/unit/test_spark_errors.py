@@ -5,7 +5,7 @@ import pytest
 from spark_jobs.contract.errors import CheckFailed, LeaseLost
 from spark_jobs.runs.spark_errors import translate_error
 
-TRACE = '''[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
+TRACE = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
 pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
 Traceback (most recent call last):
   File "/opt/lib/pyspark/worker.py", line 3622, in main
@@ -16,11 +16,13 @@ Traceback (most recent call last):
  SQLSTATE: 39000 SQLSTATE: XXKST
 === Streaming Query ===
 Identifier: mine [id = 1, runId = 2]
-'''
+"""
 
 
-LOST = ("org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 5.0 failed 4 times, most recent "
-        "failure: Lost task 1.3 in stage 5.0 (TID 20) (10.0.0.2 executor 3): ")
+LOST = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 5.0 failed 4 times, most recent "
+    "failure: Lost task 1.3 in stage 5.0 (TID 20) (10.0.0.2 executor 3): "
+)
 
 
 def said(rest: str, line: str = "self._n.update(None)") -> str:
@@ -28,20 +30,45 @@ def said(rest: str, line: str = "self._n.update(None)") -> str:
 
 
 def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
-    assert said("KeyError: 'boom'").startswith("PROCESSOR_FAILED: mine/logic.py line 27, in handleInputRows: KeyError: 'boom'")
+    assert said("KeyError: 'boom'").startswith(
+        "PROCESSOR_FAILED: mine/logic.py line 27, in handleInputRows: KeyError: 'boom'"
+    )
 
 
-@pytest.mark.parametrize(("rest", "remedy"), [
-    ('  File "/opt/pyspark/value_state_client.py", line 9, in update\n    x\nTypeError: \'NoneType\' object is not iterable',
-     "clear()"),
-    ("pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument `newValue` cannot be None.", "state.remove()"),
-    ("PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing time timeout", "time_mode="),
-    ("PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be earlier", "getCurrentWatermarkMs"),
-    ("PySparkValueError: [VALUE_NOT_POSITIVE] Value for `durationMs` must be positive", "greater than 0"),
-    ("E: [STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL] Cannot use TTL", "time_mode='processing'"),
-    ("E: [STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE] TTL", "ttlDurationMs"),
-    ("E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to register", "time_mode='event'"),
-])
+@pytest.mark.parametrize(
+    ("rest", "remedy"),
+    [
+        (
+            "  File \"/opt/pyspark/value_state_client.py\", line 9, in update\n    x\nTypeError: 'NoneType' object is not iterable",
+            "clear()",
+        ),
+        (
+            "pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument `newValue` cannot be None.",
+            "state.remove()",
+        ),
+        (
+            "PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing time timeout",
+            "time_mode=",
+        ),
+        (
+            "PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be earlier",
+            "getCurrentWatermarkMs",
+        ),
+        (
+            "PySparkValueError: [VALUE_NOT_POSITIVE] Value for `durationMs` must be positive",
+            "greater than 0",
+        ),
+        (
+            "E: [STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL] Cannot use TTL",
+            "time_mode='processing'",
+        ),
+        ("E: [STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE] TTL", "ttlDurationMs"),
+        (
+            "E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to register",
+            "time_mode='event'",
+        ),
+    ],
+)
 def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest: str, remedy: str) -> None:
     text = said(rest)
     assert text.startswith("STATE_MISUSED: mine/logic.py line 27, in handleInputRows: ")
@@ -50,72 +77,155 @@ def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest: str, remedy
 
 
 def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_code() -> None:
-    error = RuntimeError("[EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED] Previous node emitted a row")
+    error = RuntimeError(
+        "[EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED] Previous node emitted a row"
+    )
     text = str(translate_error(error, "mine"))
     assert text.startswith("STATE_MISUSED: ")
     assert "an event time after the watermark" in text
 
 
 def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it() -> None:
-    text = ("[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
-            "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
-            "  File \"x\", line 1, in write\nspark_jobs.somewhere.DiskFull: no space left\n SQLSTATE: 39000\n"
-            "=== Streaming Query ===\nIdentifier: mine [id = 1]")
-    assert str(translate_error(RuntimeError(text), "mine")).startswith("SPARK_FAILED: DiskFull: no space left ")
+    text = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
+        "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+        '  File "x", line 1, in write\nspark_jobs.somewhere.DiskFull: no space left\n SQLSTATE: 39000\n'
+        "=== Streaming Query ===\nIdentifier: mine [id = 1]"
+    )
+    assert str(translate_error(RuntimeError(text), "mine")).startswith(
+        "SPARK_FAILED: DiskFull: no space left "
+    )
 
 
 def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> None:
-    assert str(translate_error(OSError("no space left\nand more"), "mine")).startswith("SPARK_FAILED: OSError: no space left ")
+    assert str(translate_error(OSError("no space left\nand more"), "mine")).startswith(
+        "SPARK_FAILED: OSError: no space left "
+    )
     ours = CheckFailed("one", "two")
     assert translate_error(ours, "mine") is ours
 
 
-@pytest.mark.parametrize(("cause", "code", "what"), [
-    ("java.io.IOException: No space left on device", "DISK_FULL", "no space is left"),
-    ("java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "JVM died"),
-    ("py4j.protocol.Py4JNetworkError: Answer from Java side is empty", "SPARK_FAILED", "JVM died"),
-    ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)", "SPARK_FAILED", "Python workers died"),
-    ("org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired", "KAFKA_UNREACHABLE", "stopped answering"),
-    ('java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory', "SETTING_INVALID",
-     "can use: /opt/python."),
-    ('java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied)',
-     "SETTING_INVALID", "SLUICE_EXECUTOR_PYTHON"),
-    ('java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory', "SPARK_FAILED",
-     "could not start another process: /opt/python."),
-    ("ModuleNotFoundError: No module named 'pyarrow'", "SETTING_INVALID", "No module named 'pyarrow'"),
-    ("java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition", "SETTING_INVALID",
-     "SLUICE_EXECUTOR_JARS"),
-    (f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137",
-     "SPARK_FAILED", "executors died while they worked: Command exited with code 137."),
-    (f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer",
-     "SPARK_FAILED", "executors died while they worked"),
-    (f"{LOST}java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "spark.executor.memory"),
-    (f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED",
-     "SLUICE_DRIVER_MEMORY"),
-    ("org.apache.spark.SparkException: Master removed our application: FAILED", "NO_EXECUTORS", "as soon as they began"),
-    ("org.apache.spark.SparkException: Master removed our application: KILLED", "NO_EXECUTORS", "was killed at Spark's master"),
-    ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", "SPARK_FAILED", "ended amid the run"),
-    ("org.apache.spark.SparkException: something else", "SPARK_FAILED", "SparkException: something else"),
-])
-def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause: str, code: str, what: str) -> None:
-    text = ("[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
-            "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
-            "py4j.protocol.Py4JJavaError: An error occurred while calling o275.writeFiles.\n"
-            ": org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed.\n\tat x.y(Z.scala:1)\n"
-            f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]")
+@pytest.mark.parametrize(
+    ("cause", "code", "what"),
+    [
+        ("java.io.IOException: No space left on device", "DISK_FULL", "no space is left"),
+        ("java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "JVM died"),
+        (
+            "py4j.protocol.Py4JNetworkError: Answer from Java side is empty",
+            "SPARK_FAILED",
+            "JVM died",
+        ),
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+            "SPARK_FAILED",
+            "Python workers died",
+        ),
+        (
+            "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired",
+            "KAFKA_UNREACHABLE",
+            "stopped answering",
+        ),
+        (
+            'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory',
+            "SETTING_INVALID",
+            "can use: /opt/python.",
+        ),
+        (
+            'java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied)',
+            "SETTING_INVALID",
+            "SLUICE_EXECUTOR_PYTHON",
+        ),
+        (
+            'java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory',
+            "SPARK_FAILED",
+            "could not start another process: /opt/python.",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'pyarrow'",
+            "SETTING_INVALID",
+            "No module named 'pyarrow'",
+        ),
+        (
+            "java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition",
+            "SETTING_INVALID",
+            "SLUICE_EXECUTOR_JARS",
+        ),
+        (
+            f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137",
+            "SPARK_FAILED",
+            "executors died while they worked: Command exited with code 137.",
+        ),
+        (
+            f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer",
+            "SPARK_FAILED",
+            "executors died while they worked",
+        ),
+        (
+            f"{LOST}java.lang.OutOfMemoryError: Java heap space",
+            "SPARK_FAILED",
+            "spark.executor.memory",
+        ),
+        (
+            f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java heap space",
+            "SPARK_FAILED",
+            "SLUICE_DRIVER_MEMORY",
+        ),
+        (
+            "org.apache.spark.SparkException: Master removed our application: FAILED",
+            "NO_EXECUTORS",
+            "as soon as they began",
+        ),
+        (
+            "org.apache.spark.SparkException: Master removed our application: KILLED",
+            "NO_EXECUTORS",
+            "was killed at Spark's master",
+        ),
+        (
+            "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+            "SPARK_FAILED",
+            "ended amid the run",
+        ),
+        (
+            "org.apache.spark.SparkException: something else",
+            "SPARK_FAILED",
+            "SparkException: something else",
+        ),
+    ],
+)
+def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(
+    cause: str, code: str, what: str
+) -> None:
+    text = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
+        "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o275.writeFiles.\n"
+        ": org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed.\n\tat x.y(Z.scala:1)\n"
+        f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]"
+    )
     told = str(translate_error(RuntimeError(text), "mine"))
     assert told.startswith(f"{code}: ")
     assert what in told
     assert "\n" not in told
 
 
-@pytest.mark.parametrize(("cause", "what"), [
-    ("org.apache.hadoop.fs.ChecksumException: Checksum error: file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1",
-     "/r/v1/spark/state/1/0/SSTs/1.sst is not what was written"),
-    ("org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming "
-     "state file of file:/r/7_a.changelog does not exist. If the stream job is restarted", "CANNOT_READ_STREAMING_STATE_FILE"),
-    ("java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist", "state/0/0/3.delta is missing"),
-])
+@pytest.mark.parametrize(
+    ("cause", "what"),
+    [
+        (
+            "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1",
+            "/r/v1/spark/state/1/0/SSTs/1.sst is not what was written",
+        ),
+        (
+            "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming "
+            "state file of file:/r/7_a.changelog does not exist. If the stream job is restarted",
+            "CANNOT_READ_STREAMING_STATE_FILE",
+        ),
+        (
+            "java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist",
+            "state/0/0/3.delta is missing",
+        ),
+    ],
+)
 def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, what: str) -> None:
     told = str(translate_error(RuntimeError(f"STREAM_FAILED\nCaused by: {cause}\n\tat x"), "mine"))
     assert told.startswith("CHECKPOINT_BROKEN: ")
@@ -124,10 +234,12 @@ def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, w
 
 
 def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> None:
-    text = ("[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback (most recent call last):\n"
-            "  File \"x\", line 1, in write\n"
-            f"spark_jobs.contract.errors.LeaseLost: {LeaseLost('taken by another.', 'Nothing is lost.')}\n"
-            " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]")
+    text = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback (most recent call last):\n"
+        '  File "x", line 1, in write\n'
+        f"spark_jobs.contract.errors.LeaseLost: {LeaseLost('taken by another.', 'Nothing is lost.')}\n"
+        " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]"
+    )
     error = translate_error(RuntimeError(text), "mine")
     assert isinstance(error, LeaseLost)
     assert str(error) == "LEASE_LOST: taken by another. Nothing is lost."

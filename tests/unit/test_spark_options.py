@@ -47,18 +47,33 @@ def test_a_family_of_owned_ones_is_refused_whatever_its_members_are_called(prefi
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://m:7077"])
-def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(settings: Settings, master: str) -> None:
-    set_here = {**submit.configuration(settings._replace(master=master)), **session.STATIC, **session.dynamic(State())}
+def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(
+    settings: Settings, master: str
+) -> None:
+    set_here = {
+        **submit.configuration(settings._replace(master=master)),
+        **session.STATIC,
+        **session.dynamic(State()),
+    }
     free = {name for name in set_here if spark_options.refusal(name, "x") is None}
     assert free == ({*submit.SCHEDULED} if master != "local[2]" else set())
 
 
-@pytest.mark.parametrize("name", [
-    "spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.hadoop.fs.s3a.access.key",
-    "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net", "spark.hadoop.fs.gs.auth.service.account.private.key",
-    "spark.executorEnv.AZURE_STORAGE_ACCESS_KEY", "spark.executorEnv.AZURE_STORAGE_KEY", "spark.executorEnv.MY_API_KEY",
-    "spark.executorEnv.PASSWD", "spark.hadoop.fs.azure.sas.c.a.blob.core.windows.net",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.ssl.keyPassword",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net",
+        "spark.hadoop.fs.gs.auth.service.account.private.key",
+        "spark.executorEnv.AZURE_STORAGE_ACCESS_KEY",
+        "spark.executorEnv.AZURE_STORAGE_KEY",
+        "spark.executorEnv.MY_API_KEY",
+        "spark.executorEnv.PASSWD",
+        "spark.hadoop.fs.azure.sas.c.a.blob.core.windows.net",
+    ],
+)
 def test_a_secret_is_refused_and_not_shown(name: str) -> None:
     with pytest.raises(SettingInvalid) as refused:
         spark_options.parse(f"{name}=canary", "SLUICE_SPARK_CONF")
@@ -72,24 +87,36 @@ def test_the_rest_of_a_secret_with_a_space_in_it_is_not_shown() -> None:
     assert "canary" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["spark.executor.memory", "spark.shuffle.sort.bypassMergeThreshold", "spark.sql.shuffle.sas"])
+@pytest.mark.parametrize(
+    "name",
+    ["spark.executor.memory", "spark.shuffle.sort.bypassMergeThreshold", "spark.sql.shuffle.sas"],
+)
 def test_what_only_looks_like_a_secret_is_taken(name: str) -> None:
     assert spark_options.refusal(name, "x") is None
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("executor.memory=2g", "those begin with spark."), ("spark.executor.memory", "which is not name=value"),
-    ("spark.executor.memory=", "the value is empty"), ("spark.a='b", "cannot be read"),
-])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("executor.memory=2g", "those begin with spark."),
+        ("spark.executor.memory", "which is not name=value"),
+        ("spark.executor.memory=", "the value is empty"),
+        ("spark.a='b", "cannot be read"),
+    ],
+)
 def test_what_is_no_option_is_refused(text: str, says: str) -> None:
     with pytest.raises(SettingInvalid, match=says):
         spark_options.parse(text, "SLUICE_SPARK_CONF")
 
 
-def test_the_spec_goes_before_the_connection_and_that_before_the_installation(settings: Settings) -> None:
+def test_the_spec_goes_before_the_connection_and_that_before_the_installation(
+    settings: Settings,
+) -> None:
     a, b, c = (f"spark.executor.{name}" for name in ("memory", "cores", "heartbeatInterval"))
     installed = settings._replace(spark_conf=f"{a}=1g {b}=1 {c}=1s spark.locality.wait=1s")
-    connected = installed._replace(spark_conf=spark_options.merged(installed.spark_conf, {a: "2g", b: "2"}))
+    connected = installed._replace(
+        spark_conf=spark_options.merged(installed.spark_conf, {a: "2g", b: "2"})
+    )
     found = submit.configuration(connected, pipeline={a: "3g"})
     assert (found[a], found[b], found[c], found["spark.locality.wait"]) == ("3g", "2", "1s", "1s")
 

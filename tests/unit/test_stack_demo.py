@@ -38,12 +38,20 @@ class Answers:
 
     def handed_over(self, name: str, run: str, _: str) -> dict[str, Any]:
         now = datetime.now(UTC)
-        report = Report(pipeline=name, run_id=run, status="succeeded", started_at=now, ended_at=now,
-                        account=Account(covered=10, read=10, rows_out=10))
+        report = Report(
+            pipeline=name,
+            run_id=run,
+            status="succeeded",
+            started_at=now,
+            ended_at=now,
+            account=Account(covered=10, read=10, rows_out=10),
+        )
         return report.model_dump(mode="json")
 
 
-def test_a_scheduled_run_that_begins_while_a_delivery_is_published_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduled_run_that_begins_while_a_delivery_is_published_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     airflow, shown = Answers(), list[dict[tuple[str, int], Report]]()
     monkeypatch.setattr(demo.registry, "names", lambda: NAMES)
     monkeypatch.setattr(demo, "Api", lambda _: airflow)

@@ -29,8 +29,14 @@ def _run(home: Path, *words: str, **wrong: str) -> subprocess.CompletedProcess[s
     (home / "bin").mkdir(exist_ok=True)
     (home / "bin" / "docker").write_text(DOCKER)
     (home / "bin" / "docker").chmod(0o755)
-    return subprocess.run(words, cwd=home, capture_output=True, text=True, check=False,
-                          env={"PATH": f"{home / 'bin'}:/usr/bin:/bin", **FINE, **wrong})
+    return subprocess.run(
+        words,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": f"{home / 'bin'}:/usr/bin:/bin", **FINE, **wrong},
+    )
 
 
 def _said(home: Path, wanted: str, **wrong: str) -> str:
@@ -47,15 +53,23 @@ def test_nothing_is_said_where_all_is_there(tmp_path: Path, wanted: str) -> None
 
 
 def test_a_machine_without_docker_is_told_what_to_install(tmp_path: Path) -> None:
-    done = subprocess.run([str(REPO / "docker" / "ready"), "image"], cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env={"PATH": str(tmp_path)})
+    done = subprocess.run(
+        [str(REPO / "docker" / "ready"), "image"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path)},
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("error: docker is missing")
     assert "apt-get install docker.io" in done.stderr
 
 
 def test_a_docker_that_does_not_answer_is_told_of_in_its_own_words(tmp_path: Path) -> None:
-    assert "Cannot connect to the Docker daemon. Start it" in _said(tmp_path, "image", FAKE_DEAD="1")
+    assert "Cannot connect to the Docker daemon. Start it" in _said(
+        tmp_path, "image", FAKE_DEAD="1"
+    )
 
 
 def test_an_image_needs_no_compose_and_a_stack_does(tmp_path: Path) -> None:
@@ -63,42 +77,80 @@ def test_an_image_needs_no_compose_and_a_stack_does(tmp_path: Path) -> None:
     assert "'docker compose' is missing" in _said(tmp_path, "compose", FAKE_COMPOSE="")
 
 
-@pytest.mark.parametrize(("version", "old"), [("1.29.2", True), ("2.16.0", True), ("2.9.0", True), ("dev", False),
-                                              ("2.17.0", False), ("v2.40.3", False), ("2.20.2+ds1-0ubuntu1~22.04.1", False),
-                                              ("5.0.1", False)])
-def test_a_compose_that_is_too_old_is_named_with_what_is_needed(tmp_path: Path, version: str, old: bool) -> None:
+@pytest.mark.parametrize(
+    ("version", "old"),
+    [
+        ("1.29.2", True),
+        ("2.16.0", True),
+        ("2.9.0", True),
+        ("dev", False),
+        ("2.17.0", False),
+        ("v2.40.3", False),
+        ("2.20.2+ds1-0ubuntu1~22.04.1", False),
+        ("5.0.1", False),
+    ],
+)
+def test_a_compose_that_is_too_old_is_named_with_what_is_needed(
+    tmp_path: Path, version: str, old: bool
+) -> None:
     said = _said(tmp_path, "compose", FAKE_COMPOSE=version)
-    assert said == (f"error: docker compose is {version}: 2.17 or newer is needed.\n" if old else "")
+    assert said == (
+        f"error: docker compose is {version}: 2.17 or newer is needed.\n" if old else ""
+    )
 
 
 def test_a_volume_of_other_secrets_is_told_of_before_new_ones_are_made(tmp_path: Path) -> None:
-    assert "the volume sluice_postgres is there" in _said(tmp_path, "secrets", FAKE_VOLUME="sluice_postgres")
+    assert "the volume sluice_postgres is there" in _said(
+        tmp_path, "secrets", FAKE_VOLUME="sluice_postgres"
+    )
     assert _said(tmp_path, "compose", FAKE_VOLUME="sluice_postgres") == ""
     (tmp_path / ".env").write_text("COMPOSE_PROJECT_NAME=mine\n")
     assert _said(tmp_path, "secrets", FAKE_VOLUME="sluice_postgres") == ""
-    assert "the volume mine_postgres is there" in _said(tmp_path, "secrets", FAKE_VOLUME="mine_postgres")
+    assert "the volume mine_postgres is there" in _said(
+        tmp_path, "secrets", FAKE_VOLUME="mine_postgres"
+    )
     (tmp_path / ".stack" / "secrets").mkdir(parents=True)
     assert _said(tmp_path, "secrets", FAKE_VOLUME="mine_postgres") == ""
 
 
 def test_every_target_that_starts_docker_looks_first_whether_it_can() -> None:
-    recipes = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", (REPO / "Makefile").read_text(), re.MULTILINE))
-    started = {name: recipe for name, recipe in recipes.items() if re.search(r"@docker |\$\(STACK\)", recipe)}
+    recipes = dict(
+        re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", (REPO / "Makefile").read_text(), re.MULTILINE)
+    )
+    started = {
+        name: recipe
+        for name, recipe in recipes.items()
+        if re.search(r"@docker |\$\(STACK\)", recipe)
+    }
     assert set(started) == {"image", "stack", "stack-secrets", "stack-demo", "stack-down"}
     for name in set(started) - {"stack"}:
         assert started[name].startswith("\t@docker/ready "), name
     assert re.search(r"^stack: stack-ready ", (REPO / "Makefile").read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize(("healthy", "missing"), [
-    ("airflow-scheduler airflow-dag-processor", None), ("airflow-scheduler", "airflow-dag-processor"),
-    ("", "airflow-scheduler"),
-])
+@pytest.mark.parametrize(
+    ("healthy", "missing"),
+    [
+        ("airflow-scheduler airflow-dag-processor", None),
+        ("airflow-scheduler", "airflow-dag-processor"),
+        ("", "airflow-scheduler"),
+    ],
+)
 def test_the_demo_plays_in_a_stack_that_is_healthy_and_leaves_its_containers_alone(
     tmp_path: Path, healthy: str, missing: str | None
 ) -> None:
-    done = _run(tmp_path, "make", "-C", str(REPO), "--no-print-directory", "stack-demo", FAKE_HEALTHY=healthy)
+    done = _run(
+        tmp_path,
+        "make",
+        "-C",
+        str(REPO),
+        "--no-print-directory",
+        "stack-demo",
+        FAKE_HEALTHY=healthy,
+    )
     assert (done.returncode == 0) is (missing is None), done
     if missing:
         assert f"error: {missing} is not healthy here" in done.stderr
-    assert done.stdout == ("" if missing else "compose --profile demo run --rm --no-deps producer\n")
+    assert done.stdout == (
+        "" if missing else "compose --profile demo run --rm --no-deps producer\n"
+    )

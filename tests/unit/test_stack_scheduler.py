@@ -52,7 +52,13 @@ def test_a_drain_is_asked_once_it_can_be_and_the_scheduler_waits_for_it(tmp_path
     driver = tmp_path / "main.py"
     driver.write_text(DRIVER)
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
-    words = [sys.executable, "-c", WRAPPED, str(driver), SCHEDULER.replace("sys.argv[2]", "sys.argv[-1]")]
+    words = [
+        sys.executable,
+        "-c",
+        WRAPPED,
+        str(driver),
+        SCHEDULER.replace("sys.argv[2]", "sys.argv[-1]"),
+    ]
     wrapped = subprocess.Popen(words, env=environment, cwd=REPO)
     try:
         _until(tmp_path / "began")
@@ -70,7 +76,14 @@ def test_a_drain_is_asked_once_it_can_be_and_the_scheduler_waits_for_it(tmp_path
 
 
 def test_without_a_signal_its_exit_status_is_the_commands() -> None:
-    words = [sys.executable, "-m", "local.stack.scheduler", sys.executable, "-c", "import sys; sys.exit(7)"]
+    words = [
+        sys.executable,
+        "-m",
+        "local.stack.scheduler",
+        sys.executable,
+        "-c",
+        "import sys; sys.exit(7)",
+    ]
     assert subprocess.run(words, cwd=REPO, check=False).returncode == 7
 
 

@@ -61,7 +61,9 @@ def test_two_installations_share_none(tmp_path: Path) -> None:
 
 def test_compose_mounts_all_of_them_but_the_authoritys_key(tmp_path: Path) -> None:
     made = {file.name for file in _made(tmp_path).iterdir()}
-    assert made - set(yaml.safe_load((REPO / "docker-compose.yml").read_text())["secrets"]) == {"kafka_ca_key"}
+    assert made - set(yaml.safe_load((REPO / "docker-compose.yml").read_text())["secrets"]) == {
+        "kafka_ca_key"
+    }
 
 
 def test_each_is_what_its_reader_takes(tmp_path: Path) -> None:
@@ -76,7 +78,11 @@ def test_each_is_what_its_reader_takes(tmp_path: Path) -> None:
     client = folder / "kafka_sluice"
     client.write_text(client.read_text().replace(CA, str(folder / "kafka_ca")))
     config = KafkaConfig.read(str(client))
-    assert (config.brokers, config.mechanism, config.user) == ("kafka:9092", "SCRAM-SHA-512", "sluice")
+    assert (config.brokers, config.mechanism, config.user) == (
+        "kafka:9092",
+        "SCRAM-SHA-512",
+        "sluice",
+    )
 
 
 @pytest.mark.parametrize("left", [("kafka_ca_key",), ("kafka_ca_key", "kafka_ca")])
@@ -88,11 +94,16 @@ def test_a_first_start_that_was_cut_off_between_key_and_certificate_is_finished_
         (folder / name).unlink()
     _made(tmp_path)
     authority = (folder / "kafka_ca").read_text()
-    assert all(certificates.vouches(authority, (folder / name).read_text()) for name in ("kafka_broker", "kafka_admin"))
+    assert all(
+        certificates.vouches(authority, (folder / name).read_text())
+        for name in ("kafka_broker", "kafka_admin")
+    )
 
 
 @pytest.mark.parametrize("gone", [("kafka_ca_key", "kafka_ca"), ("kafka_ca_key", "kafka_broker")])
-def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(tmp_path: Path, gone: tuple[str, ...]) -> None:
+def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(
+    tmp_path: Path, gone: tuple[str, ...]
+) -> None:
     folder = _made(tmp_path)
     for name in gone:
         (folder / name).unlink()
@@ -112,7 +123,12 @@ def test_the_command_prints_names_and_no_secret(tmp_path: Path) -> None:
 
 def test_other_lines_of_an_env_file_stay(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("SLUICE_UI_PORT=9090\nSLUICE_UID=7\n")
-    subprocess.run([sys.executable, "-m", "local.stack.secrets", str(tmp_path)], cwd=REPO, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "local.stack.secrets", str(tmp_path)],
+        cwd=REPO,
+        check=True,
+        capture_output=True,
+    )
     lines = (tmp_path / ".env").read_text().splitlines()
     assert lines[0] == "SLUICE_UI_PORT=9090"
     assert "SLUICE_UID=7" not in lines
@@ -130,7 +146,9 @@ def test_secrets_that_belong_to_somebody_stay_his_where_root_makes_the_next(tmp_
     assert f"SLUICE_UID={somebody}" in (tmp_path / ".env").read_text().splitlines()
 
 
-def test_a_folder_that_cannot_be_written_is_one_line_that_names_it_and_the_user(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line_that_names_it_and_the_user(
+    tmp_path: Path,
+) -> None:
     (tmp_path / ".stack").touch()
     command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
     said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)

@@ -20,13 +20,22 @@ def bounds(spec: Pipeline) -> dict[str, Check]:
 def test_every_check_says_why_it_matters() -> None:
     assert all(check.about for check in state_checks.state_checks_of(pipeline()))
     assert set(bounds(pipeline())) == {
-        "unaccounted", "state_growth", "behind_watermark_seconds", "still_batches", "late_share", "timers_per_row",
-        "state_bytes"}
+        "unaccounted",
+        "state_growth",
+        "behind_watermark_seconds",
+        "still_batches",
+        "late_share",
+        "timers_per_row",
+        "state_bytes",
+    }
 
 
 def test_a_check_of_the_specs_own_takes_the_place_of_the_default_on_its_metric() -> None:
     found = bounds(pipeline(state_checks=(within("late_share", 0.5, severity="critical"),)))
-    assert (found["late_share"].kwargs["max_value"], found["late_share"].severity) == (0.5, "critical")
+    assert (found["late_share"].kwargs["max_value"], found["late_share"].severity) == (
+        0.5,
+        "critical",
+    )
 
 
 def test_a_default_can_be_switched_off_and_the_account_cannot() -> None:
@@ -36,16 +45,27 @@ def test_a_default_can_be_switched_off_and_the_account_cannot() -> None:
 
 
 def test_a_budget_is_critical() -> None:
-    found = bounds(pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=7, budget_bytes=9)))
-    assert (found["state_rows"].kwargs["max_value"], found["state_rows"].severity) == (7, "critical")
+    found = bounds(
+        pipeline(steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=7, budget_bytes=9))
+    )
+    assert (found["state_rows"].kwargs["max_value"], found["state_rows"].severity) == (
+        7,
+        "critical",
+    )
     assert found["state_bytes"].kwargs["max_value"] == 9
 
 
-@pytest.mark.parametrize(("steps", "most"), [
-    ((deduplicate(),), 1),
-    ((deduplicate(), aggregate()), 2),
-    ((aggregate(window=Sliding(size="1 hour", slide="25 minutes")),), 3),
-    ((group_state(),), 4),
-], ids=["a key a record", "and a group", "a record in three windows", "state of one's own"])
-def test_growth_is_held_against_what_a_record_can_leave_in_state(steps: tuple[object, ...], most: float) -> None:
+@pytest.mark.parametrize(
+    ("steps", "most"),
+    [
+        ((deduplicate(),), 1),
+        ((deduplicate(), aggregate()), 2),
+        ((aggregate(window=Sliding(size="1 hour", slide="25 minutes")),), 3),
+        ((group_state(),), 4),
+    ],
+    ids=["a key a record", "and a group", "a record in three windows", "state of one's own"],
+)
+def test_growth_is_held_against_what_a_record_can_leave_in_state(
+    steps: tuple[object, ...], most: float
+) -> None:
     assert bounds(pipeline(steps=steps))["state_growth"].kwargs["max_value"] == most

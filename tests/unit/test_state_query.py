@@ -31,7 +31,9 @@ def settings(tmp_path: Path) -> Settings:
     settings = Settings(str(tmp_path), "a:1", tmp_path, "local[2]", "2g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
-    verify_identity(SPEC, paths, TopicState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(paths.identity)
+    verify_identity(SPEC, paths, TopicState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(
+        paths.identity
+    )
     folder = begin(Path(str(paths.checkpoint)))
     for batch in range(7):
         plan_batch(folder, batch, {0: 10 * (batch + 1)})
@@ -46,7 +48,9 @@ def ask(settings: Settings, spec: Pipeline = SPEC, **query: object) -> Target:
     return resolve(spec, settings, StateQuery(**query))  # type: ignore[arg-type]
 
 
-def test_the_last_committed_batch_and_every_stateful_step_are_meant_where_nothing_is_said(settings: Settings) -> None:
+def test_the_last_committed_batch_and_every_stateful_step_are_meant_where_nothing_is_said(
+    settings: Settings,
+) -> None:
     target = ask(settings)
     assert (target.batch, target.readable, target.steps) == (5, (3, 4, 5), (2, 3))
 
@@ -88,13 +92,19 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
         ({"batch": 6}, "batch 6 is not committed.*batches 3 to 5 can be read"),
         ({"batch": -1}, "batch -1 is not committed"),
         ({"batch": 2}, "batch 2 is purged.*batches 3 to 5 can be read"),
-        ({"step": 1}, "step 1 of .* is a transform and keeps no state.*step 2, deduplicate by id; step 3, aggregate by window"),
+        (
+            {"step": 1},
+            "step 1 of .* is a transform and keeps no state.*step 2, deduplicate by id; step 3, aggregate by window",
+        ),
         ({"step": 4}, "step 4 of .* does not exist"),
         ({"step": 0}, "step 0 of .* does not exist"),
         ({"keys": ("colour=red",)}, "no step has the key column colour.*deduplicate by id"),
         ({"keys": ("shop=x",), "step": 2}, "step 2 does not have the key column shop"),
         ({"keys": ("shop=x", "id=1")}, "no step has the key columns shop and id"),
-        ({"keys": ("window_start=noon",)}, "window_start is 'noon', which is not a timestamp.*2013-01-31T22:00:00Z"),
+        (
+            {"keys": ("window_start=noon",)},
+            "window_start is 'noon', which is not a timestamp.*2013-01-31T22:00:00Z",
+        ),
         ({"keys": ("shop",)}, "'shop', which is not COLUMN=VALUE"),
         ({"keys": ("=x",)}, "not COLUMN=VALUE"),
         ({"keys": ("shop=x", "shop=y")}, "names shop twice"),
@@ -102,7 +112,9 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
     ],
     ids=str,
 )
-def test_what_is_not_there_is_refused_with_what_there_is(settings: Settings, query: dict[str, object], says: str) -> None:
+def test_what_is_not_there_is_refused_with_what_there_is(
+    settings: Settings, query: dict[str, object], says: str
+) -> None:
     with pytest.raises(StateUnreadable, match=says):
         ask(settings, **query)
 
@@ -116,17 +128,34 @@ def test_a_pipeline_that_never_ran_has_no_state(tmp_path: Path) -> None:
 
 def test_a_pipeline_without_stateful_steps_has_none(settings: Settings) -> None:
     with pytest.raises(StateUnreadable, match=r"no step of .* keeps state"):
-        ask(settings, pipeline(steps=(Transform(where="true"),), watermark_delay=None, output_checks=()))
+        ask(
+            settings,
+            pipeline(steps=(Transform(where="true"),), watermark_delay=None, output_checks=()),
+        )
 
 
 def test_state_of_another_spec_is_not_shown_under_this_ones_names(settings: Settings) -> None:
     with pytest.raises(StateIncompatible, match="turnover"):
-        ask(settings, pipeline(steps=(Transform(where="amount > 0"), deduplicate(), aggregate(measures={"sales": "count(*)"}))))
+        ask(
+            settings,
+            pipeline(
+                steps=(
+                    Transform(where="amount > 0"),
+                    deduplicate(),
+                    aggregate(measures={"sales": "count(*)"}),
+                )
+            ),
+        )
 
 
 def test_the_key_of_a_step_is_what_its_declaration_says() -> None:
     assert key_columns(SPEC, 3) == ("window_start", "window_end", "shop")
-    assert key_columns(pipeline(steps=(deduplicate(keys=("*",)),), output_checks=()), 1) == ("id", "at", "shop", "amount")
+    assert key_columns(pipeline(steps=(deduplicate(keys=("*",)),), output_checks=()), 1) == (
+        "id",
+        "at",
+        "shop",
+        "amount",
+    )
     assert key_columns(pipeline(steps=(group_state(),), output_checks=()), 1) == ("shop",)
 
 
@@ -144,15 +173,23 @@ def test_batches_are_formatted_as_a_range() -> None:
 
 
 def test_a_query_reaches_the_other_process_as_it_is() -> None:
-    for query in (StateQuery(), StateQuery(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5)):
+    for query in (
+        StateQuery(),
+        StateQuery(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5),
+    ):
         assert _state_query(_parse(["state", "sales", *query.arguments()])) == query
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        ("string", "", ""), ("string", "N14228", "N14228"), ("int", "-12", -12), ("bigint", "9223372036854775807", 2**63 - 1),
-        ("double", "1e3", 1000.0), ("boolean", "false", False), ("date", "2013-01-31", date(2013, 1, 31)),
+        ("string", "", ""),
+        ("string", "N14228", "N14228"),
+        ("int", "-12", -12),
+        ("bigint", "9223372036854775807", 2**63 - 1),
+        ("double", "1e3", 1000.0),
+        ("boolean", "false", False),
+        ("date", "2013-01-31", date(2013, 1, 31)),
         ("timestamp", "2013-01-31T22:00:00Z", datetime(2013, 1, 31, 22, tzinfo=UTC)),
         ("timestamp", "2013-01-31 22:00", datetime(2013, 1, 31, 22, tzinfo=UTC)),
         ("timestamp", "2013-01-31T22:00:00+02:00", datetime(2013, 1, 31, 20, tzinfo=UTC)),
@@ -164,8 +201,18 @@ def test_a_text_becomes_a_value_of_the_columns_type(kind: str, text: str, value:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("int", "2147483648"), ("int", "1.0"), ("int", "٣"), ("bigint", "9223372036854775808"), ("double", "nan"), ("double", "x"),
-     ("boolean", "True"), ("date", "31.1.2013"), ("timestamp", "yesterday"), ("struct<a:int>", "1")],
+    [
+        ("int", "2147483648"),
+        ("int", "1.0"),
+        ("int", "٣"),
+        ("bigint", "9223372036854775808"),
+        ("double", "nan"),
+        ("double", "x"),
+        ("boolean", "True"),
+        ("date", "31.1.2013"),
+        ("timestamp", "yesterday"),
+        ("struct<a:int>", "1"),
+    ],
 )
 def test_a_text_that_is_no_such_value_is_refused(kind: str, text: str) -> None:
     with pytest.raises(StateUnreadable, match="--key column"):

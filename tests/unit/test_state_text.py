@@ -16,7 +16,9 @@ GROUPS = Variable("", "stateStoreSave")
 LIST = Variable("waiting", "ListState", ttl=True)
 
 
-def table(*rows: tuple[Any, ...], columns: Any = GROUP, variable: Variable = GROUPS, more: int = 0) -> Table:
+def table(
+    *rows: tuple[Any, ...], columns: Any = GROUP, variable: Variable = GROUPS, more: int = 0
+) -> Table:
     return Table(variable, columns, rows, len(rows) + more)
 
 
@@ -35,7 +37,9 @@ def table(*rows: tuple[Any, ...], columns: Any = GROUP, variable: Variable = GRO
     ],
     ids=str,
 )
-def test_buffers_have_their_measures_names_where_that_is_certain(measures: list[str], stored: list[str], names: Any) -> None:
+def test_buffers_have_their_measures_names_where_that_is_certain(
+    measures: list[str], stored: list[str], names: Any
+) -> None:
     assert buffer_names({f"m{number}": sql for number, sql in enumerate(measures)}, stored) == names
 
 
@@ -47,7 +51,9 @@ def test_a_group_appears_changes_and_goes_away() -> None:
         "changed    shop b: sales 2 -> 3",
         "appeared   shop d: sales 4, turnover null",
     ]
-    assert [format_change(change, {"shop"}) for change in row_changes(before, after)][1] == "changed    sales 2 -> 3"
+    assert [format_change(change, {"shop"}) for change in row_changes(before, after)][
+        1
+    ] == "changed    sales 2 -> 3"
     assert row_changes(after, after) == []
 
 
@@ -91,17 +97,25 @@ def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows() -> None:
     assert format_title(table(("a", 1, 1))) == "1 row"
     assert format_title(table(("a", 1, 1), more=1200)) == "1,201 rows; the first 1 are shown"
     assert format_title(table(variable=LIST)) == "waiting (list, expiring): 0 rows"
-    assert format_title(table(variable=Variable("event-time timers", "TimerState"))) == "event-time timers: 0 rows"
+    assert (
+        format_title(table(variable=Variable("event-time timers", "TimerState")))
+        == "event-time timers: 0 rows"
+    )
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "null"), (True, "true"), (1234567, "1234567"), (b"\x01\xff", "0x01ff"), ("a\nb", "a\\nb"),
+        (None, "null"),
+        (True, "true"),
+        (1234567, "1234567"),
+        (b"\x01\xff", "0x01ff"),
+        ("a\nb", "a\\nb"),
         ([1, None], "[1, null]"),
         (datetime(2013, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))), "2013-01-01 10:00:00"),
         (datetime(2013, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC), "2013-01-01 12:00:00.500000"),
-        (Row(n=1, at=[Row(x="y")]), "{n 1, at [{x y}]}"), ({"a": 1}, "{a 1}"),
+        (Row(n=1, at=[Row(x="y")]), "{n 1, at [{x y}]}"),
+        ({"a": 1}, "{a 1}"),
     ],
     ids=str,
 )

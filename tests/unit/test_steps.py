@@ -11,7 +11,10 @@ from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 EXAMPLES: dict[type[StepBase], Step] = {
-    Deduplicate: deduplicate(), Aggregate: aggregate(), GroupState: group_state(), Transform: Transform(where="amount > 0"),
+    Deduplicate: deduplicate(),
+    Aggregate: aggregate(),
+    GroupState: group_state(),
+    Transform: Transform(where="amount > 0"),
 }
 STEPS: tuple[type[StepBase], ...] = get_args(get_args(Step)[0])
 COLUMNS = ("id", "at", "shop", "amount")
@@ -47,13 +50,24 @@ def test_a_whole_rows_key_is_whatever_enters() -> None:
 
 
 def test_a_record_is_in_one_group_a_window() -> None:
-    windows = {Tumbling(size="1 hour"): 1, Sliding(size="1 hour", slide="25 minutes"): 3, Session(gap="1 hour"): 1}
+    windows = {
+        Tumbling(size="1 hour"): 1,
+        Sliding(size="1 hour", slide="25 minutes"): 3,
+        Session(gap="1 hour"): 1,
+    }
     assert {window: aggregate(window=window).rows_per_record for window in windows} == windows
 
 
 def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
-    true = {mode: {name for name, holds in mode_facts(mode)._asdict().items() if holds} for mode in get_args(OutputMode)}
-    assert true == {"append": set(), "update": {"writes_last_of_key"}, "complete": {"keeps_all_state", "replaces_table"}}
+    true = {
+        mode: {name for name, holds in mode_facts(mode)._asdict().items() if holds}
+        for mode in get_args(OutputMode)
+    }
+    assert true == {
+        "append": set(),
+        "update": {"writes_last_of_key"},
+        "complete": {"keeps_all_state", "replaces_table"},
+    }
 
 
 def test_only_an_aggregate_with_a_window_groups_by_one() -> None:

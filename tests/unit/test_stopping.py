@@ -9,7 +9,9 @@ from spark_jobs.stopping import ASKED, stop_on_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_a_wish_within_the_block_and_what_it_was_after_it(number: signal.Signals) -> None:
+def test_a_signal_is_a_wish_within_the_block_and_what_it_was_after_it(
+    number: signal.Signals,
+) -> None:
     before = signal.getsignal(number)
     with stop_on_signals() as wish:
         wish.raise_if_asked()

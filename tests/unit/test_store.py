@@ -11,7 +11,13 @@ from pathlib import Path
 import obstore
 import pytest
 
-from spark_jobs.contract.errors import JarsMissing, RootRefused, RootUnreachable, SettingInvalid, SluiceError
+from spark_jobs.contract.errors import (
+    JarsMissing,
+    RootRefused,
+    RootUnreachable,
+    SettingInvalid,
+    SluiceError,
+)
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url, spark_url
 from spark_jobs.contract.store_errors import translate_store_error
@@ -23,20 +29,39 @@ ENDPOINT = "http://127.0.0.1:7070"
 
 @pytest.fixture(autouse=True)
 def nothing_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "SLUICE_S3_PATH_STYLE"):
+    for name in (
+        "AWS_ENDPOINT_URL",
+        "AWS_ENDPOINT_URL_S3",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "SLUICE_S3_PATH_STYLE",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("root", "remote", "s3"), [
-    ("/data", False, False), ("file:///data", False, False), ("s3://b/p", True, True), ("s3a://b/p", True, True),
-    ("gs://b/p", True, False), ("memory://b/p", True, False),
-])
-def test_a_root_is_a_folder_of_this_machine_or_in_a_store(root: str, remote: bool, s3: bool) -> None:
+@pytest.mark.parametrize(
+    ("root", "remote", "s3"),
+    [
+        ("/data", False, False),
+        ("file:///data", False, False),
+        ("s3://b/p", True, True),
+        ("s3a://b/p", True, True),
+        ("gs://b/p", True, False),
+        ("memory://b/p", True, False),
+    ],
+)
+def test_a_root_is_a_folder_of_this_machine_or_in_a_store(
+    root: str, remote: bool, s3: bool
+) -> None:
     assert (is_remote(root), is_s3(root)) == (remote, s3)
 
 
 def test_spark_calls_it_by_another_scheme_and_a_disk_as_it_is() -> None:
-    assert (spark_url("s3://b/p"), sluice_url("s3a://b/p"), spark_url("/data")) == ("s3a://b/p", "s3://b/p", "/data")
+    assert (spark_url("s3://b/p"), sluice_url("s3a://b/p"), spark_url("/data")) == (
+        "s3a://b/p",
+        "s3://b/p",
+        "/data",
+    )
 
 
 def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint() -> None:
@@ -48,15 +73,29 @@ def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint() -> Non
     assert store.s3a_options()["fs.s3a.path.style.access"] == "false"
 
 
-def test_an_endpoint_is_told_to_every_client_with_the_bucket_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_is_told_to_every_client_with_the_bucket_in_the_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{ENDPOINT}/")
     store = Store.from_environment()
     assert store == Store(ENDPOINT, "us-east-1", path_style=True)
-    assert store.s3fs_options()["client_kwargs"] == {"endpoint_url": ENDPOINT, "region_name": "us-east-1"}
+    assert store.s3fs_options()["client_kwargs"] == {
+        "endpoint_url": ENDPOINT,
+        "region_name": "us-east-1",
+    }
     delta = store.delta_options("s3://b/p")
-    assert delta.items() >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
-    assert store.obstore_options("s3://b/p").items() >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
-    assert store.s3a_options().items() >= {"fs.s3a.endpoint": ENDPOINT, "fs.s3a.path.style.access": "true"}.items()
+    assert (
+        delta.items()
+        >= {"endpoint": ENDPOINT, "allow_http": "true", "conditional_put": "etag"}.items()
+    )
+    assert (
+        store.obstore_options("s3://b/p").items()
+        >= {"endpoint": ENDPOINT, "conditional_put": "etag"}.items()
+    )
+    assert (
+        store.s3a_options().items()
+        >= {"fs.s3a.endpoint": ENDPOINT, "fs.s3a.path.style.access": "true"}.items()
+    )
 
 
 @contextmanager
@@ -76,18 +115,24 @@ def asked_of_a_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     with HTTPServer(("127.0.0.1", 0), Nothing) as server:
         for name in ("NO_PROXY", "no_proxy", "http_proxy"):
             monkeypatch.delenv(name, raising=False)
-        for name, value in {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-                            "HTTP_PROXY": f"http://127.0.0.1:{server.server_port}"}.items():
+        for name, value in {
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "HTTP_PROXY": f"http://127.0.0.1:{server.server_port}",
+        }.items():
             monkeypatch.setenv(name, value)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield asked
         server.shutdown()
 
 
-@pytest.mark.parametrize(("path_style", "endpoint", "asked_for"), [
-    ("true", "http://store.test:9000", "http://store.test:9000/bucket/prefix/x"),
-    ("false", "http://bucket.store.test:9000", "http://bucket.store.test:9000/prefix/x"),
-])
+@pytest.mark.parametrize(
+    ("path_style", "endpoint", "asked_for"),
+    [
+        ("true", "http://store.test:9000", "http://store.test:9000/bucket/prefix/x"),
+        ("false", "http://bucket.store.test:9000", "http://bucket.store.test:9000/prefix/x"),
+    ],
+)
 def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_for_it(
     monkeypatch: pytest.MonkeyPatch, path_style: str, endpoint: str, asked_for: str
 ) -> None:
@@ -99,11 +144,15 @@ def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_
     assert asked == [asked_for]
 
 
-def test_a_store_that_leaves_the_condition_of_a_put_out_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_leaves_the_condition_of_a_put_out_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root, put = f"file://{tmp_path}", obstore.put
     refuse_unusable(root)
     monkeypatch.setattr(obstore, "put", lambda store, path, content, **_: put(store, path, content))
-    with pytest.raises(RootRefused, match="overwrites an object that it was asked to put only if it is absent"):
+    with pytest.raises(
+        RootRefused, match="overwrites an object that it was asked to put only if it is absent"
+    ):
         refuse_unusable(root)
     assert list(tmp_path.iterdir()) == [], "what was put is taken away"
 
@@ -114,7 +163,9 @@ def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch
         Store.from_environment()
     monkeypatch.setenv("SLUICE_S3_PATH_STYLE", "true")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "127.0.0.1:7070")
-    with pytest.raises(SettingInvalid, match=r"AWS_ENDPOINT_URL is '127\.0\.0\.1:7070': it is not a URL"):
+    with pytest.raises(
+        SettingInvalid, match=r"AWS_ENDPOINT_URL is '127\.0\.0\.1:7070': it is not a URL"
+    ):
         Store.from_environment()
 
 
@@ -141,9 +192,13 @@ def installed(tmp_path: Path) -> Settings:
     return Settings("s3://b/p", "127.0.0.1:1", tmp_path / "spark", "local[2]", "1g")
 
 
-def test_the_jars_of_s3_are_behind_all_others_and_on_the_class_path_of_no_other_run(installed: Settings) -> None:
+def test_the_jars_of_s3_are_behind_all_others_and_on_the_class_path_of_no_other_run(
+    installed: Settings,
+) -> None:
     there, elsewhere = installed, installed._replace(root="/data")
-    assert submit.environment(there)["SPARK_DIST_CLASSPATH"].endswith(f"{installed.jars.parent}/s3/*")
+    assert submit.environment(there)["SPARK_DIST_CLASSPATH"].endswith(
+        f"{installed.jars.parent}/s3/*"
+    )
     assert "SPARK_DIST_CLASSPATH" not in submit.environment(elsewhere)
     confs = [submit.configuration(settings) for settings in (there, elsewhere)]
     assert confs[0]["spark.driver.extraClassPath"] == confs[1]["spark.driver.extraClassPath"]
@@ -153,14 +208,18 @@ def test_the_jars_of_s3_are_behind_all_others_and_on_the_class_path_of_no_other_
 
 
 @pytest.mark.parametrize("gone", ["s3/hadoop-aws-0.jar", "spark/sluice-files.jar"])
-def test_a_run_without_them_is_refused_and_one_on_a_disk_is_not(installed: Settings, gone: str) -> None:
+def test_a_run_without_them_is_refused_and_one_on_a_disk_is_not(
+    installed: Settings, gone: str
+) -> None:
     (installed.jars.parent / gone).unlink()
     with pytest.raises(JarsMissing, match="do not hold what a root on S3 needs"):
         submit.configuration(installed)
     submit.configuration(installed._replace(root="/data"))
 
 
-def test_no_key_is_among_what_spark_is_told(installed: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_among_what_spark_is_told(
+    installed: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "canary")
     assert "canary" not in str(submit.command(installed, "flight_events", Path("/r.json"), "run"))
@@ -173,20 +232,57 @@ def test_the_page_shows_the_policy_that_the_tests_run_under() -> None:
 
 
 SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
-    ("Generic S3 error: Error performing PUT http://h/b in 1ms - error sending request", RootUnreachable, "no connection"),
-    ("botocore.exceptions.ClientError: An error occurred (SlowDown) when calling PutObject", RootUnreachable, "503"),
-    ("botocore.exceptions.ClientError: An error occurred (InvalidAccessKeyId) when calling", RootRefused, "the access key"),
-    (": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (403)",
-     RootRefused, "does not allow"),
-    ("obstore.exceptions.PermissionDeniedError: 403 Forbidden: <Code>RequestTimeTooSkewed</Code>", RootRefused, "Set this"),
-    ("Generic S3 error: Received redirect without LOCATION, this normally indicates an incorrectly configured region",
-     RootRefused, "Set AWS_REGION to the bucket's"),
-    ("botocore.exceptions.ClientError: An error occurred (AuthorizationHeaderMalformed) when calling the PutObject operation",
-     RootRefused, "another region"),
-    ("Generic S3 error: Server returned non-2xx status code: 501 Not Implemented", RootRefused, "conditional puts"),
+    (
+        "Generic S3 error: Error performing PUT http://h/b in 1ms - error sending request",
+        RootUnreachable,
+        "no connection",
+    ),
+    (
+        "botocore.exceptions.ClientError: An error occurred (SlowDown) when calling PutObject",
+        RootUnreachable,
+        "503",
+    ),
+    (
+        "botocore.exceptions.ClientError: An error occurred (InvalidAccessKeyId) when calling",
+        RootRefused,
+        "the access key",
+    ),
+    (
+        ": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (403)",
+        RootRefused,
+        "does not allow",
+    ),
+    (
+        "obstore.exceptions.PermissionDeniedError: 403 Forbidden: <Code>RequestTimeTooSkewed</Code>",
+        RootRefused,
+        "Set this",
+    ),
+    (
+        "Generic S3 error: Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+        RootRefused,
+        "Set AWS_REGION to the bucket's",
+    ),
+    (
+        "botocore.exceptions.ClientError: An error occurred (AuthorizationHeaderMalformed) when calling the PutObject operation",
+        RootRefused,
+        "another region",
+    ),
+    (
+        "Generic S3 error: Server returned non-2xx status code: 501 Not Implemented",
+        RootRefused,
+        "conditional puts",
+    ),
     ("[Errno 111] Connection refused", None, ""),
-    ("kafka.errors.TimeoutException: timed out\n\tat org.apache.hadoop.fs.s3a.S3AException.x", None, ""),
-    ("botocore.exceptions.ClientError: An error occurred (404) when calling the HeadObject operation: Not Found", None, ""),
+    (
+        "kafka.errors.TimeoutException: timed out\n\tat org.apache.hadoop.fs.s3a.S3AException.x",
+        None,
+        "",
+    ),
+    (
+        "botocore.exceptions.ClientError: An error occurred (404) when calling the HeadObject operation: Not Found",
+        None,
+        "",
+    ),
 )
 
 

@@ -16,13 +16,19 @@ from spark_jobs.launch import submit
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    for name in ("delta-spark_4.2_2.13-4.4.0.jar", "spark-sql-kafka-0-10_2.13-4.2.0.jar", "notes.txt"):
+    for name in (
+        "delta-spark_4.2_2.13-4.4.0.jar",
+        "spark-sql-kafka-0-10_2.13-4.2.0.jar",
+        "notes.txt",
+    ):
         (tmp_path / name).touch()
     return Settings("/root", "a:1", tmp_path, "local[2]", "3g")
 
 
 @pytest.mark.parametrize("content", [None, [], ["notes.txt"], ["commons-pool2.jar"]], ids=str)
-def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(tmp_path: Path, content: list[str] | None) -> None:
+def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(
+    tmp_path: Path, content: list[str] | None
+) -> None:
     jars = tmp_path / "jars"
     for name in content or []:
         jars.mkdir(exist_ok=True)
@@ -35,7 +41,10 @@ def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(tmp_path: Path, 
 
 def test_the_jars_and_nothing_else_are_on_the_class_path(settings: Settings) -> None:
     path = submit.configuration(settings)["spark.driver.extraClassPath"].split(":")
-    assert [Path(jar).name for jar in path] == ["delta-spark_4.2_2.13-4.4.0.jar", "spark-sql-kafka-0-10_2.13-4.2.0.jar"]
+    assert [Path(jar).name for jar in path] == [
+        "delta-spark_4.2_2.13-4.4.0.jar",
+        "spark-sql-kafka-0-10_2.13-4.2.0.jar",
+    ]
 
 
 def test_driver_and_python_work_in_utc(settings: Settings) -> None:
@@ -43,7 +52,9 @@ def test_driver_and_python_work_in_utc(settings: Settings) -> None:
     assert submit.environment(settings)["TZ"] == "UTC"
 
 
-def test_workers_use_this_python_and_find_sluice(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_use_this_python_and_find_sluice(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     environment = submit.environment(settings)
     assert environment["PYSPARK_PYTHON"] == sys.executable
@@ -57,7 +68,11 @@ def test_the_command_is_one_that_the_application_understands(settings: Settings)
     assert Path(submit.application()).is_file()
     assert command[1:3] == ["--master", "local[2]"]
     wanted = main._parse(command[at + 1 :])  # noqa: SLF001 - the two must understand each other
-    assert (wanted.pipeline, wanted.report, wanted.run_id) == ("flight_events", Path("/reports/1.json"), "run-1")
+    assert (wanted.pipeline, wanted.report, wanted.run_id) == (
+        "flight_events",
+        Path("/reports/1.json"),
+        "run-1",
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,60 +81,95 @@ def test_each_kind_of_run_is_a_command_of_the_application(settings: Settings, ki
     assert main._parse(command[command.index(submit.application()) + 1 :]).command == kind  # noqa: SLF001 - as above
 
 
-def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(settings: Settings) -> None:
+def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(
+    settings: Settings,
+) -> None:
     """Whoever may list the processes of a machine reads their command lines; their environment is the owner's."""
     secret = settings._replace(root="gs://hunter2/root", kafka="hunter2.example:9092")
-    assert "hunter2" not in " ".join(submit.command(secret, "flight_events", Path("/r.json"), "run-1"))
+    assert "hunter2" not in " ".join(
+        submit.command(secret, "flight_events", Path("/r.json"), "run-1")
+    )
     assert sum("hunter2" in value for value in submit.environment(secret).values()) == 2
 
 
 def test_sparks_log_configuration_is_where_the_options_point(settings: Settings) -> None:
     options = submit.configuration(settings)["spark.driver.extraJavaOptions"].split()
-    [log4j] = [option for option in options if option.startswith("-Dlog4j2.configurationFile=file:")]
+    [log4j] = [
+        option for option in options if option.startswith("-Dlog4j2.configurationFile=file:")
+    ]
     assert Path(log4j.partition("file:")[2]).is_file()
 
 
 def test_local_mode_ships_nothing_and_is_told_nothing_of_a_cluster(settings: Settings) -> None:
     for name in submit.configuration(settings):
-        assert not name.startswith(("spark.archives", "spark.jars", "spark.executorEnv", "spark.pyspark", "spark.locality"))
+        assert not name.startswith(
+            ("spark.archives", "spark.jars", "spark.executorEnv", "spark.pyspark", "spark.locality")
+        )
 
 
-def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(settings: Settings) -> None:
+def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(
+    settings: Settings,
+) -> None:
     cluster = settings._replace(master="spark://m:7077")
     shipped = submit.configuration(cluster)
     assert [Path(jar).parent for jar in shipped["spark.jars"].split(",")] == [settings.jars] * 2
     assert "spark.executor.extraClassPath" not in shipped
     there = submit.configuration(cluster._replace(executor_jars="/opt/jars"))
     assert "spark.jars" not in there
-    assert there["spark.executor.extraClassPath"].split(":")[0] == "/opt/jars/delta-spark_4.2_2.13-4.4.0.jar"
-    assert "-XX:SharedArchiveFile=/opt/jars/classes.jsa" in there["spark.executor.extraJavaOptions"].split()
+    assert (
+        there["spark.executor.extraClassPath"].split(":")[0]
+        == "/opt/jars/delta-spark_4.2_2.13-4.4.0.jar"
+    )
+    assert (
+        "-XX:SharedArchiveFile=/opt/jars/classes.jsa"
+        in there["spark.executor.extraJavaOptions"].split()
+    )
 
 
 def test_executors_work_in_utc_and_the_driver_keeps_its_own_python(settings: Settings) -> None:
     options = submit.configuration(settings._replace(master="yarn", executor_python="/opt/python"))
     assert "-Duser.timezone=UTC" in options["spark.executor.extraJavaOptions"].split()
-    assert (options["spark.pyspark.driver.python"], options["spark.pyspark.python"]) == (sys.executable, "/opt/python")
+    assert (options["spark.pyspark.driver.python"], options["spark.pyspark.python"]) == (
+        sys.executable,
+        "/opt/python",
+    )
 
 
 def test_commands_that_only_look_need_no_cluster(settings: Settings) -> None:
     cluster = settings._replace(master="spark://m:7077")
-    for command in (submit.explain_command(cluster, "flight_events"), submit.state_command(cluster, "flight_events", [])):
+    for command in (
+        submit.explain_command(cluster, "flight_events"),
+        submit.state_command(cluster, "flight_events", []),
+    ):
         assert command[1:3] == ["--master", "local[2]"]
 
 
-def test_the_secret_of_the_cluster_is_on_no_command_line(settings: Settings, tmp_path: Path) -> None:
+def test_the_secret_of_the_cluster_is_on_no_command_line(
+    settings: Settings, tmp_path: Path
+) -> None:
     (file := tmp_path / "secret").write_text("hunter2")
     secured = settings._replace(master="spark://m:7077", spark_secret_file=str(file))
     told = submit.command(secured, "flight_events", Path("/r"), "1")
     assert "hunter2" not in " ".join(told)
 
 
-def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(settings: Settings, tmp_path: Path) -> None:
+def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(
+    settings: Settings, tmp_path: Path
+) -> None:
     """The folder of a script stands first on its path, and main.py's has storage, log, checks, source and more."""
     for folder in ("beside", "own"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "storage.py").touch()
-    (script := tmp_path / "beside" / "main.py").write_text("import storage; print(storage.__file__)")
+    (script := tmp_path / "beside" / "main.py").write_text(
+        "import storage; print(storage.__file__)"
+    )
     env = {**os.environ, **submit.environment(settings)} | {"PYTHONPATH": str(tmp_path / "own")}
-    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert done.stdout.strip() == str(tmp_path / "own" / "storage.py")

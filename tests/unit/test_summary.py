@@ -19,23 +19,49 @@ from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SENT = {1: {"good": 1190, "duplicate": 7, "malformed": 2, "premature": 1}, 2: {"good": 80, "duplicate": 0, "malformed": 0,
-                                                                              "premature": 0}}
+SENT = {
+    1: {"good": 1190, "duplicate": 7, "malformed": 2, "premature": 1},
+    2: {"good": 80, "duplicate": 0, "malformed": 0, "premature": 0},
+}
 
 
 def check(outcome: str = "passed", **changes: Any) -> CheckResult:
-    usual = {"suite": "output", "type": "expect_column_values_to_be_unique", "column": "event_id", "severity": "critical"}
+    usual = {
+        "suite": "output",
+        "type": "expect_column_values_to_be_unique",
+        "column": "event_id",
+        "severity": "critical",
+    }
     return CheckResult.model_validate(usual | {"outcome": outcome} | changes)
 
 
-def report(delivery: int = 1, checks: tuple[CheckResult, ...] = (), problem: Problem | None = None, **changes: int) -> Report:
+def report(
+    delivery: int = 1,
+    checks: tuple[CheckResult, ...] = (),
+    problem: Problem | None = None,
+    **changes: int,
+) -> Report:
     """What a drain that took a delivery of SENT as it should have reports, but for the changes."""
     kinds = SENT[delivery]
-    counts = {"read": sum(kinds.values()), "malformed": kinds["malformed"], "premature": kinds["premature"]}
+    counts = {
+        "read": sum(kinds.values()),
+        "malformed": kinds["malformed"],
+        "premature": kinds["premature"],
+    }
     return Report(
-        pipeline="sales", run_id=f"delivery-{delivery}", status="failed" if problem else "succeeded", problem=problem,
-        started_at=NOON, ended_at=NOON + timedelta(seconds=12.5), state=StateUse(rows=4321), checks=checks,
-        account=Account(**counts | {"covered": counts["read"], "duplicates": kinds["duplicate"], "rows_out": 1180} | changes),
+        pipeline="sales",
+        run_id=f"delivery-{delivery}",
+        status="failed" if problem else "succeeded",
+        problem=problem,
+        started_at=NOON,
+        ended_at=NOON + timedelta(seconds=12.5),
+        state=StateUse(rows=4321),
+        checks=checks,
+        account=Account(
+            **counts
+            | {"covered": counts["read"], "duplicates": kinds["duplicate"], "rows_out": 1180}
+            | changes
+        ),
     )
 
 
@@ -53,28 +79,57 @@ def test_each_run_is_a_line_with_where_its_records_went() -> None:
     assert lines[4][:3] == ["sales", "2", "80"]
 
 
-@pytest.mark.parametrize(("changes", "red"), [
-    ({}, False), ({"unaccounted": 1}, True), ({"problem": Problem.of(CheckFailed("3 rows."))}, True),
-])
-def test_a_run_with_a_problem_or_with_something_unaccounted_is_red(changes: dict[str, Any], red: bool) -> None:
+@pytest.mark.parametrize(
+    ("changes", "red"),
+    [
+        ({}, False),
+        ({"unaccounted": 1}, True),
+        ({"problem": Problem.of(CheckFailed("3 rows."))}, True),
+    ],
+)
+def test_a_run_with_a_problem_or_with_something_unaccounted_is_red(
+    changes: dict[str, Any], red: bool
+) -> None:
     out = io.StringIO()
-    summary.show_runs(Console(file=out, width=200, force_terminal=True), {("sales", 1): report(**changes)})
+    summary.show_runs(
+        Console(file=out, width=200, force_terminal=True), {("sales", 1): report(**changes)}
+    )
     assert ("\x1b[31m" in out.getvalue()) == red
 
 
 def test_checks_are_those_after_the_last_delivery_and_what_did_not_pass_before() -> None:
-    first = report(1, (check(type="expect_was_good"), check("failed", type="expect_was_bad", unexpected=3, sample='["a"]')))
-    lines = shown(summary.show_checks, {("sales", 1): first, ("sales", 2): report(2, (check(), check("broken")))})
+    first = report(
+        1,
+        (
+            check(type="expect_was_good"),
+            check("failed", type="expect_was_bad", unexpected=3, sample='["a"]'),
+        ),
+    )
+    lines = shown(
+        summary.show_checks,
+        {("sales", 1): first, ("sales", 2): report(2, (check(), check("broken")))},
+    )
     unique = "column_values_to_be_unique"
     assert [(line[1], line[3], line[6]) for line in lines[3:]] == [
-        ("1", "was_bad", "failed"), ("2", unique, "passed"), ("2", unique, "broken"),
+        ("1", "was_bad", "failed"),
+        ("2", unique, "passed"),
+        ("2", unique, "broken"),
     ]
     assert lines[3][7:] == ["3", "failing,", "for", "example", '["a"]']
 
 
 def test_a_table_is_shown_by_rows_and_where_it_is_too_wide_by_columns(tmp_path: Path) -> None:
-    deltalake.write_deltalake(str(tmp_path / "sales"), pa.table({
-        "shop": ["[a]", None], "at": [NOON, NOON], "mean": [1.25, 2.0], "note": ["x" * 150, "y"]}))
+    deltalake.write_deltalake(
+        str(tmp_path / "sales"),
+        pa.table(
+            {
+                "shop": ["[a]", None],
+                "at": [NOON, NOON],
+                "mean": [1.25, 2.0],
+                "note": ["x" * 150, "y"],
+            }
+        ),
+    )
     lines = shown(summary.show_rows, [tmp_path / "sales"])
     assert lines[1] == ["shop", "at", "mean", "note"]
     assert lines[3][:4] == ["[a]", "2026-03-01", "12:00", "1.2"]
@@ -89,11 +144,18 @@ def test_reports_that_agree_with_the_ledger_give_no_disagreement() -> None:
     assert summary.disagreements({("sales", 1): report(1), ("sales", 2): report(2)}, SENT) == []
 
 
-@pytest.mark.parametrize(("changes", "line"), [
-    ({"read": 1199}, "records read 1,199, but the ledger says 1,200"), ({"malformed": 3}, "malformed 3, but the ledger says 2"),
-    ({"premature": 0}, "premature 0, but the ledger says 1"), ({"unaccounted": -4}, "unaccounted -4, but the ledger says 0"),
-])
-def test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers(changes: dict[str, int], line: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"read": 1199}, "records read 1,199, but the ledger says 1,200"),
+        ({"malformed": 3}, "malformed 3, but the ledger says 2"),
+        ({"premature": 0}, "premature 0, but the ledger says 1"),
+        ({"unaccounted": -4}, "unaccounted -4, but the ledger says 0"),
+    ],
+)
+def test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers(
+    changes: dict[str, int], line: str
+) -> None:
     reports = {("sales", 1): report(1, **changes), ("sales", 2): report(2)}
     assert summary.disagreements(reports, SENT) == [f"sales, delivery 1: {line}"]
 
@@ -110,16 +172,28 @@ class TestDemo:
         monkeypatch.setattr(demo, "HOME", tmp_path)
         monkeypatch.setattr(demo.registry, "names", lambda: ["sales"])
         monkeypatch.setattr(demo, "console", Console(file=io.StringIO(), width=200))
-        event = FlightEvent("e", "departure", NOON, NOON, "AA", 1, None, "JFK", "SFO", 0, False, 2586)
+        event = FlightEvent(
+            "e", "departure", NOON, NOON, "AA", 1, None, "JFK", "SFO", 0, False, 2586
+        )
         records = deliver(iter([event] * 12))
-        ledger.write(tmp_path / "ledger", 1, "flights", records, [(0, offset) for offset in range(len(records))])
+        ledger.write(
+            tmp_path / "ledger",
+            1,
+            "flights",
+            records,
+            [(0, offset) for offset in range(len(records))],
+        )
         deltalake.write_deltalake(str(tmp_path / "root" / "tables" / "sales"), pa.table({"n": [1]}))
         return tmp_path
 
     @staticmethod
     def ended(**changes: int) -> Report:
         kinds = ledger.counts(demo.HOME / "ledger")[1]
-        counts = {"read": sum(kinds.values()), "malformed": kinds["malformed"], "premature": kinds["premature"]} | changes
+        counts = {
+            "read": sum(kinds.values()),
+            "malformed": kinds["malformed"],
+            "premature": kinds["premature"],
+        } | changes
         return report().model_copy(update={"account": Account(**counts)})
 
     def test_that_agrees_with_its_ledger_says_so_and_ends_well(self) -> None:
@@ -134,16 +208,23 @@ class TestDemo:
         assert "✗ sales, delivery 1: unaccounted 2, but the ledger says 0" in told
         assert "agrees" not in told
 
-    def test_its_clock_says_lines_with_the_seconds_since_it_was_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_its_clock_says_lines_with_the_seconds_since_it_was_made(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         seconds = iter([100.0, 107.25])
         monkeypatch.setattr(demo.time, "monotonic", lambda: next(seconds))
         demo.Clock().say("Kafka is at [127.0.0.1]")
         assert demo.console.file.getvalue() == "   7.2 Kafka is at [127.0.0.1]\n"  # type: ignore[attr-defined]
 
-    @pytest.mark.parametrize(("words", "says"), [
-        (("--months", "0"), "--months"), (("--months", "13"), "--months"), (("--deliveries", "0"), "--deliveries"),
-        (("--seed", "x"), "--seed"),
-    ])
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("--months", "0"), "--months"),
+            (("--months", "13"), "--months"),
+            (("--deliveries", "0"), "--deliveries"),
+            (("--seed", "x"), "--seed"),
+        ],
+    )
     def test_a_wrong_argument_is_refused_before_anything_starts(
         self, words: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -31,7 +31,9 @@ def restore(path: UPath, version: int) -> None:
     deltalake.DeltaTable(str(path)).restore(version)
 
 
-def test_the_table_of_the_checkpoint_passes_whatever_its_owner_added_or_deleted(path: UPath) -> None:
+def test_the_table_of_the_checkpoint_passes_whatever_its_owner_added_or_deleted(
+    path: UPath,
+) -> None:
     known = table.identifier(path)
     write(path, 9)
     deltalake.DeltaTable(str(path)).delete("n = 1")
@@ -56,7 +58,9 @@ def test_a_table_made_anew_is_refused(path: UPath, tmp_path: Path) -> None:
         table.refuse_replaced(UPath(tmp_path / "t"), known, 3)
 
 
-def test_a_restore_behind_the_last_batch_is_refused_with_the_command_that_mends_it(path: UPath) -> None:
+def test_a_restore_behind_the_last_batch_is_refused_with_the_command_that_mends_it(
+    path: UPath,
+) -> None:
     restore(path, 1)
     with pytest.raises(TableReplaced) as refused:
         table.refuse_replaced(path, table.identifier(path), 3)
@@ -83,8 +87,12 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None
     path, checkpoint = UPath(tmp_path / "t"), Checkpoint(begin(tmp_path / "spark"))
     table.refuse_ahead(path, "sales/g1", checkpoint)
     for batch in range(2):
-        done = deltalake.CommitProperties(app_transactions=[deltalake.Transaction("sales/g1", batch)])
-        deltalake.write_deltalake(str(path), pa.table({"n": [batch]}), mode="append", commit_properties=done)
+        done = deltalake.CommitProperties(
+            app_transactions=[deltalake.Transaction("sales/g1", batch)]
+        )
+        deltalake.write_deltalake(
+            str(path), pa.table({"n": [batch]}), mode="append", commit_properties=done
+        )
         plan_batch(checkpoint.folder, batch, {0: batch})
     table.refuse_ahead(path, "sales/g1", checkpoint)
     table.refuse_ahead(path, "sales/g2", Checkpoint(UPath(tmp_path / "another")))
@@ -93,7 +101,9 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None
         table.refuse_ahead(path, "sales/g1", checkpoint)
 
 
-def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(path: UPath) -> None:
+def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(
+    path: UPath,
+) -> None:
     opened = deltalake.DeltaTable(str(path))
     lacking = json.loads(opened.schema().to_json())
     lacking["fields"][0]["name"] = "gone"

@@ -52,14 +52,20 @@ def _serve(listener: socket.socket, act: Act, context: ssl.SSLContext | None) ->
             plain = listener.accept()[0]
         except OSError:
             return
-        with suppress(OSError), plain, context.wrap_socket(plain, server_side=True) if context else plain as connection:
+        with (
+            suppress(OSError),
+            plain,
+            context.wrap_socket(plain, server_side=True) if context else plain as connection,
+        ):
             act(connection)
 
 
 def answer(status: str, body: str) -> Act:
     def act(connection: socket.socket) -> None:
         connection.recv(65536)
-        connection.sendall(f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        connection.sendall(
+            f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(65536):
             pass
@@ -83,17 +89,30 @@ def say_nothing(connection: socket.socket) -> None:
 
 def look(serve: Serve, url: str, **properties: str) -> SluiceError:
     """The error of a look-up whose tokens come from there."""
-    config = KafkaConfig.of({
-        "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.client.id": "reader",
-        "sasl.oauthbearer.client.secret": "canary", "sasl.oauthbearer.token.endpoint.url": url, **properties}, "a test")
-    installed = Settings("/root", serve(say_nothing, None), Path("/jars"), "local[2]", "1g", kafka_config=config)
+    config = KafkaConfig.of(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.client.id": "reader",
+            "sasl.oauthbearer.client.secret": "canary",
+            "sasl.oauthbearer.token.endpoint.url": url,
+            **properties,
+        },
+        "a test",
+    )
+    installed = Settings(
+        "/root", serve(say_nothing, None), Path("/jars"), "local[2]", "1g", kafka_config=config
+    )
     with pytest.raises(SluiceError) as raised:
         topic_state.topic_state(installed, "flights")
     assert "canary" not in str(raised.value)
     return raised.value
 
 
-@pytest.mark.parametrize(("act", "says"), [(None, "Could not connect"), (hang_up, "Empty reply"), (reset, "Recv failure")])
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [(None, "Could not connect"), (hang_up, "Empty reply"), (reset, "Recv failure")],
+)
 def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_and_trying_again_may_help(
     serve: Serve, act: Act | None, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +125,10 @@ def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_an
     error = look(serve, f"http://{place}/token")
     assert isinstance(error, KafkaUnreachable), error
     assert says in error.what
-    assert error.remedy == "Check that the token endpoint answers (sasl.oauthbearer.token.endpoint.url)."
+    assert (
+        error.remedy
+        == "Check that the token endpoint answers (sasl.oauthbearer.token.endpoint.url)."
+    )
 
 
 @pytest.mark.parametrize("status", ["503 Service Unavailable", "429 Too Many Requests"])
@@ -116,13 +138,23 @@ def test_where_it_is_busy_librdkafka_says_nothing_and_either_may_be_down(
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 2.0)
     error = look(serve, f"http://{serve(answer(status, 'Connection refused'), None)}/token")
     assert isinstance(error, KafkaUnreachable), error
-    assert error.remedy == ("Check that Kafka runs and that SLUICE_KAFKA is right, or that the token endpoint answers "
-                            "(sasl.oauthbearer.token.endpoint.url).")
+    assert error.remedy == (
+        "Check that Kafka runs and that SLUICE_KAFKA is right, or that the token endpoint answers "
+        "(sasl.oauthbearer.token.endpoint.url)."
+    )
 
 
-def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one_short_line(serve: Serve) -> None:
-    page = "<html>\nFailed to connect: the request timed out, HTTP 503, could not resolve\n" + "x" * 5000
-    for body in ('{"error": "invalid_client", "error_description": "could not connect: timed out"}', page):
+def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one_short_line(
+    serve: Serve,
+) -> None:
+    page = (
+        "<html>\nFailed to connect: the request timed out, HTTP 503, could not resolve\n"
+        + "x" * 5000
+    )
+    for body in (
+        '{"error": "invalid_client", "error_description": "could not connect: timed out"}',
+        page,
+    ):
         error = look(serve, f"http://{serve(answer('401 Unauthorized', body), None)}/token")
         assert isinstance(error, KafkaRefused), error
         assert "sasl.oauthbearer.client.secret" in error.remedy
@@ -130,15 +162,25 @@ def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one
         assert len(error.what) < 400
 
 
-@pytest.mark.parametrize(("hosts", "lives", "authority", "says"), [
-    (HERE, 1, STRANGER, "Give the certificate of its authority in https.ca.location"),
-    (HERE, -1, AUTHORITY, "Renew the endpoint's certificate"),
-    (("elsewhere.example",), 1, AUTHORITY, "Name the host in sasl.oauthbearer.token.endpoint.url as its certificate does"),
-])
+@pytest.mark.parametrize(
+    ("hosts", "lives", "authority", "says"),
+    [
+        (HERE, 1, STRANGER, "Give the certificate of its authority in https.ca.location"),
+        (HERE, -1, AUTHORITY, "Renew the endpoint's certificate"),
+        (
+            ("elsewhere.example",),
+            1,
+            AUTHORITY,
+            "Name the host in sasl.oauthbearer.token.endpoint.url as its certificate does",
+        ),
+    ],
+)
 def test_a_certificate_that_is_not_accepted_is_not_the_clients_fault(
     serve: Serve, hosts: tuple[str, ...], lives: int, authority: Authority, says: str
 ) -> None:
-    place = serve(answer("200 OK", "{}"), AUTHORITY.pair("endpoint", hosts=hosts, lives=timedelta(days=lives)))
+    place = serve(
+        answer("200 OK", "{}"), AUTHORITY.pair("endpoint", hosts=hosts, lives=timedelta(days=lives))
+    )
     error = look(serve, f"https://{place}/token", **{"https.ca.pem": authority.certificate})
     assert isinstance(error, KafkaRefused), error
     assert "the certificate of the token endpoint is not accepted" in error.what
@@ -153,6 +195,10 @@ def test_without_authorities_of_its_own_it_is_held_against_those_of_this_machine
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     error = look(serve, f"https://{place}/token")
     assert "https.ca.location" in error.remedy
-    assert "unable to get local issuer certificate" in error.what, "the bundle of this machine was read"
+    assert "unable to get local issuer certificate" in error.what, (
+        "the bundle of this machine was read"
+    )
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "trusted.crt"))
-    assert "sasl.oauthbearer.client.secret" in look(serve, f"https://{place}/token").remedy, "it was trusted, and said no"
+    assert "sasl.oauthbearer.client.secret" in look(serve, f"https://{place}/token").remedy, (
+        "it was trusted, and said no"
+    )

@@ -31,12 +31,17 @@ def closed_port() -> int:
 
 @pytest.mark.parametrize("port", ["deaf_port", "closed_port"])
 def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
-    request: pytest.FixtureRequest, port: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    request: pytest.FixtureRequest,
+    port: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     broker = f"127.0.0.1:{request.getfixturevalue(port)}"
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     asked = time.monotonic()
     with pytest.raises(KafkaUnreachable, match=f"no broker answered at {broker}"):
-        topic_state.topic_state(Settings("/root", broker, Path("/jars"), "local[2]", "1g"), "flights")
+        topic_state.topic_state(
+            Settings("/root", broker, Path("/jars"), "local[2]", "1g"), "flights"
+        )
     assert 0.5 <= time.monotonic() - asked < CLIENTS_OWN_SECONDS / 2
     assert "".join(capfd.readouterr()) == "", "the client's own log would stand before the one line"

@@ -5,25 +5,48 @@ from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.verdict import verdict
 
 
-def check(outcome: str, severity: str = "critical", column: str | None = "n", **more: object) -> CheckResult:
-    known = {"suite": "output", "type": "expect_x", "column": column, "severity": severity, "outcome": outcome}
+def check(
+    outcome: str, severity: str = "critical", column: str | None = "n", **more: object
+) -> CheckResult:
+    known = {
+        "suite": "output",
+        "type": "expect_x",
+        "column": column,
+        "severity": severity,
+        "outcome": outcome,
+    }
     return CheckResult.model_validate(known | more)
 
 
 def test_rows_pass_where_no_critical_check_failed_and_none_is_broken() -> None:
     assert verdict("p", 7, []) is None
-    assert verdict("p", 7, [check("passed"), check("failed", "warning"), check("failed", "info")]) is None
+    assert (
+        verdict("p", 7, [check("passed"), check("failed", "warning"), check("failed", "info")])
+        is None
+    )
 
 
 def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_version() -> None:
-    error = verdict("p", 7, [check("failed", unexpected=3), check("failed", column=None), check("failed", "warning", "w")])
+    error = verdict(
+        "p",
+        7,
+        [
+            check("failed", unexpected=3),
+            check("failed", column=None),
+            check("failed", "warning", "w"),
+        ],
+    )
     assert isinstance(error, CheckFailed)
-    assert error.what == ("p: 2 critical check(s) failed: expect_x(n) (3 rows), expect_x (0 rows). "
-                          "The rows are written in table version 7, but not published.")
+    assert error.what == (
+        "p: 2 critical check(s) failed: expect_x(n) (3 rows), expect_x (0 rows). "
+        "The rows are written in table version 7, but not published."
+    )
     assert error.remedy == "See the failing values: sluice show checks --pipeline p."
 
 
 def test_a_check_that_could_not_be_evaluated_comes_first_whatever_its_severity() -> None:
-    error = verdict("p", 7, [check("failed"), check("broken", "warning", observed="no such column")])
+    error = verdict(
+        "p", 7, [check("failed"), check("broken", "warning", observed="no such column")]
+    )
     assert isinstance(error, CheckBroken)
     assert error.what == "p: expect_x(n) could not be evaluated: no such column."

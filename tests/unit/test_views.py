@@ -21,22 +21,81 @@ NOON = datetime(2026, 3, 1, 12, 0, 7, 250_000, UTC)
 PIPELINE = "flight_events"
 RAW, NOT_UTF8 = '{"name": "é, \\"x\\"",\n"n": 1}'.encode(), b"\xff\x00\x1b[31m"
 LONG = "expected `int`, got `str`; " * 20
-OPERATOR = {"step": 1, "kind": "deduplicate", "rows_in": 1240, "rows_out": 1200, "numRowsTotal": 5000, "rocksdbGetCount": 77}
+OPERATOR = {
+    "step": 1,
+    "kind": "deduplicate",
+    "rows_in": 1240,
+    "rows_out": 1200,
+    "numRowsTotal": 5000,
+    "rocksdbGetCount": 77,
+}
 ROWS: dict[str, list[dict[str, Any]]] = {
     "runs": [
-        {"pipeline": name, "run_id": f"run-{hours}", "status": "succeeded", "problem": None, "query_seconds": 11.437,
-         "started_at": datetime.now(UTC) - timedelta(hours=hours, minutes=1), "read": 1_234_567, "rows_out": 33_961, "late": 7,
-         "state_rows": 2_000, "watermark": NOON, "unaccounted": 0, "report": "{}"}
-        for name, hours in ((PIPELINE, 3), (PIPELINE, 2), ("aircraft_rotations", 5))],
+        {
+            "pipeline": name,
+            "run_id": f"run-{hours}",
+            "status": "succeeded",
+            "problem": None,
+            "query_seconds": 11.437,
+            "started_at": datetime.now(UTC) - timedelta(hours=hours, minutes=1),
+            "read": 1_234_567,
+            "rows_out": 33_961,
+            "late": 7,
+            "state_rows": 2_000,
+            "watermark": NOON,
+            "unaccounted": 0,
+            "report": "{}",
+        }
+        for name, hours in ((PIPELINE, 3), (PIPELINE, 2), ("aircraft_rotations", 5))
+    ],
     "batches": [
-        {"pipeline": PIPELINE, "batch_id": batch, "audited_at": NOON + timedelta(hours=batch), "offsets_end": '{"0": 5}',
-         "operators": operators}
-        for batch, operators in ((1, [OPERATOR, OPERATOR | {"step": 2, "kind": "aggregate"}]), (2, None), (1003, [OPERATOR]))],
-    "late": [{"pipeline": PIPELINE, "batch_id": 1, "partition": 0, "offset": 2**40, "event_time": NOON, "value": RAW}],
-    "quarantine": [{"pipeline": PIPELINE, "partition": 0, "offset": offset, "kind": "malformed", "reason": LONG, "value": value}
-                   for offset, value in enumerate((RAW, NOT_UTF8, None))],
-    "checks": [{"pipeline": PIPELINE, "run_id": "run-2", "checked_at": NOON, "type": "expect_column_values_to_be_between",
-                "column": "delay", "severity": "critical", "outcome": "failed", "unexpected": 3, "sample": "[1, 2, 3]"}],
+        {
+            "pipeline": PIPELINE,
+            "batch_id": batch,
+            "audited_at": NOON + timedelta(hours=batch),
+            "offsets_end": '{"0": 5}',
+            "operators": operators,
+        }
+        for batch, operators in (
+            (1, [OPERATOR, OPERATOR | {"step": 2, "kind": "aggregate"}]),
+            (2, None),
+            (1003, [OPERATOR]),
+        )
+    ],
+    "late": [
+        {
+            "pipeline": PIPELINE,
+            "batch_id": 1,
+            "partition": 0,
+            "offset": 2**40,
+            "event_time": NOON,
+            "value": RAW,
+        }
+    ],
+    "quarantine": [
+        {
+            "pipeline": PIPELINE,
+            "partition": 0,
+            "offset": offset,
+            "kind": "malformed",
+            "reason": LONG,
+            "value": value,
+        }
+        for offset, value in enumerate((RAW, NOT_UTF8, None))
+    ],
+    "checks": [
+        {
+            "pipeline": PIPELINE,
+            "run_id": "run-2",
+            "checked_at": NOON,
+            "type": "expect_column_values_to_be_between",
+            "column": "delay",
+            "severity": "critical",
+            "outcome": "failed",
+            "unexpected": 3,
+            "sample": "[1, 2, 3]",
+        }
+    ],
 }
 
 
@@ -65,7 +124,9 @@ def squeezed(text: str) -> str:
 
 @pytest.mark.parametrize("table", Table)
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
-def test_a_root_that_nobody_wrote_to_shows_no_rows_and_is_not_made(tmp_path: Path, table: Table, output: str) -> None:
+def test_a_root_that_nobody_wrote_to_shows_no_rows_and_is_not_made(
+    tmp_path: Path, table: Table, output: str
+) -> None:
     shown = printed(tmp_path / "root", table, "--format", output)
     assert {"table": f"{table}, newest first\nno rows\n", "json": ""}.get(output, shown) == shown
     assert not (tmp_path / "root").exists()
@@ -76,27 +137,44 @@ def test_every_column_that_may_be_asked_for_is_read(root: Path, table: Table) ->
     names = tuple(columns(table))
     rows = select(str(root), table, None, 100, names)
     assert rows.names == names
-    assert len(rows.values) == 3 if table is Table.operators else len(rows.values) == len(ROWS[table])
+    assert (
+        len(rows.values) == 3 if table is Table.operators else len(rows.values) == len(ROWS[table])
+    )
 
 
 @pytest.mark.parametrize("table", Table)
-def test_any_one_column_may_be_asked_for_alone_and_rows_stay_in_their_order(root: Path, table: Table) -> None:
+def test_any_one_column_may_be_asked_for_alone_and_rows_stay_in_their_order(
+    root: Path, table: Table
+) -> None:
     names = tuple(columns(table))
     whole = select(str(root), table, None, 100, names)
     for place, name in enumerate(names):
-        assert select(str(root), table, None, 100, (name,)).values == tuple((row[place],) for row in whole.values)
+        assert select(str(root), table, None, 100, (name,)).values == tuple(
+            (row[place],) for row in whole.values
+        )
 
 
 def test_each_operator_of_a_batch_is_a_row_counted_as_explain_counts_steps(root: Path) -> None:
-    rows = select(str(root), Table.operators, PIPELINE, 10, ("batch", "step", "kind", "rows_in", "total", "rocksdbGetCount"))
+    rows = select(
+        str(root),
+        Table.operators,
+        PIPELINE,
+        10,
+        ("batch", "step", "kind", "rows_in", "total", "rocksdbGetCount"),
+    )
     assert rows.values == (
-        (1003, 2, "deduplicate", 1240, 5000, 77), (1, 2, "deduplicate", 1240, 5000, 77), (1, 3, "aggregate", 1240, 5000, 77))
+        (1003, 2, "deduplicate", 1240, 5000, 77),
+        (1, 2, "deduplicate", 1240, 5000, 77),
+        (1, 3, "aggregate", 1240, 5000, 77),
+    )
     assert {f"operator['{name}']" for name in COUNTS} <= set(columns(Table.operators).values())
 
 
 @pytest.mark.parametrize("table", Table)
 @pytest.mark.parametrize("width", [20, 80, 132])
-def test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named(root: Path, table: Table, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named(
+    root: Path, table: Table, width: int
+) -> None:
     text = printed(root, table, width=width)
     assert max(map(cell_len, text.splitlines())) <= width
     assert all(name in squeezed(text) for name in VIEWS[table].columns)
@@ -112,13 +190,28 @@ def test_in_80_columns_runs_are_a_table_of_whole_values(root: Path) -> None:
     title, names, _, newest, *_ = printed(root, "runs", width=80).splitlines()
     assert title == "runs, newest first"
     assert names.split() == ["pipeline", "when", "status", "problem", "read", "rows_out", "late"]
-    assert newest.split() == [PIPELINE, "2", "hours", "ago", "succeeded", "1,234,567", "33,961", "7"]
+    assert newest.split() == [
+        PIPELINE,
+        "2",
+        "hours",
+        "ago",
+        "succeeded",
+        "1,234,567",
+        "33,961",
+        "7",
+    ]
 
 
-def test_what_is_too_long_for_a_terminal_says_how_much_is_missing_and_a_pipe_gets_all_of_it(tmp_path: Path) -> None:
-    ops_tables.append(UPath(tmp_path), "quarantine", [{"pipeline": PIPELINE, "value": b"x" * 3000 + b"y" * 500}])
+def test_what_is_too_long_for_a_terminal_says_how_much_is_missing_and_a_pipe_gets_all_of_it(
+    tmp_path: Path,
+) -> None:
+    ops_tables.append(
+        UPath(tmp_path), "quarantine", [{"pipeline": PIPELINE, "value": b"x" * 3000 + b"y" * 500}]
+    )
     words = ("quarantine", "--columns", "value")
-    assert squeezed("(2,500 more characters: --format json has all)") in squeezed(printed(tmp_path, *words, width=80))
+    assert squeezed("(2,500 more characters: --format json has all)") in squeezed(
+        printed(tmp_path, *words, width=80)
+    )
     assert "x" * 3000 + "y" * 500 in printed(tmp_path, *words).splitlines()
 
 
@@ -147,10 +240,16 @@ def test_json_is_an_object_a_line_with_raw_numbers_and_times_in_utc(root: Path) 
 
 def test_csv_has_a_header_and_the_same_values(root: Path) -> None:
     names = ("run_id", "read", "problem", "watermark", "when")
-    rows = list(csv.DictReader(io.StringIO(printed(root, "runs", "--format", "csv", "--columns", ",".join(names)))))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(printed(root, "runs", "--format", "csv", "--columns", ",".join(names)))
+        )
+    )
     assert list(rows[0]) == list(names)
     assert [list(row.values())[:4] for row in rows] == [
-        [run_id, "1234567", "", "2026-03-01T12:00:07.250000Z"] for run_id in ("run-2", "run-3", "run-5")]
+        [run_id, "1234567", "", "2026-03-01T12:00:07.250000Z"]
+        for run_id in ("run-2", "run-3", "run-5")
+    ]
     assert datetime.fromisoformat(rows[0]["when"]).tzinfo
 
 
@@ -163,13 +262,21 @@ def test_a_record_comes_back_byte_for_byte_from_json_and_csv(root: Path) -> None
     assert [row["value"] for row in by_csv] == [RAW.decode(), json.dumps(base64), ""]
 
 
-@pytest.mark.parametrize(("given", "says"), [
-    ("pipeline,raed", "'raed' is no column of runs. Did you mean read? There are: pipeline, when, status"),
-    ("batch", "'batch' is no column of runs."),
-    ('"; DROP', "is no column of runs. There are: pipeline"),
-    (" ,", "it names no column. There are: pipeline, when"),
-])
-def test_a_column_that_there_is_not_is_refused_with_those_there_are(root: Path, given: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            "pipeline,raed",
+            "'raed' is no column of runs. Did you mean read? There are: pipeline, when, status",
+        ),
+        ("batch", "'batch' is no column of runs."),
+        ('"; DROP', "is no column of runs. There are: pipeline"),
+        (" ,", "it names no column. There are: pipeline, when"),
+    ],
+)
+def test_a_column_that_there_is_not_is_refused_with_those_there_are(
+    root: Path, given: str, says: str
+) -> None:
     done = show(root, "runs", "--columns", given, width=400)
     assert (done.exit_code, done.stdout) == (2, "")
     assert says in done.stderr

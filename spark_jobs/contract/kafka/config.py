@@ -39,15 +39,23 @@ class KafkaConfig:
             lines = properties_file.parse(file.read_text(encoding="utf-8"))
             exposed = pem.exposure(file)
         except OSError as error:
-            raise KafkaConfigInvalid(f"{source} cannot be read: {error.strerror}.",
-                                     "Name a properties file that this user may read.") from None
+            raise KafkaConfigInvalid(
+                f"{source} cannot be read: {error.strerror}.",
+                "Name a properties file that this user may read.",
+            ) from None
         except UnicodeDecodeError:
-            raise KafkaConfigInvalid(f"{source} is not UTF-8.", "Write it as UTF-8, or with \\uXXXX.") from None
+            raise KafkaConfigInvalid(
+                f"{source} is not UTF-8.", "Write it as UTF-8, or with \\uXXXX."
+            ) from None
         except properties_file.Malformed as error:
-            raise KafkaConfigInvalid(f"{source}: {error}.", "Write one name=value on each line; # starts a comment.") from None
+            raise KafkaConfigInvalid(
+                f"{source}: {error}.", "Write one name=value on each line; # starts a comment."
+            ) from None
         config = cls(Declared(((line.name, line.value) for line in lines), source).values(), path)
         if exposed and config.secrets():
-            raise KafkaConfigInvalid(f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}")
+            raise KafkaConfigInvalid(
+                f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}"
+            )
         return config
 
     @property
@@ -67,7 +75,9 @@ class KafkaConfig:
     @property
     def user(self) -> str:
         """The user or the OAuth client that logs in; empty without SASL."""
-        return self._values.get("sasl.username") or self._values.get("sasl.oauthbearer.client.id", "")
+        return self._values.get("sasl.username") or self._values.get(
+            "sasl.oauthbearer.client.id", ""
+        )
 
     @property
     def authorities(self) -> str:
@@ -81,12 +91,16 @@ class KafkaConfig:
     def java(self) -> dict[str, str]:
         """The properties for Java's clients, without the brokers. PEM is text, so executors need no files of this machine."""
         rows = [(row, self._values[row.name]) for row in TABLE if row.name in self._values]
-        properties = {row.java: value for row, value in rows if row.java and row.name != "bootstrap.servers"}
+        properties = {
+            row.java: value for row, value in rows if row.java and row.name != "bootstrap.servers"
+        }
         for store in ("truststore.certificates", "keystore.key"):
             if f"ssl.{store}" in properties:
                 properties[f"ssl.{store.partition('.')[0]}.type"] = "PEM"
         if self.mechanism:
-            options = dict(option for row, value in rows if row.jaas for option in _options(row.jaas, value))
+            options = dict(
+                option for row, value in rows if row.jaas for option in _options(row.jaas, value)
+            )
             properties["sasl.jaas.config"] = jaas.render(self.mechanism, options)
         if self.mechanism == "OAUTHBEARER":
             properties[HANDLER] = FIXED[HANDLER][0]
@@ -112,7 +126,10 @@ class KafkaConfig:
         return KafkaConfig(self._values, str(path))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KafkaConfig) and (self._values, self.path) == (other._values, other.path)
+        return isinstance(other, KafkaConfig) and (self._values, self.path) == (
+            other._values,
+            other.path,
+        )
 
     def __hash__(self) -> int:
         return hash(self.path)
@@ -124,8 +141,15 @@ class KafkaConfig:
 def _options(name: str, value: str) -> list[tuple[str, str]]:
     """The options of the login module that one property becomes."""
     if name == "extension_":
-        return [(name + key, extension) for key, _, extension in (pair.strip().partition("=") for pair in value.split(","))]
-    return [("ssl.truststore.type", "PEM"), (name, value)] if name.startswith("ssl.") else [(name, value)]
+        return [
+            (name + key, extension)
+            for key, _, extension in (pair.strip().partition("=") for pair in value.split(","))
+        ]
+    return (
+        [("ssl.truststore.type", "PEM"), (name, value)]
+        if name.startswith("ssl.")
+        else [(name, value)]
+    )
 
 
 NOTHING = KafkaConfig({})

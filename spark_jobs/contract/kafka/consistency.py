@@ -41,22 +41,40 @@ class Consistency:
         mechanism = values.get("sasl.mechanism")
         for name in NEEDED.get(mechanism or "", ()):
             if name not in values:
-                self._refuse(name, ABSENT, f"{mechanism} needs it", f"Give it: {BY_NAME[name].about}")
+                self._refuse(
+                    name, ABSENT, f"{mechanism} needs it", f"Give it: {BY_NAME[name].about}"
+                )
         idle = (USER, PASSWORD) if mechanism == "OAUTHBEARER" else (OAUTH, "https.")
         for name in [name for name in values if name.startswith(idle)]:
-            self._refuse(self._from[name], HIDDEN, f"it has no effect with {mechanism or 'no sasl.mechanism'}",
-                         "Leave it out")
+            self._refuse(
+                self._from[name],
+                HIDDEN,
+                f"it has no effect with {mechanism or 'no sasl.mechanism'}",
+                "Leave it out",
+            )
         if mechanism == "OAUTHBEARER":
             values[f"{OAUTH}method"] = "oidc"
             self._refuse_url()
         if ("ssl.key.pem" in values) != ("ssl.certificate.pem" in values):
             missing = "ssl.certificate.pem" if "ssl.key.pem" in values else "ssl.key.pem"
-            self._refuse(missing, ABSENT, "a key and its certificate go together", f"Give it: {BY_NAME[missing].about}")
+            self._refuse(
+                missing,
+                ABSENT,
+                "a key and its certificate go together",
+                f"Give it: {BY_NAME[missing].about}",
+            )
         if "ssl.key.password" in values and "ssl.key.pem" not in values:
-            self._refuse("ssl.key.password", HIDDEN, "it belongs to ssl.key.location, which is not given", "Leave it out")
+            self._refuse(
+                "ssl.key.password",
+                HIDDEN,
+                "it belongs to ssl.key.location, which is not given",
+                "Leave it out",
+            )
         if "ssl.key.pem" in values:
             try:
-                values["ssl.key.pem"] = pem.decrypted_key(values["ssl.key.pem"], values.pop("ssl.key.password", None))
+                values["ssl.key.pem"] = pem.decrypted_key(
+                    values["ssl.key.pem"], values.pop("ssl.key.password", None)
+                )
             except pem.KeyFault as fault:
                 self._refuse(self._from["ssl.key.pem"], HIDDEN, *fault.args)
         return values
@@ -67,10 +85,16 @@ class Consistency:
         for prefix, word in (("sasl.", "SASL"), ("ssl.", "SSL")):
             given = next((self._from[name] for name in values if name.startswith(prefix)), None)
             if given and word not in protocol.split("_"):
-                self._refuse("security.protocol", values.get("security.protocol", ABSENT), f"{given} would have no effect",
-                             f"Give {'SASL_SSL' if word == 'SASL' else 'SSL or SASL_SSL'}, or leave {given} out")
+                self._refuse(
+                    "security.protocol",
+                    values.get("security.protocol", ABSENT),
+                    f"{given} would have no effect",
+                    f"Give {'SASL_SSL' if word == 'SASL' else 'SSL or SASL_SSL'}, or leave {given} out",
+                )
         if "SASL" in protocol and "sasl.mechanism" not in values:
-            self._refuse("sasl.mechanism", ABSENT, f"{protocol} needs it", f"Use {' or '.join(NEEDED)}")
+            self._refuse(
+                "sasl.mechanism", ABSENT, f"{protocol} needs it", f"Use {' or '.join(NEEDED)}"
+            )
 
     def _refuse_url(self) -> None:
         name = f"{OAUTH}token.endpoint.url"
@@ -80,6 +104,13 @@ class Consistency:
         except ValueError:
             url = urlsplit("")
         if "@" in url.netloc or not url.hostname or not URL.fullmatch(given):
-            self._refuse(name, HIDDEN, "it is not a URL, or it contains a user", "Write https://host/path")
+            self._refuse(
+                name, HIDDEN, "it is not a URL, or it contains a user", "Write https://host/path"
+            )
         if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
-            self._refuse(name, repr(given), "the client's secret would be sent unencrypted", "Use an https:// URL")
+            self._refuse(
+                name,
+                repr(given),
+                "the client's secret would be sent unencrypted",
+                "Use an https:// URL",
+            )

@@ -20,7 +20,9 @@ MODULES = {
 
 _VALUE = r""""(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*'|[^\s;="']+"""
 _OPTION = re.compile(rf"\s+([\w.$-]+)\s*=\s*({_VALUE})", re.DOTALL)
-_ENTRY = re.compile(rf"\s*([\w.$]+)\s+(?i:required)((?:\s+[\w.$-]+\s*=\s*(?:{_VALUE}))*)\s*;\s*", re.DOTALL)
+_ENTRY = re.compile(
+    rf"\s*([\w.$]+)\s+(?i:required)((?:\s+[\w.$-]+\s*=\s*(?:{_VALUE}))*)\s*;\s*", re.DOTALL
+)
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -43,7 +45,9 @@ def parse(text: str) -> Entry | None:
     entry = _ENTRY.fullmatch(text)
     if entry is None:
         return None
-    return Entry(entry[1], {option[1]: _unquoted(option[2]) for option in _OPTION.finditer(entry[2])})
+    return Entry(
+        entry[1], {option[1]: _unquoted(option[2]) for option in _OPTION.finditer(entry[2])}
+    )
 
 
 def _escaped(value: str) -> str:

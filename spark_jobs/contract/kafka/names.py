@@ -25,51 +25,122 @@ class Property(NamedTuple):
 
 
 TABLE = (
-    Property("bootstrap.servers", "the brokers, host:port separated by commas", "bootstrap.servers",
-             also=("metadata.broker.list",)),
-    Property("security.protocol", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", "security.protocol"),
-    Property("sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER", "sasl.mechanism",
-             also=("sasl.mechanisms",)),
+    Property(
+        "bootstrap.servers",
+        "the brokers, host:port separated by commas",
+        "bootstrap.servers",
+        also=("metadata.broker.list",),
+    ),
+    Property(
+        "security.protocol", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", "security.protocol"
+    ),
+    Property(
+        "sasl.mechanism",
+        "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
+        "sasl.mechanism",
+        also=("sasl.mechanisms",),
+    ),
     Property("sasl.username", "the user of PLAIN and SCRAM", jaas="username"),
     Property("sasl.password", "its password", jaas="password", secret=True),
     Property("sasl.oauthbearer.method", "oidc: ask an identity provider for tokens"),
-    Property("sasl.oauthbearer.client.id", "the client that asks for tokens", jaas="clientId",
-             also=("sasl.oauthbearer.client.credentials.client.id",)),
-    Property("sasl.oauthbearer.client.secret", "its secret", jaas="clientSecret", secret=True,
-             also=("sasl.oauthbearer.client.credentials.client.secret",)),
+    Property(
+        "sasl.oauthbearer.client.id",
+        "the client that asks for tokens",
+        jaas="clientId",
+        also=("sasl.oauthbearer.client.credentials.client.id",),
+    ),
+    Property(
+        "sasl.oauthbearer.client.secret",
+        "its secret",
+        jaas="clientSecret",
+        secret=True,
+        also=("sasl.oauthbearer.client.credentials.client.secret",),
+    ),
     Property("sasl.oauthbearer.scope", "the scope to ask for", jaas="scope"),
-    Property("sasl.oauthbearer.extensions", "data for the broker besides the token: name=value separated by commas",
-             jaas="extension_"),
-    Property("sasl.oauthbearer.token.endpoint.url", "the URL that gives tokens", "sasl.oauthbearer.token.endpoint.url"),
-    Property("https.ca.pem", "certificates of the authorities for the token endpoint", jaas="ssl.truststore.certificates",
-             file=("https.ca.location",)),
-    Property("ssl.ca.pem", "certificates of the authorities for the brokers", "ssl.truststore.certificates",
-             file=("ssl.ca.location", "ssl.truststore.location")),
-    Property("ssl.certificate.pem", "the client's certificate with the chain up to its authority",
-             "ssl.keystore.certificate.chain", file=("ssl.certificate.location",)),
-    Property("ssl.key.pem", "the certificate's private key", "ssl.keystore.key", secret=True,
-             file=("ssl.key.location",)),
-    Property("ssl.key.password", "the password of that key; Sluice decrypts the key where the declaration is",
-             "ssl.key.password", secret=True),
+    Property(
+        "sasl.oauthbearer.extensions",
+        "data for the broker besides the token: name=value separated by commas",
+        jaas="extension_",
+    ),
+    Property(
+        "sasl.oauthbearer.token.endpoint.url",
+        "the URL that gives tokens",
+        "sasl.oauthbearer.token.endpoint.url",
+    ),
+    Property(
+        "https.ca.pem",
+        "certificates of the authorities for the token endpoint",
+        jaas="ssl.truststore.certificates",
+        file=("https.ca.location",),
+    ),
+    Property(
+        "ssl.ca.pem",
+        "certificates of the authorities for the brokers",
+        "ssl.truststore.certificates",
+        file=("ssl.ca.location", "ssl.truststore.location"),
+    ),
+    Property(
+        "ssl.certificate.pem",
+        "the client's certificate with the chain up to its authority",
+        "ssl.keystore.certificate.chain",
+        file=("ssl.certificate.location",),
+    ),
+    Property(
+        "ssl.key.pem",
+        "the certificate's private key",
+        "ssl.keystore.key",
+        secret=True,
+        file=("ssl.key.location",),
+    ),
+    Property(
+        "ssl.key.password",
+        "the password of that key; Sluice decrypts the key where the declaration is",
+        "ssl.key.password",
+        secret=True,
+    ),
     Property("client.id", "the name in the broker's log and quotas", "client.id"),
-    Property("client.rack", "the rack of the client, so that it reads from a replica nearby", "client.rack"),
-    Property("client.dns.lookup", "use_all_dns_ips or resolve_canonical_bootstrap_servers_only", "client.dns.lookup"),
+    Property(
+        "client.rack",
+        "the rack of the client, so that it reads from a replica nearby",
+        "client.rack",
+    ),
+    Property(
+        "client.dns.lookup",
+        "use_all_dns_ips or resolve_canonical_bootstrap_servers_only",
+        "client.dns.lookup",
+    ),
 )
 
-BY_NAME = {name: row for row in TABLE for name in (row.name, row.java, *row.also, *row.file) if name}
+BY_NAME = {
+    name: row for row in TABLE for name in (row.name, row.java, *row.also, *row.file) if name
+}
 """Every accepted name -> its row, without the names below."""
 
-KEYSTORE, JAAS, HANDLER = "ssl.keystore.location", "sasl.jaas.config", "sasl.login.callback.handler.class"
+KEYSTORE, JAAS, HANDLER = (
+    "ssl.keystore.location",
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+)
 """Java's names that stand for several rows: a file with key and certificate; user and password; the use of tokens."""
 
 FIXED = {
-    "ssl.truststore.type": ("PEM", "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM"),
-    "ssl.keystore.type": ("PEM", "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM"),
+    "ssl.truststore.type": (
+        "PEM",
+        "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM",
+    ),
+    "ssl.keystore.type": (
+        "PEM",
+        "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM",
+    ),
     "ssl.endpoint.identification.algorithm": (
-        "https", "without it, any server with a certificate of the same authority can act as the broker"),
+        "https",
+        "without it, any server with a certificate of the same authority can act as the broker",
+    ),
     "enable.ssl.certificate.verification": ("true", "without it, any server can act as the broker"),
-    HANDLER: ("org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-              "only a JVM can run another class, and Sluice's look-ups are not in a JVM"),
+    HANDLER: (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "only a JVM can run another class, and Sluice's look-ups are not in a JVM",
+    ),
 }
 """Name -> its only allowed value, and why no other is allowed."""
 
@@ -77,12 +148,16 @@ _STORES = "it belongs to a JKS or PKCS12 store, which only a JVM can read: give 
 _KERBEROS = "Sluice does not support Kerberos yet: it needs a ticket cache on every executor"
 _OWNED = "Sluice and Spark set it"
 REFUSED = {
-    "ssl.truststore.password": _STORES, "ssl.keystore.password": _STORES,
-    "sasl.kerberos.service.name": _KERBEROS, "sasl.kerberos.keytab": _KERBEROS, "sasl.kerberos.principal": _KERBEROS,
+    "ssl.truststore.password": _STORES,
+    "ssl.keystore.password": _STORES,
+    "sasl.kerberos.service.name": _KERBEROS,
+    "sasl.kerberos.keytab": _KERBEROS,
+    "sasl.kerberos.principal": _KERBEROS,
     "group.id": "Sluice uses no consumer group: a run's offsets are in its checkpoint",
     "enable.auto.commit": "Sluice commits nothing to Kafka: a run's offsets are in its checkpoint",
     "auto.offset.reset": "a run starts at the offsets in its checkpoint",
     "isolation.level": "it is always read_committed: Sluice skips records of aborted transactions",
-    "key.deserializer": _OWNED, "value.deserializer": _OWNED,
+    "key.deserializer": _OWNED,
+    "value.deserializer": _OWNED,
 }
 """Known name -> why Sluice refuses it."""

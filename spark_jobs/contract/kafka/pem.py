@@ -42,14 +42,28 @@ def decrypted_key(text: str, password: str | None) -> str:
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - as above
 
     try:
-        private_key = serialization.load_pem_private_key(key(text).encode(), password.encode() if password else None)
+        private_key = serialization.load_pem_private_key(
+            key(text).encode(), password.encode() if password else None
+        )
     except TypeError:
-        fault = (PASSWORD_LESS, "Leave ssl.key.password out") if password else (PASSWORD_MISSING, "Give ssl.key.password")
+        fault = (
+            (PASSWORD_LESS, "Leave ssl.key.password out")
+            if password
+            else (PASSWORD_MISSING, "Give ssl.key.password")
+        )
         raise KeyFault(*fault) from None
     except (ValueError, UnsupportedAlgorithm):
-        fault = (PASSWORD_WRONG, "Correct the password or the key") if password else (NO_KEY, "Give a private key in PEM")
+        fault = (
+            (PASSWORD_WRONG, "Correct the password or the key")
+            if password
+            else (NO_KEY, "Give a private key in PEM")
+        )
         raise KeyFault(*fault) from None
-    encoding, form, bare = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    encoding, form, bare = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
     return private_key.private_bytes(encoding, form, bare).decode()
 
 

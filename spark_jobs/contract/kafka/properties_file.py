@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.)|$)", re.DOTALL)
-_PAIR = re.compile(r"(?P<name>(?:[^\\=:\s]|\\.)*)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)(?P<value>.*)", re.DOTALL)
+_PAIR = re.compile(
+    r"(?P<name>(?:[^\\=:\s]|\\.)*)(?:[ \t\f]*[=:][ \t\f]*|[ \t\f]+)(?P<value>.*)", re.DOTALL
+)
 CODE = 4
 """Hexadecimal digits after \\u."""
 _LITERAL = "\\=:#! '\""
@@ -38,7 +40,9 @@ def parse(text: str) -> tuple[Line, ...]:
 
 def render(properties: Mapping[str, str]) -> str:
     """The text of a file that `parse` and Java read as these properties."""
-    return "".join(f"{_escaped(name, ' =:')}={_escaped(value)}\n" for name, value in properties.items())
+    return "".join(
+        f"{_escaped(name, ' =:')}={_escaped(value)}\n" for name, value in properties.items()
+    )
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
@@ -73,7 +77,9 @@ def _read(number: int, part: str) -> str:
             return chr(int(code, 16))
         if letter and (letter in _NAMED or letter in _LITERAL):
             return _NAMED.get(letter, letter)
-        raise Malformed(f"line {number} has a backslash that starts no escape: write a backslash as two backslashes")
+        raise Malformed(
+            f"line {number} has a backslash that starts no escape: write a backslash as two backslashes"
+        )
 
     return _ESCAPE.sub(unescaped, part)
 
@@ -82,9 +88,19 @@ def _escaped(text: str, separators: str = "") -> str:
     def escaped(at: int, letter: str) -> str:
         named = next((name for name, character in _NAMED.items() if character == letter), None)
         edge = letter == " " and at in (0, len(text) - 1)
-        if named or letter == "\\" or letter in separators or edge or (at == 0 and letter in "=:#!"):
+        if (
+            named
+            or letter == "\\"
+            or letter in separators
+            or edge
+            or (at == 0 and letter in "=:#!")
+        ):
             # A blank at an edge becomes a \uXXXX code, since other readers may strip an escaped blank.
             return f"\\u{ord(letter):04x}" if edge else f"\\{named or letter}"
-        return letter if letter.isprintable() or len(f"{ord(letter):x}") > CODE else f"\\u{ord(letter):04x}"
+        return (
+            letter
+            if letter.isprintable() or len(f"{ord(letter):x}") > CODE
+            else f"\\u{ord(letter):04x}"
+        )
 
     return "".join(escaped(at, letter) for at, letter in enumerate(text))

@@ -21,11 +21,18 @@ class Aggregate(StepBase):
     """
 
     kind: Literal["aggregate"] = "aggregate"
-    window: Window | None = Described(default=None, description="the window of the event time, if any")
-    keys: tuple[str, ...] = Described(default=(), description="the grouping columns besides the window")
-    measures: dict[str, str] = Described(description="output column -> Spark SQL aggregate", min_length=1)
+    window: Window | None = Described(
+        default=None, description="the window of the event time, if any"
+    )
+    keys: tuple[str, ...] = Described(
+        default=(), description="the grouping columns besides the window"
+    )
+    measures: dict[str, str] = Described(
+        description="output column -> Spark SQL aggregate", min_length=1
+    )
     counts: str | None = Described(
-        default=None, description="the measure that is count(*); with it the account also compares accepted rows with groups"
+        default=None,
+        description="the measure that is count(*); with it the account also compares accepted rows with groups",
     )
     event_time: str | None = Described(
         default=None,
@@ -38,21 +45,51 @@ class Aggregate(StepBase):
         refuse_repeated("keys", self.keys)
         made = sorted({"window", "window_start", "window_end"} & set(self.keys))
         if made:
-            refuse("keys", made, "the Aggregate adds columns with these names itself", "Leave them out, or rename the field")
+            refuse(
+                "keys",
+                made,
+                "the Aggregate adds columns with these names itself",
+                "Leave them out, or rename the field",
+            )
         for name in self.measures:
             refuse_unsafe("measures", self.measures[name])
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                refuse("measures", name, "a measure must be a column name",
-                       "Use lower-case letters, digits and underscores, a letter first")
-        clash = sorted({*self.measures, *filter(None, [self.event_time])} & {*self.keys, "window_start", "window_end"})
+                refuse(
+                    "measures",
+                    name,
+                    "a measure must be a column name",
+                    "Use lower-case letters, digits and underscores, a letter first",
+                )
+        clash = sorted(
+            {*self.measures, *filter(None, [self.event_time])}
+            & {*self.keys, "window_start", "window_end"}
+        )
         if clash:
-            refuse("measures", clash, "the output already has columns with these names", "Rename the measure")
-        if self.event_time is not None and (self.window is None or self.event_time in self.measures):
-            refuse("event_time", self.event_time, "it is a column with the window's last instant, and no measure",
-                   "Give the Aggregate a window, and this column another name than the measures")
-        if self.counts is not None and self.measures.get(self.counts, "").replace(" ", "").lower() != "count(*)":
-            refuse("counts", self.counts, "no measure of that name is count(*)",
-                   "Name the measure whose expression is count(*)")
+            refuse(
+                "measures",
+                clash,
+                "the output already has columns with these names",
+                "Rename the measure",
+            )
+        if self.event_time is not None and (
+            self.window is None or self.event_time in self.measures
+        ):
+            refuse(
+                "event_time",
+                self.event_time,
+                "it is a column with the window's last instant, and no measure",
+                "Give the Aggregate a window, and this column another name than the measures",
+            )
+        if (
+            self.counts is not None
+            and self.measures.get(self.counts, "").replace(" ", "").lower() != "count(*)"
+        ):
+            refuse(
+                "counts",
+                self.counts,
+                "no measure of that name is count(*)",
+                "Name the measure whose expression is count(*)",
+            )
         return self
 
     @property
@@ -74,7 +111,9 @@ class Aggregate(StepBase):
 
     @property
     def balance(self) -> Balance:
-        return Balance(counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False)
+        return Balance(
+            counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False
+        )
 
     @property
     def logic(self) -> None:

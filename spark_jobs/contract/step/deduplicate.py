@@ -20,12 +20,13 @@ class Deduplicate(StepBase):
 
     kind: Literal["deduplicate"] = "deduplicate"
     keys: tuple[str, ...] = Described(
-        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all columns", min_length=1
+        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all columns",
+        min_length=1,
     )
     scope: Literal["watermark", "event_time", "for_ever"] = Described(
         default="watermark",
         description="how long a key stays in the state. watermark: until the watermark passes its event time plus the delay; "
-                    "event_time: until the watermark passes its event time, which must be one of the keys; for_ever: always",
+        "event_time: until the watermark passes its event time, which must be one of the keys; for_ever: always",
     )
     stateful: Literal[True] = True
 
@@ -53,7 +54,9 @@ class Deduplicate(StepBase):
 
     @property
     def balance(self) -> Balance:
-        return Balance(counted_in="rows", drops_duplicates=True, only_fewer=True, several_per_key=False)
+        return Balance(
+            counted_in="rows", drops_duplicates=True, only_fewer=True, several_per_key=False
+        )
 
     @property
     def logic(self) -> None:

@@ -27,20 +27,32 @@ class GroupState(StepBase):
     form: Literal["row", "pandas", "apply"] = Described(
         default="row",
         description="row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame; "
-                    "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step after it",
+        "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step after it",
     )
-    processor: Annotated[str, Described(description="the name of the class in logic.py; for apply, of the function",
-                                        pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+    processor: Annotated[
+        str,
+        Described(
+            description="the name of the class in logic.py; for apply, of the function",
+            pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
+        ),
+    ]
     keys: tuple[str, ...] = Described(
-        description="the columns of the key; each combination of values has its own state", min_length=1
+        description="the columns of the key; each combination of values has its own state",
+        min_length=1,
     )
-    output: tuple[Field, ...] = Described(description="the columns that the processor yields", min_length=1)
-    state: tuple[Field, ...] = Described(default=(), description="the columns of a key's state, for apply only")
+    output: tuple[Field, ...] = Described(
+        description="the columns that the processor yields", min_length=1
+    )
+    state: tuple[Field, ...] = Described(
+        default=(), description="the columns of a key's state, for apply only"
+    )
     time_mode: Literal["none", "event", "processing"] = Described(
-        default="event", description="the clock of timers and time-outs: none, event or processing time; TTL needs processing"
+        default="event",
+        description="the clock of timers and time-outs: none, event or processing time; TTL needs processing",
     )
     initial_state: str | None = Described(
-        default=None, description="a Delta table with the initial state of keys: a name under <root>/tables, or a path"
+        default=None,
+        description="a Delta table with the initial state of keys: a name under <root>/tables, or a path",
     )
     event_time: str | None = Described(
         default=None, description="the output column with the event time, for a later stateful step"
@@ -55,29 +67,57 @@ class GroupState(StepBase):
         if self.form == "apply":
             self._refuse_in_apply()
         elif self.state:
-            refuse("state", [field.name for field in self.state], "a StatefulProcessor declares its states in its method init",
-                   "Leave it out, or use form='apply'")
+            refuse(
+                "state",
+                [field.name for field in self.state],
+                "a StatefulProcessor declares its states in its method init",
+                "Leave it out, or use form='apply'",
+            )
         if self.event_time is not None:
             self._refuse_no_time(self.event_time)
         return self
 
     def _refuse_in_apply(self) -> None:
         if not self.state:
-            refuse("state", (), "applyInPandasWithState must know the columns of a key's state before it runs",
-                   "Declare them: state=(Field(name='seen', type='bigint'),)")
+            refuse(
+                "state",
+                (),
+                "applyInPandasWithState must know the columns of a key's state before it runs",
+                "Declare them: state=(Field(name='seen', type='bigint'),)",
+            )
         if self.initial_state is not None:
-            refuse("initial_state", self.initial_state, "Spark's applyInPandasWithState takes no initial state in Python",
-                   "Use form='row' or 'pandas', whose processor has handleInitialState")
+            refuse(
+                "initial_state",
+                self.initial_state,
+                "Spark's applyInPandasWithState takes no initial state in Python",
+                "Use form='row' or 'pandas', whose processor has handleInitialState",
+            )
         if self.event_time is not None:
-            refuse("event_time", self.event_time, "no stateful step can follow applyInPandasWithState", "Leave it out")
+            refuse(
+                "event_time",
+                self.event_time,
+                "no stateful step can follow applyInPandasWithState",
+                "Leave it out",
+            )
 
     def _refuse_no_time(self, name: str) -> None:
-        if not any(field.name == name and field.type == "timestamp" and field.required for field in self.output):
-            refuse("event_time", name, "it is not a required timestamp column of output",
-                   "Name such a column, or declare this one so")
+        if not any(
+            field.name == name and field.type == "timestamp" and field.required
+            for field in self.output
+        ):
+            refuse(
+                "event_time",
+                name,
+                "it is not a required timestamp column of output",
+                "Name such a column, or declare this one so",
+            )
         if self.time_mode != "event":
-            refuse("event_time", name, f"in time mode {self.time_mode} Spark does not compare the output with the watermark",
-                   "Use time_mode='event'")
+            refuse(
+                "event_time",
+                name,
+                f"in time mode {self.time_mode} Spark does not compare the output with the watermark",
+                "Use time_mode='event'",
+            )
 
     @property
     def output_columns(self) -> tuple[str, ...]:
@@ -104,7 +144,9 @@ class GroupState(StepBase):
 
     @property
     def balance(self) -> Balance:
-        return Balance(counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True)
+        return Balance(
+            counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True
+        )
 
     @property
     def logic(self) -> str:

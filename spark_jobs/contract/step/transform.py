@@ -22,11 +22,17 @@ class Transform(StepBase):
 
     kind: Literal["transform"] = "transform"
     where: str | None = Described(
-        default=None, description="a Spark SQL condition: keep the rows for which it is true", min_length=1
+        default=None,
+        description="a Spark SQL condition: keep the rows for which it is true",
+        min_length=1,
     )
-    sql: str | None = Described(default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1)
+    sql: str | None = Described(
+        default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1
+    )
     function: str | None = Described(
-        default=None, description="the name of a function DataFrame -> DataFrame in logic.py", pattern=r"^[a-z][a-z0-9_]*$"
+        default=None,
+        description="the name of a function DataFrame -> DataFrame in logic.py",
+        pattern=r"^[a-z][a-z0-9_]*$",
     )
     stateful: Literal[False] = False
 
@@ -34,7 +40,12 @@ class Transform(StepBase):
     def _one_way(self) -> Self:
         given = [name for name in ("where", "sql", "function") if getattr(self, name) is not None]
         if len(given) != 1:
-            refuse("where", given, "a Transform needs exactly one of where, sql and function", "Give one of them")
+            refuse(
+                "where",
+                given,
+                "a Transform needs exactly one of where, sql and function",
+                "Give one of them",
+            )
         refuse_unsafe("where", self.where or "")
         refuse_unsafe("sql", self.sql or "", query=True)
         if self.sql is not None and not re.search(r"\brows\b", self.sql):
@@ -55,8 +66,12 @@ class Transform(StepBase):
 
     @property
     def balance(self) -> Balance:
-        only_fewer = self.where is not None  # Sluice cannot know how many rows SQL or a function returns
-        return Balance(counted_in="rows", drops_duplicates=False, only_fewer=only_fewer, several_per_key=False)
+        only_fewer = (
+            self.where is not None
+        )  # Sluice cannot know how many rows SQL or a function returns
+        return Balance(
+            counted_in="rows", drops_duplicates=False, only_fewer=only_fewer, several_per_key=False
+        )
 
     @property
     def logic(self) -> str | None:

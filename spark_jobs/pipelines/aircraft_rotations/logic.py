@@ -65,10 +65,14 @@ class Rotations(StatefulProcessor):
     """The state of one tail number: the open departure, the departures that wait for the watermark, and their timers."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        departure = StructType([
-            StructField("at_ms", LongType()), StructField("event_id", StringType()),
-            StructField("origin", StringType()), StructField("destination", StringType()),
-        ])
+        departure = StructType(
+            [
+                StructField("at_ms", LongType()),
+                StructField("event_id", StringType()),
+                StructField("origin", StringType()),
+                StructField("destination", StringType()),
+            ]
+        )
         self._handle = handle
         self._out = handle.getValueState("out", departure)
         self._waiting = handle.getListState("waiting", departure)
@@ -81,7 +85,9 @@ class Rotations(StatefulProcessor):
             self._handle.registerTimer(departure.at_ms)
         return iter(())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
         """Processes the departures that the watermark has passed. Sets the timer at which the open departure is unseen."""
         watermark_ms = timerValues.getCurrentWatermarkInMs()
         held = self._out.get()
@@ -89,7 +95,9 @@ class Rotations(StatefulProcessor):
         waiting = [Departure(*row) for row in self._waiting.get()] if self._waiting.exists() else []
         out, still, known = advance(before, waiting, watermark_ms)
         if len(still) != len(waiting):
-            self._waiting.put([tuple(departure) for departure in still]) if still else self._waiting.clear()
+            self._waiting.put(
+                [tuple(departure) for departure in still]
+            ) if still else self._waiting.clear()
         if out is None:
             self._out.clear()
         elif out != before:

@@ -19,19 +19,44 @@ SPEC = Pipeline(
             keys=("tail_number",),
             output=(
                 Field(name="tail_number", type="string"),
-                Field(name="outcome", type="string", about="rotation: it departed again; unseen: not in logic.UNSEEN_AFTER"),
-                Field(name="departed_from", type="string", about="airport of the departure that opened the rotation"),
+                Field(
+                    name="outcome",
+                    type="string",
+                    about="rotation: it departed again; unseen: not in logic.UNSEEN_AFTER",
+                ),
+                Field(
+                    name="departed_from",
+                    type="string",
+                    about="airport of the departure that opened the rotation",
+                ),
                 Field(name="flew_to", type="string"),
                 Field(name="departed_at", type="timestamp"),
-                Field(name="next_from", type="string", required=False, about="airport of the next departure"),
+                Field(
+                    name="next_from",
+                    type="string",
+                    required=False,
+                    about="airport of the next departure",
+                ),
                 Field(name="next_departed_at", type="timestamp", required=False),
-                Field(name="minutes_between", type="bigint", required=False, about="from departure to next departure"),
-                Field(name="closed_at", type="timestamp", about="event time at which the row became known"),
+                Field(
+                    name="minutes_between",
+                    type="bigint",
+                    required=False,
+                    about="from departure to next departure",
+                ),
+                Field(
+                    name="closed_at",
+                    type="timestamp",
+                    about="event time at which the row became known",
+                ),
             ),
         ),
     ),
     output_checks=(
-        Check(type="expect_column_values_to_be_in_set", kwargs={"column": "outcome", "value_set": ["rotation", "unseen"]}),
+        Check(
+            type="expect_column_values_to_be_in_set",
+            kwargs={"column": "outcome", "value_set": ["rotation", "unseen"]},
+        ),
         Check(
             type="expect_column_values_to_be_between",
             kwargs={"column": "minutes_between", "min_value": 0, "max_value": 2880},
@@ -45,6 +70,10 @@ SPEC = Pipeline(
         ),
     ),
     state_checks=(
-        within("malformed_share", 0.02, about="a producer may have changed its format: see sluice show quarantine"),
+        within(
+            "malformed_share",
+            0.02,
+            about="a producer may have changed its format: see sluice show quarantine",
+        ),
     ),
 )

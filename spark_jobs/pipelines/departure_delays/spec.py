@@ -28,8 +28,14 @@ SPEC = Pipeline(
     ),
     output_checks=(
         Check(type="expect_column_values_to_not_be_null", kwargs={"column": "carrier"}),
-        Check(type="expect_column_values_to_be_in_set", kwargs={"column": "origin", "value_set": ["EWR", "JFK", "LGA"]}),
-        Check(type="expect_column_values_to_be_between", kwargs={"column": "flights", "min_value": 1, "max_value": 200}),
+        Check(
+            type="expect_column_values_to_be_in_set",
+            kwargs={"column": "origin", "value_set": ["EWR", "JFK", "LGA"]},
+        ),
+        Check(
+            type="expect_column_values_to_be_between",
+            kwargs={"column": "flights", "min_value": 1, "max_value": 200},
+        ),
         Check(
             type="expect_column_pair_values_a_to_be_greater_than_b",
             kwargs={"column_A": "flights", "column_B": "cancellations", "or_equal": True},
@@ -42,7 +48,15 @@ SPEC = Pipeline(
         ),
     ),
     state_checks=(
-        within("malformed_share", 0.02, about="a producer may have changed its format: see sluice show quarantine"),
-        within("watermark_lag_seconds", 4 * 3600, about="only the windows of the last hours should be open"),
+        within(
+            "malformed_share",
+            0.02,
+            about="a producer may have changed its format: see sluice show quarantine",
+        ),
+        within(
+            "watermark_lag_seconds",
+            4 * 3600,
+            about="only the windows of the last hours should be open",
+        ),
     ),
 )

@@ -12,8 +12,15 @@ SPEC = Pipeline(
     watermark_delay="2 hours",
     steps=(Deduplicate(keys=("event_id",)),),
     output_checks=(
-        Check(type="expect_column_values_to_be_in_set", kwargs={"column": "event_type", "value_set": ["departure", "arrival"]}),
-        Check(type="expect_column_values_to_be_unique", kwargs={"column": "event_id"}, about="no duplicates within a run"),
+        Check(
+            type="expect_column_values_to_be_in_set",
+            kwargs={"column": "event_type", "value_set": ["departure", "arrival"]},
+        ),
+        Check(
+            type="expect_column_values_to_be_unique",
+            kwargs={"column": "event_id"},
+            about="no duplicates within a run",
+        ),
         Check(
             type="expect_column_values_to_be_between",
             kwargs={"column": "delay_minutes", "min_value": -120, "max_value": 1440},
@@ -22,7 +29,16 @@ SPEC = Pipeline(
         ),
     ),
     state_checks=(
-        within("malformed_share", 0.02, about="a producer may have changed its format: see sluice show quarantine"),
-        within("state_growth", 1.0, severity="critical", about="deduplication adds at most one key for each input row"),
+        within(
+            "malformed_share",
+            0.02,
+            about="a producer may have changed its format: see sluice show quarantine",
+        ),
+        within(
+            "state_growth",
+            1.0,
+            severity="critical",
+            about="deduplication adds at most one key for each input row",
+        ),
     ),
 )

@@ -29,7 +29,9 @@ class Tours(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._events = handle.getMapState(
-            "events", StructType([StructField("event_id", StringType())]), StructType([StructField("at_ms", LongType())])
+            "events",
+            StructType([StructField("event_id", StringType())]),
+            StructType([StructField("at_ms", LongType())]),
         )
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
@@ -39,9 +41,15 @@ class Tours(StatefulProcessor):
         self._wait()
         return iter(())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
         held = sorted((at_ms, event_id) for (event_id,), (at_ms,) in self._events.iterator())
-        over = [tour for tour in tours([at for at, _ in held]) if tour[-1] + PAUSE_MS < timerValues.getCurrentWatermarkInMs()]
+        over = [
+            tour
+            for tour in tours([at for at, _ in held])
+            if tour[-1] + PAUSE_MS < timerValues.getCurrentWatermarkInMs()
+        ]
         gone = sum(len(tour) for tour in over)
         for _, event_id in held[:gone]:
             self._events.removeKey((event_id,))

@@ -19,7 +19,11 @@ SPEC = Pipeline(
                 Field(name="tail_number", type="string"),
                 Field(name="began_at", type="timestamp"),
                 Field(name="ended_at", type="timestamp"),
-                Field(name="events", type="bigint", about="each event id once: the map drops copies by itself"),
+                Field(
+                    name="events",
+                    type="bigint",
+                    about="each event id once: the map drops copies by itself",
+                ),
             ),
         ),
     ),

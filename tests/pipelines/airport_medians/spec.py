@@ -11,7 +11,9 @@ SPEC = Pipeline(
     topic=FLIGHTS,
     watermark_delay="2 hours",
     steps=(
-        Transform(sql="SELECT *, date(event_time) AS day FROM rows WHERE delay_minutes IS NOT NULL"),
+        Transform(
+            sql="SELECT *, date(event_time) AS day FROM rows WHERE delay_minutes IS NOT NULL"
+        ),
         GroupState(
             form="pandas",
             processor="Medians",

@@ -23,7 +23,9 @@ class FirstOfDay(StatefulProcessor):
             self._handle.registerTimer(int(over.timestamp() * 1000))
             yield Row(origin=key[0], seen_at=max(row.event_time for row in rows))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
         self._seen.clear()
         return iter(())
 

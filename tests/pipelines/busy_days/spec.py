@@ -19,6 +19,11 @@ SPEC = Pipeline(
             output=(Field(name="origin", type="string"), Field(name="seen_at", type="timestamp")),
             event_time="seen_at",
         ),
-        Aggregate(window=Tumbling(size="1 day"), keys=("origin",), measures={"aircraft": "count(*)"}, counts="aircraft"),
+        Aggregate(
+            window=Tumbling(size="1 day"),
+            keys=("origin",),
+            measures={"aircraft": "count(*)"},
+            counts="aircraft",
+        ),
     ),
 )

@@ -14,7 +14,11 @@ SPEC = Pipeline(
         Aggregate(
             window=Sliding(size="1 hour", slide="20 minutes"),
             keys=("carrier",),
-            measures={"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"},
+            measures={
+                "flights": "count(*)",
+                "miles": "sum(distance_miles)",
+                "worst": "max(delay_minutes)",
+            },
             counts="flights",
         ),
     ),

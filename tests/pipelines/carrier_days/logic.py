@@ -19,10 +19,15 @@ def days(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterato
     events, miles = state.getOption or (0, 0)
     for frame in frames:
         events, miles = events + len(frame), miles + int(frame["distance_miles"].sum())
-    over_ms = int(datetime.combine(date.fromisoformat(key[1]) + timedelta(days=1), time(), UTC).timestamp() * 1000)
+    over_ms = int(
+        datetime.combine(date.fromisoformat(key[1]) + timedelta(days=1), time(), UTC).timestamp()
+        * 1000
+    )
     if state.hasTimedOut or over_ms <= state.getCurrentWatermarkMs():
         state.remove()
-        yield pd.DataFrame({"carrier": [key[0]], "day": [key[1]], "events": [events], "miles": [miles]})
+        yield pd.DataFrame(
+            {"carrier": [key[0]], "day": [key[1]], "events": [events], "miles": [miles]}
+        )
     else:
         state.update((events, miles))
         state.setTimeoutTimestamp(over_ms)

@@ -11,7 +11,11 @@ SPEC = Pipeline(
     steps=(
         Aggregate(
             keys=("carrier",),
-            measures={"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"},
+            measures={
+                "flights": "count(*)",
+                "miles": "sum(distance_miles)",
+                "worst": "max(delay_minutes)",
+            },
             counts="flights",
         ),
     ),

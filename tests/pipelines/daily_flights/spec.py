@@ -13,12 +13,16 @@ SPEC = Pipeline(
     steps=(
         Deduplicate(keys=("event_id",)),
         Aggregate(
-            window=Tumbling(size="1 hour"), keys=("origin",), measures={"events": "count(*)"}, counts="events",
+            window=Tumbling(size="1 hour"),
+            keys=("origin",),
+            measures={"events": "count(*)"},
+            counts="events",
             event_time="hour_time",
         ),
         Transform(where="events > 1"),
         Aggregate(
-            window=Tumbling(size="1 day"), keys=("origin",),
+            window=Tumbling(size="1 day"),
+            keys=("origin",),
             measures={"hours": "count(*)", "events": "sum(events)", "most": "max(events)"},
         ),
     ),

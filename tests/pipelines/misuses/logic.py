@@ -50,19 +50,25 @@ class Raises(SetsTimer):
         raise KeyError("boom")
 
 
-def set_nothing(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+def set_nothing(
+    key: Any, frames: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
     """A state that is none."""
     state.update(None)  # type: ignore[arg-type]
     yield pd.DataFrame({"carrier": []})
 
 
-def set_duration(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+def set_duration(
+    key: Any, frames: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
     """A time-out by the clock."""
     state.setTimeoutDuration(1000)
     yield pd.DataFrame({"carrier": []})
 
 
-def only_waits(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+def only_waits(
+    key: Any, frames: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
     """No misuse: a time-out on a key whose state was never set."""
     if state.hasTimedOut:
         state.remove()  # else Spark keeps an empty row of it
@@ -71,7 +77,9 @@ def only_waits(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> I
         state.setTimeoutTimestamp(max(state.getCurrentWatermarkMs(), 1) + 1)
 
 
-def set_timestamp(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+def set_timestamp(
+    key: Any, frames: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
     """A time-out long ago."""
     state.setTimeoutTimestamp(1000)
     yield pd.DataFrame({"carrier": []})

@@ -15,7 +15,9 @@ class Quiet(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._events = handle.getValueState("events", StructType([StructField("events", LongType())]))
+        self._events = handle.getValueState(
+            "events", StructType([StructField("events", LongType())])
+        )
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         (before,) = self._events.get() or (0,)
@@ -25,7 +27,9 @@ class Quiet(StatefulProcessor):
         self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + self.quiet_ms)
         return iter(())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
         (events,) = self._events.get()
         self._events.clear()
         yield Row(origin=key[0], events=events)

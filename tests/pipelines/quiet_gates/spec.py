@@ -13,7 +13,10 @@ SPEC = Pipeline(
         GroupState(
             processor="Quiet",
             keys=("origin",),
-            output=(Field(name="origin", type="string"), Field(name="events", type="bigint", about="since it was quiet last")),
+            output=(
+                Field(name="origin", type="string"),
+                Field(name="events", type="bigint", about="since it was quiet last"),
+            ),
             time_mode="processing",
         ),
     ),

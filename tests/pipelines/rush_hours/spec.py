@@ -15,7 +15,11 @@ SPEC = Pipeline(
         Aggregate(
             window=Session(gap="15 minutes"),
             keys=("carrier", "origin"),
-            measures={"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"},
+            measures={
+                "flights": "count(*)",
+                "miles": "sum(distance_miles)",
+                "worst": "max(delay_minutes)",
+            },
             counts="flights",
         ),
     ),

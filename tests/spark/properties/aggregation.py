@@ -18,7 +18,13 @@ from tests.spark.properties.forms import Row, first_of_each, pipeline
 from tests.spark.properties.replay import Seen
 from tests.spark.properties.windows import Window, around, gap_us, name
 
-MEASURES = {"events": "count(*)", "valued": "count(value)", "total": "sum(value)", "least": "min(value)", "most": "max(value)"}
+MEASURES = {
+    "events": "count(*)",
+    "valued": "count(value)",
+    "total": "sum(value)",
+    "least": "min(value)",
+    "most": "max(value)",
+}
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,15 @@ class Aggregation:
         return Deduplicate(keys=("event_id",)) if self.deduplicated else None
 
     def spec(self, delay: timedelta, state: State) -> Pipeline:
-        steps: tuple[Step, ...] = (Aggregate(window=self.window, keys=self.keys, measures=MEASURES, counts="events"),)
+        steps: tuple[Step, ...] = (
+            Aggregate(window=self.window, keys=self.keys, measures=MEASURES, counts="events"),
+        )
         steps = (self.deduplicate, *steps) if self.deduplicate else steps
         steps = (Transform(where="value >= 0"), *steps) if self.filtered else steps
         watched = delay if self.window else None
-        return pipeline("aggregate", steps, output_mode=self.mode, watermark_delay=watched, state=state)
+        return pipeline(
+            "aggregate", steps, output_mode=self.mode, watermark_delay=watched, state=state
+        )
 
     @property
     def one_time_an_id(self) -> bool:
@@ -65,29 +75,48 @@ class Aggregation:
         groups = self.groups(seen)
         if self.window is None:
             return [self._row(group, values) for group, values in groups.items()]
-        due = {group: values for group, values in groups.items() if self.mode != "append" or group[1] <= watermark_us}
-        return [{"window_start": at(g[0]), "window_end": at(g[1])} | self._row(g[2:], values) for g, values in due.items()]
+        due = {
+            group: values
+            for group, values in groups.items()
+            if self.mode != "append" or group[1] <= watermark_us
+        }
+        return [
+            {"window_start": at(g[0]), "window_end": at(g[1])} | self._row(g[2:], values)
+            for g, values in due.items()
+        ]
 
     def still_open(self, seen: Sequence[Seen], watermark_us: int) -> list[int]:
         """How many events each group has that Spark must still hold."""
         kept = self.mode == "complete" or self.window is None
-        return [len(values) for group, values in self.groups(seen).items() if kept or group[1] > watermark_us]
+        return [
+            len(values)
+            for group, values in self.groups(seen).items()
+            if kept or group[1] > watermark_us
+        ]
 
     def duplicates(self, seen: Sequence[Seen]) -> int:
         accepted = sum(one.missed_us is None for one in seen)
         return accepted - len(first_of_each(seen, ("event_id",))) if self.deduplicated else 0
 
-    def put_back(self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int) -> list[Row] | None:
+    def put_back(
+        self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int
+    ) -> list[Row] | None:
         if self.window is None or isinstance(self.window, Session):
             return None
         known = {one.event.event_id for one in accepted} if self.deduplicated else set()
         back = [one._replace(missed_us=None) for one in late if one.event.event_id not in known]
         if self.deduplicated:
-            return _merged([*table, *self.rows(back, watermark_us)], ("window_start", "window_end", *self.keys))
+            return _merged(
+                [*table, *self.rows(back, watermark_us)], ("window_start", "window_end", *self.keys)
+            )
         rows = list(table)
         for one, again in zip(late, back, strict=True):
             # A record may have missed the first of its windows only, and be counted in the others.
-            rows += [row for row in self.rows([again], watermark_us) if row["window_end"] <= at(one.missed_us or 0)]
+            rows += [
+                row
+                for row in self.rows([again], watermark_us)
+                if row["window_end"] <= at(one.missed_us or 0)
+            ]
         return _merged(rows, ("window_start", "window_end", *self.keys))
 
     def groups(self, seen: Sequence[Seen]) -> dict[tuple[Any, ...], list[int | None]]:
@@ -115,14 +144,23 @@ class Aggregation:
             if event.at_us > end:
                 groups[start, end, *key] = values
                 start, values = event.at_us, []
-            open_since[key] = start, max(end, event.at_us + gap_us(event, self.window)), [*values, event.value]
-        return groups | {(start, end, *key): values for key, (start, end, values) in open_since.items()}
+            open_since[key] = (
+                start,
+                max(end, event.at_us + gap_us(event, self.window)),
+                [*values, event.value],
+            )
+        return groups | {
+            (start, end, *key): values for key, (start, end, values) in open_since.items()
+        }
 
     def _row(self, key: tuple[Any, ...], values: list[int | None]) -> Row:
         known = [value for value in values if value is not None]
         return dict(zip(self.keys, key, strict=True)) | {
-            "events": len(values), "valued": len(known), "total": sum(known) if known else None,
-            "least": min(known, default=None), "most": max(known, default=None),
+            "events": len(values),
+            "valued": len(known),
+            "total": sum(known) if known else None,
+            "least": min(known, default=None),
+            "most": max(known, default=None),
         }
 
 
@@ -134,9 +172,14 @@ def _merged(tables: Sequence[Row], group: tuple[str, ...]) -> list[Row]:
     found = []
     for key, rows in groups.items():
         known = {name: [row[name] for row in rows if row[name] is not None] for name in MEASURES}
-        found.append(dict(zip(group, key, strict=True)) | {
-            "events": sum(known["events"]), "valued": sum(known["valued"]),
-            "total": sum(known["total"]) if known["total"] else None,
-            "least": min(known["least"], default=None), "most": max(known["most"], default=None),
-        })
+        found.append(
+            dict(zip(group, key, strict=True))
+            | {
+                "events": sum(known["events"]),
+                "valued": sum(known["valued"]),
+                "total": sum(known["total"]) if known["total"] else None,
+                "least": min(known["least"], default=None),
+                "most": max(known["most"], default=None),
+            }
+        )
     return found

@@ -37,7 +37,9 @@ class Attempt(NamedTuple):
             event(f"{scene.runs} runs, {len(scene.ops('batches'))} batches")
             shutil.rmtree(folder)
         event(f"late: {late}")
-        assert not (late and case.in_order and case.after_the_epoch), "late, though it came no later than the delay allows"
+        assert not (late and case.in_order and case.after_the_epoch), (
+            "late, though it came no later than the delay allows"
+        )
         for table in [] if late else tables[1:]:
             assert_same(table, tables[0], "the table of another batching")
 

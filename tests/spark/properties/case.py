@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from spark_jobs.contract.spec import State
 from tests.harness.moments import EPOCH, MICROSECOND
 from tests.harness.replay import Place
-from tests.spark.properties.events import AHEAD, MALFORMED, Event, Record, events, good, mostly, premature
+from tests.spark.properties.events import (
+    AHEAD,
+    MALFORMED,
+    Event,
+    Record,
+    events,
+    good,
+    mostly,
+    premature,
+)
 
 MOST = 60
 """Records in a case: enough for 50 batches of one or two."""
@@ -60,9 +69,18 @@ class Case(NamedTuple):
     @property
     def is_messy(self) -> bool:
         """Long, with records of every kind, some of one event_id, and, where it is not in order, some that may come late."""
-        ids = [record.event.event_id for record in self.records if record.event and record.kind == "good"]
+        ids = [
+            record.event.event_id
+            for record in self.records
+            if record.event and record.kind == "good"
+        ]
         kinds = {record.kind for record in self.records}
-        return len(self.records) >= 20 and len(kinds) == 3 and len(set(ids)) < len(ids) and self._overtaken != self.in_order
+        return (
+            len(self.records) >= 20
+            and len(kinds) == 3
+            and len(set(ids)) < len(ids)
+            and self._overtaken != self.in_order
+        )
 
     @property
     def _overtaken(self) -> bool:
@@ -81,9 +99,14 @@ class Case(NamedTuple):
         return len({record.event.event_time for record in self.records if record.event}) > 15
 
     def __repr__(self) -> str:
-        lines = [f"{len(self.records)} records, {self.partitions} partitions, delay {self.delay}, in_order={self.in_order}, "
-                 f"state in {self.state.shuffle_partitions} {self.state.provider}"]
-        lines += [f"  {place[0]}/{place[1]} {record}" for place, record in zip(self.places, self.records, strict=True)]
+        lines = [
+            f"{len(self.records)} records, {self.partitions} partitions, delay {self.delay}, in_order={self.in_order}, "
+            f"state in {self.state.shuffle_partitions} {self.state.provider}"
+        ]
+        lines += [
+            f"  {place[0]}/{place[1]} {record}"
+            for place, record in zip(self.places, self.records, strict=True)
+        ]
         return "\n".join([*lines, *(f"  batching {batching}" for batching in self.batchings)])
 
 
@@ -92,9 +115,14 @@ def _sendings(delay: timedelta) -> st.SearchStrategy[tuple[Record, int]]:
     partition = st.integers(0, 1)
     ahead = st.sampled_from((timedelta(), timedelta(), -timedelta(days=1), AHEAD))
     usual = st.builds(good, events(), partition, ahead, st.sampled_from((0, 0, 330, -480)))
-    early = st.builds(premature, events().filter(lambda event: event.event_time > EPOCH + 2 * AHEAD), partition)
-    broken = st.builds(lambda p, value: Record("malformed", p, None, value, 1_582_934_400_000), partition,
-                       st.sampled_from(MALFORMED))
+    early = st.builds(
+        premature, events().filter(lambda event: event.event_time > EPOCH + 2 * AHEAD), partition
+    )
+    broken = st.builds(
+        lambda p, value: Record("malformed", p, None, value, 1_582_934_400_000),
+        partition,
+        st.sampled_from(MALFORMED),
+    )
     return st.tuples(mostly(usual, 14, early, broken), st.sampled_from((0, 0, 1, 500, 999)))
 
 
@@ -105,7 +133,16 @@ Way = Callable[[int], st.SearchStrategy[tuple[Drain, ...]]]
 @st.composite
 def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Case:
     """`one_time_an_id`: records of one event_id say the same time. There is a batching for each of the ways."""
-    delay = draw(st.sampled_from((timedelta(minutes=10), timedelta(milliseconds=1), timedelta(hours=2), timedelta(days=400))))
+    delay = draw(
+        st.sampled_from(
+            (
+                timedelta(minutes=10),
+                timedelta(milliseconds=1),
+                timedelta(hours=2),
+                timedelta(days=400),
+            )
+        )
+    )
     partitions = draw(st.integers(1, 2))
     in_order = draw(st.booleans())
     least = draw(st.sampled_from((1, 12, 40)))
@@ -120,11 +157,16 @@ def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Ca
     records = tuple(record for record, _ in settled[:MOST])
     batchings = tuple(draw(way(len(records))) for way in ways)
     state = State(
-        provider=draw(st.sampled_from(PROVIDERS)), shuffle_partitions=draw(st.sampled_from((1, 1, 2))), budget_rows=10_000)
+        provider=draw(st.sampled_from(PROVIDERS)),
+        shuffle_partitions=draw(st.sampled_from((1, 1, 2))),
+        budget_rows=10_000,
+    )
     return Case(records, partitions, delay, state, in_order, batchings)
 
 
-def _settle(sent: list[tuple[Record, int]], partitions: int, *, one_time_an_id: bool) -> list[tuple[Record, int]]:
+def _settle(
+    sent: list[tuple[Record, int]], partitions: int, *, one_time_an_id: bool
+) -> list[tuple[Record, int]]:
     """Records of one event_id go to one partition, as a producer with keys would send them: their order is then known."""
     known: dict[str, tuple[int, Event]] = {}
     settled = []

@@ -28,7 +28,9 @@ class Deduplication:
 
     def spec(self, delay: timedelta, state: State) -> Pipeline:
         evicted = self.step.scope != "for_ever"
-        return pipeline("deduplicate", (self.step,), watermark_delay=delay if evicted else None, state=state)
+        return pipeline(
+            "deduplicate", (self.step,), watermark_delay=delay if evicted else None, state=state
+        )
 
     @property
     def one_time_an_id(self) -> bool:
@@ -46,10 +48,15 @@ class Deduplication:
     def duplicates(self, seen: Sequence[Seen]) -> int:
         return sum(one.missed_us is None for one in seen) - len(self._first(seen))
 
-    def put_back(self, table: list[Row], _accepted: Sequence[Seen], late: Sequence[Seen], _watermark_us: int) -> list[Row]:
+    def put_back(
+        self, table: list[Row], _accepted: Sequence[Seen], late: Sequence[Seen], _watermark_us: int
+    ) -> list[Row]:
         keys = keys_of(self.step)
         known = {tuple(row[key] for key in keys) for row in table}
-        again = [one.event._asdict() for one in self._first([one._replace(missed_us=None) for one in late])]
+        again = [
+            one.event._asdict()
+            for one in self._first([one._replace(missed_us=None) for one in late])
+        ]
         return table + [row for row in again if tuple(row[key] for key in keys) not in known]
 
     def _first(self, seen: Sequence[Seen]) -> list[Seen]:

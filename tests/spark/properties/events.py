@@ -13,12 +13,34 @@ from tests.harness.moments import MICROSECOND, at, us
 
 BEGIN = datetime(2020, 2, 28, 23, 0, tzinfo=UTC)
 AHEAD = timedelta(minutes=10)
-TOPIC = Topic(name="events", event_time="event_time", max_ahead=AHEAD, fields=(
-    Field(name="event_id", type="string"), Field(name="event_time", type="timestamp"),
-    Field(name="key", type="string", required=False), Field(name="value", type="bigint", required=False),
-))
-KEYS = ("a", "b", "A", " a", "a ", "", "null", "é", "e\u0301", "ключ", "👩\u200d👩\u200d👧", "a\u0000b", "'\"\\\n`,",
-        "k" * 40_000, "k" * 39_999 + "l")
+TOPIC = Topic(
+    name="events",
+    event_time="event_time",
+    max_ahead=AHEAD,
+    fields=(
+        Field(name="event_id", type="string"),
+        Field(name="event_time", type="timestamp"),
+        Field(name="key", type="string", required=False),
+        Field(name="value", type="bigint", required=False),
+    ),
+)
+KEYS = (
+    "a",
+    "b",
+    "A",
+    " a",
+    "a ",
+    "",
+    "null",
+    "é",
+    "e\u0301",
+    "ключ",
+    "👩\u200d👩\u200d👧",
+    "a\u0000b",
+    "'\"\\\n`,",
+    "k" * 40_000,
+    "k" * 39_999 + "l",
+)
 """Keys that something on the way might take for one another."""
 
 
@@ -54,7 +76,11 @@ class Record(NamedTuple):
 
 
 def _short(text: str | None) -> str:
-    return repr(text) if text is None or len(text) < 40 else f"{text[:3]!r}...{text[-3:]!r} of {len(text)}"
+    return (
+        repr(text)
+        if text is None or len(text) < 40
+        else f"{text[:3]!r}...{text[-3:]!r} of {len(text)}"
+    )
 
 
 def good(event: Event, partition: int, ahead: timedelta = timedelta(), zone: int = 0) -> Record:
@@ -65,7 +91,13 @@ def good(event: Event, partition: int, ahead: timedelta = timedelta(), zone: int
 
 def premature(event: Event, partition: int) -> Record:
     """A record whose clock is ahead by the least that is too much, to Kafka's millisecond."""
-    return Record("premature", partition, event, _json(event, 0), max(0, event.at_us - AHEAD // MICROSECOND - 1) // 1000)
+    return Record(
+        "premature",
+        partition,
+        event,
+        _json(event, 0),
+        max(0, event.at_us - AHEAD // MICROSECOND - 1) // 1000,
+    )
 
 
 def _json(event: Event, zone: int) -> bytes:
@@ -75,7 +107,12 @@ def _json(event: Event, zone: int) -> bytes:
 
 
 MALFORMED: tuple[bytes | None, ...] = (
-    None, b"", b"{", b"[]", b"null", b'{"event_id": "a"}',
+    None,
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'{"event_id": "a"}',
     b'{"event_id": "a", "event_time": "2020-03-01T00:00:00"}',
     b'{"event_id": null, "event_time": "2020-03-01T00:00:00Z"}',
     b'{"event_id": "a", "event_time": "2020-03-01T00:00:00Z", "value": "1"}',
@@ -90,17 +127,22 @@ MALFORMED: tuple[bytes | None, ...] = (
 def _times() -> st.SearchStrategy[datetime]:
     """Mostly some hours in whole minutes, so that times meet each other and the bounds of windows; some a hair beside them."""
     minutes = st.one_of(
-        st.integers(0, 30), st.integers(0, 300),
+        st.integers(0, 30),
+        st.integers(0, 300),
         st.integers(0, 60).map(lambda steps: steps * 10),
         st.integers(0, 3).map(lambda years: years * 525_600),
     )
     beside = st.sampled_from((0, 0, 0, 0, -1, 1, 999, 1000, 59_999_999))
-    usual = st.builds(lambda m, hair: BEGIN + timedelta(minutes=m, microseconds=hair), minutes, beside)
+    usual = st.builds(
+        lambda m, hair: BEGIN + timedelta(minutes=m, microseconds=hair), minutes, beside
+    )
     epoch = st.sampled_from((-1, 0, 1, 600_000_000)).map(at)
     return mostly(usual, 24, epoch)
 
 
-def mostly(usual: st.SearchStrategy[Any], times: int, *others: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def mostly(
+    usual: st.SearchStrategy[Any], times: int, *others: st.SearchStrategy[Any]
+) -> st.SearchStrategy[Any]:
     """The usual so many times as often as each of the others; one_of counts a strategy that it is given twice once."""
     return st.sampled_from((usual,) * times + others).flatmap(lambda chosen: chosen)
 
@@ -111,6 +153,13 @@ def events(draw: st.DrawFn) -> Event:
     return Event(
         event_id=draw(st.one_of(st.integers(0, 40).map("id {}".format), st.sampled_from(KEYS))),
         event_time=draw(_times()),
-        key=draw(st.one_of(st.sampled_from(("a", "b", "c")), st.sampled_from(KEYS), st.none(), st.text(max_size=4))),
+        key=draw(
+            st.one_of(
+                st.sampled_from(("a", "b", "c")),
+                st.sampled_from(KEYS),
+                st.none(),
+                st.text(max_size=4),
+            )
+        ),
         value=draw(st.one_of(st.integers(-3, 3), st.none(), st.integers(-(2**52), 2**52))),
     )

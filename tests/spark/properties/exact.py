@@ -22,22 +22,33 @@ def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
     assert [row["batch_id"] for row in batches] == list(range(len(batches)))
     sent = Counter(record.partition for record in case.records[:upto])
     ends = scene.ends()
-    assert ends[-1] == {partition: sent[partition] for partition in range(case.partitions)}, "not all was read"
+    assert ends[-1] == {partition: sent[partition] for partition in range(case.partitions)}, (
+        "not all was read"
+    )
     played = play(case, ends, form.enters, form.late)
     _assert_account(scene.spec, form, batches, played)
     seen = [one for batch in played for one in batch.seen]
     watermark_us = played[-1].watermark_us
     if scene.spec.watermark_delay is not None and scene.spec.output_mode != "complete":
-        assert watermark_us == newest_watermark_us(case, form.enters, ends[-1]), "what was due was left to the next run"
+        assert watermark_us == newest_watermark_us(case, form.enters, ends[-1]), (
+            "what was due was left to the next run"
+        )
     _assert_quarantine(scene, case, upto)
     late = _assert_late(scene, case, seen)
     table = scene.table()
     assert_same(table, form.rows(seen, watermark_us), "the table")
     _assert_put_back(form, table, seen, late, watermark_us)
     if upto == len(case.records):
-        back = [*(one for one in seen if one.missed_us is None), *(one._replace(missed_us=None) for one in late)]
+        back = [
+            *(one for one in seen if one.missed_us is None),
+            *(one._replace(missed_us=None) for one in late),
+        ]
         canonical = form.rows(everything(case, form.enters), watermark_us)
-        assert_same(form.rows(back, watermark_us), canonical, "all that was accepted, with what ops.late has")
+        assert_same(
+            form.rows(back, watermark_us),
+            canonical,
+            "all that was accepted, with what ops.late has",
+        )
         if not late:
             assert_same(table, canonical, "the table where nothing was late")
     return late
@@ -62,7 +73,10 @@ def _assert_account(spec: Pipeline, form: Form, batches: list[Row], played: list
 
 
 def _assert_quarantine(scene: Scene, case: Case, upto: int) -> None:
-    kept = {(row["partition"], row["offset"]): (row["kind"], row["value"]) for row in scene.ops("quarantine")}
+    kept = {
+        (row["partition"], row["offset"]): (row["kind"], row["value"])
+        for row in scene.ops("quarantine")
+    }
     placed = list(zip(case.places, case.records, strict=True))[:upto]
     assert kept == {place: (r.kind, r.value) for place, r in placed if r.kind != "good"}
     assert len(scene.ops("quarantine")) == len(kept)
@@ -72,19 +86,27 @@ def _assert_late(scene: Scene, case: Case, seen: list[Seen]) -> list[Seen]:
     """Exactly the replay's late records, each once, with the watermark it missed and its value as it was sent."""
     values = dict(zip(case.places, (record.value for record in case.records), strict=True))
     rows = scene.ops("late")
-    found = {(row["partition"], row["offset"]): (row["watermark_missed"], row["value"]) for row in rows}
+    found = {
+        (row["partition"], row["offset"]): (row["watermark_missed"], row["value"]) for row in rows
+    }
     late = {one.place: one for one in seen if one.missed_us is not None}
     assert found == {place: (at(one.missed_us or 0), values[place]) for place, one in late.items()}
     assert len(rows) == len(found)
-    return [Seen(place, _decoded(found[place][1]), late[place].missed_us) for place in sorted(found)]
+    return [
+        Seen(place, _decoded(found[place][1]), late[place].missed_us) for place in sorted(found)
+    ]
 
 
 def _decoded(value: bytes) -> Event:
     said = json.loads(value)
-    return Event(said["event_id"], datetime.fromisoformat(said["event_time"]), said["key"], said["value"])
+    return Event(
+        said["event_id"], datetime.fromisoformat(said["event_time"]), said["key"], said["value"]
+    )
 
 
-def _assert_put_back(form: Form, table: list[Row], seen: list[Seen], late: list[Seen], watermark_us: int) -> None:
+def _assert_put_back(
+    form: Form, table: list[Row], seen: list[Seen], late: list[Seen], watermark_us: int
+) -> None:
     accepted = [one for one in seen if one.missed_us is None]
     whole = form.put_back(table, accepted, late, watermark_us)
     if late and whole is not None:

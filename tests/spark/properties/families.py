@@ -13,9 +13,13 @@ from tests.spark.properties.group_form import Totals
 from tests.spark.properties.windows import OWN_GAP
 
 HOUR = Tumbling(size=timedelta(hours=1))
-WINDOWS = (HOUR, Tumbling(size=timedelta(milliseconds=1)), Tumbling(size=timedelta(days=7)),
-           Sliding(size=timedelta(hours=1), slide=timedelta(minutes=20)),
-           Sliding(size=timedelta(hours=1), slide=timedelta(minutes=25)))
+WINDOWS = (
+    HOUR,
+    Tumbling(size=timedelta(milliseconds=1)),
+    Tumbling(size=timedelta(days=7)),
+    Sliding(size=timedelta(hours=1), slide=timedelta(minutes=20)),
+    Sliding(size=timedelta(hours=1), slide=timedelta(minutes=25)),
+)
 
 
 FAMILIES: dict[str, tuple[Form, ...]] = {
@@ -28,21 +32,27 @@ FAMILIES: dict[str, tuple[Form, ...]] = {
         Deduplication(Deduplicate(keys=("*",), scope="for_ever")),
     ),
     "aggregate, append": (
-        *(Aggregation(window) for window in WINDOWS), Aggregation(HOUR, keys=()), Aggregation(HOUR, filtered=True),
+        *(Aggregation(window) for window in WINDOWS),
+        Aggregation(HOUR, keys=()),
+        Aggregation(HOUR, filtered=True),
     ),
     "aggregate, update": (
-        *(Aggregation(window, mode="update") for window in WINDOWS[::2]), Aggregation(HOUR, keys=(), mode="update"),
-        Aggregation(None, mode="update"), Aggregation(None, keys=("key", "event_id"), mode="update", filtered=True),
+        *(Aggregation(window, mode="update") for window in WINDOWS[::2]),
+        Aggregation(HOUR, keys=(), mode="update"),
+        Aggregation(None, mode="update"),
+        Aggregation(None, keys=("key", "event_id"), mode="update", filtered=True),
         Aggregation(None, keys=(), mode="update"),
     ),
     "aggregate, complete": (
-        *(Aggregation(window, mode="complete") for window in WINDOWS[::2]), Aggregation(None, mode="complete"),
+        *(Aggregation(window, mode="complete") for window in WINDOWS[::2]),
+        Aggregation(None, mode="complete"),
         Aggregation(Session(gap=timedelta(minutes=10)), mode="complete"),
         Aggregation(None, keys=("key", "event_id"), mode="complete", filtered=True),
         Aggregation(None, keys=(), mode="complete"),
     ),
     "deduplicate, then aggregate": (
-        Aggregation(HOUR, deduplicated=True), Aggregation(HOUR, keys=("key", "event_id"), deduplicated=True, filtered=True),
+        Aggregation(HOUR, deduplicated=True),
+        Aggregation(HOUR, keys=("key", "event_id"), deduplicated=True, filtered=True),
         Aggregation(WINDOWS[4], deduplicated=True),
         Aggregation(Session(gap=timedelta(minutes=10)), deduplicated=True),
         Aggregation(Session(gap_sql=OWN_GAP), deduplicated=True),

@@ -45,7 +45,9 @@ class Form(Protocol):
         """How many accepted records the first step drops as known."""
         ...
 
-    def put_back(self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int) -> list[Row] | None:
+    def put_back(
+        self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int
+    ) -> list[Row] | None:
         """The table with the late records put back into its rows; None where rows do not tell how (sessions)."""
         ...
 

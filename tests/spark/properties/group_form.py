@@ -16,10 +16,17 @@ from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, pipeline
 from tests.spark.properties.replay import Seen
 
-STEP = GroupState(processor="RunningTotals", keys=("key",), output=(
-    Field(name="key", type="string", required=False), Field(name="event_id", type="string"),
-    Field(name="at", type="timestamp"), Field(name="number", type="bigint"), Field(name="total", type="bigint"),
-))
+STEP = GroupState(
+    processor="RunningTotals",
+    keys=("key",),
+    output=(
+        Field(name="key", type="string", required=False),
+        Field(name="event_id", type="string"),
+        Field(name="at", type="timestamp"),
+        Field(name="number", type="bigint"),
+        Field(name="total", type="bigint"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,12 @@ class Totals:
         sys.modules["spark_jobs.pipelines.running_totals.logic"] = running_totals
         steps: tuple[Step, ...] = (self.deduplicate, STEP) if self.deduplicate else (STEP,)
         # Spark runs it on RocksDB only.
-        return pipeline("running_totals", steps, watermark_delay=delay, state=state.model_copy(update={"provider": "rocksdb"}))
+        return pipeline(
+            "running_totals",
+            steps,
+            watermark_delay=delay,
+            state=state.model_copy(update={"provider": "rocksdb"}),
+        )
 
     @property
     def one_time_an_id(self) -> bool:
@@ -59,10 +71,23 @@ class Totals:
         rows = []
         for key, events in by_key.items():
             total = 0
-            ordered = sorted(events, key=lambda event: running_totals.order(event.at_us, event.event_id, event.value))
-            for number, event in enumerate((event for event in ordered if event.at_us <= watermark_us), 1):
+            ordered = sorted(
+                events,
+                key=lambda event: running_totals.order(event.at_us, event.event_id, event.value),
+            )
+            for number, event in enumerate(
+                (event for event in ordered if event.at_us <= watermark_us), 1
+            ):
                 total += event.value or 0
-                rows.append({"key": key, "event_id": event.event_id, "at": event.event_time, "number": number, "total": total})
+                rows.append(
+                    {
+                        "key": key,
+                        "event_id": event.event_id,
+                        "at": event.event_time,
+                        "number": number,
+                        "total": total,
+                    }
+                )
         return rows
 
     def still_waiting(self, seen: Sequence[Seen], watermark_us: int) -> int:
@@ -72,8 +97,18 @@ class Totals:
     def duplicates(self, seen: Sequence[Seen]) -> int:
         return sum(one.missed_us is None for one in seen) - len(self._reached(seen))
 
-    def put_back(self, _table: list[Row], _accepted: Sequence[Seen], _late: Sequence[Seen], _watermark_us: int) -> None:
+    def put_back(
+        self,
+        _table: list[Row],
+        _accepted: Sequence[Seen],
+        _late: Sequence[Seen],
+        _watermark_us: int,
+    ) -> None:
         """Every later number would change."""
 
     def _reached(self, seen: Sequence[Seen]) -> list[Seen]:
-        return first_of_each(seen, ("event_id",)) if self.deduplicated else [one for one in seen if one.missed_us is None]
+        return (
+            first_of_each(seen, ("event_id",))
+            if self.deduplicated
+            else [one for one in seen if one.missed_us is None]
+        )

@@ -37,8 +37,12 @@ def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> No
         assert len(scene.table()) + waiting == reached
     elif isinstance(form, Aggregation):
         groups = held.counts()
-        assert_same(groups, form.still_open(seen, watermark_us), "the sizes of the groups that Spark holds")
-        counted = sum(row["events"] for row in scene.table()) + (sum(groups) if form.mode == "append" else 0)
+        assert_same(
+            groups, form.still_open(seen, watermark_us), "the sizes of the groups that Spark holds"
+        )
+        counted = sum(row["events"] for row in scene.table()) + (
+            sum(groups) if form.mode == "append" else 0
+        )
         assert counted == sum(map(len, form.groups(seen).values()))
         assert counted == reached or isinstance(form.window, Sliding)
 
@@ -47,7 +51,11 @@ def _remembered(seen: list[Seen], step: Deduplicate, delay_us: int, watermark_us
     """The keys that may come again: Spark forgets one when the watermark has passed its time, or that and the delay."""
     keys, rows = keys_of(step), []
     for _, event, _ in first_of_each(seen, keys):
-        until_us = {"watermark": event.at_us + delay_us, "event_time": event.at_us, "for_ever": None}[step.scope]
+        until_us = {
+            "watermark": event.at_us + delay_us,
+            "event_time": event.at_us,
+            "for_ever": None,
+        }[step.scope]
         if until_us is None or until_us > watermark_us:
             row = {key: getattr(event, key) for key in keys}
             rows.append(row | ({"until_us": until_us} if step.scope == "watermark" else {}))
@@ -64,7 +72,10 @@ class Held:
 
     def keys(self) -> list[Row]:
         """A Deduplicate's keys; within a watermark also until_us, the watermark in microseconds that ends its memory."""
-        rows = [row.asDict(recursive=True) for row in self._store(*REMEMBER).select("key", "value").collect()]
+        rows = [
+            row.asDict(recursive=True)
+            for row in self._store(*REMEMBER).select("key", "value").collect()
+        ]
         return [_key(row) for row in rows]
 
     def counts(self) -> list[int]:
@@ -78,8 +89,15 @@ class Held:
         return self._store("transformWithState", stateVarName="waiting").count()
 
     def _store(self, *names: str, **options: str) -> DataFrame:
-        number = next(number for operator, number in self._numbers.items() if operator.startswith(names))
-        return self._spark.read.format("statestore").option("operatorId", number).options(**options).load(self._checkpoint)
+        number = next(
+            number for operator, number in self._numbers.items() if operator.startswith(names)
+        )
+        return (
+            self._spark.read.format("statestore")
+            .option("operatorId", number)
+            .options(**options)
+            .load(self._checkpoint)
+        )
 
 
 def _key(row: dict[str, Any]) -> Row:

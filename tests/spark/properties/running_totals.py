@@ -22,7 +22,11 @@ class RunningTotals(StatefulProcessor):
     """State of one key: the events that wait, and how many there were before them, with their sum."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        event = [StructField("at_us", LongType()), StructField("event_id", StringType()), StructField("value", LongType())]
+        event = [
+            StructField("at_us", LongType()),
+            StructField("event_id", StringType()),
+            StructField("value", LongType()),
+        ]
         self._handle = handle
         self._waiting = handle.getListState("waiting", StructType(event))
         sums = [StructField("number", LongType()), StructField("total", LongType())]
@@ -36,7 +40,9 @@ class RunningTotals(StatefulProcessor):
             self._handle.registerTimer(-(-at_us // 1000))
         return iter(())
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:  # noqa: ARG002
         """Number what the watermark has passed."""
         watermark_us = timerValues.getCurrentWatermarkInMs() * 1000
         held = self._waiting.get() if self._waiting.exists() else ()
@@ -48,7 +54,9 @@ class RunningTotals(StatefulProcessor):
             yield Row(key=key[0], event_id=event_id, at=at(at_us), number=number, total=total)
         if due:
             self._so_far.update((number, total))
-            self._waiting.put(waiting[len(due) :]) if len(due) < len(waiting) else self._waiting.clear()
+            self._waiting.put(waiting[len(due) :]) if len(due) < len(
+                waiting
+            ) else self._waiting.clear()
 
     def close(self) -> None:
         """Nothing to release."""

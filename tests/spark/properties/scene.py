@@ -32,7 +32,9 @@ PATIENCE_SECONDS = 60
 @cache
 def _producer(kafka: str) -> Producer:
     """One for all scenes. It says nothing of a broker that has ended before it."""
-    return Producer({"bootstrap.servers": kafka, "acks": "all", "enable.idempotence": True, "log_level": 0})
+    return Producer(
+        {"bootstrap.servers": kafka, "acks": "all", "enable.idempotence": True, "log_level": 0}
+    )
 
 
 class Scene:
@@ -41,7 +43,9 @@ class Scene:
     def __init__(self, kafka: str, folder: Path, spec: Pipeline, partitions: int) -> None:
         topic = spec.topic.model_copy(update={"name": f"events-{uuid.uuid4().hex[:12]}"})
         self.spec = spec.model_copy(update={"topic": topic})
-        self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / topic.name))
+        self.settings = Settings.from_environment()._replace(
+            kafka=kafka, root=str(folder / topic.name)
+        )
         self.paths = Paths(self.settings.root, self.spec)
         self.runs = 0
         self._producer = _producer(kafka)
@@ -52,7 +56,9 @@ class Scene:
     def _wait_for(self, partitions: int) -> None:
         """Until the producer, too, knows of them all: it refuses a record for a partition that it does not know yet."""
         name, deadline = self.spec.topic.name, time.monotonic() + PATIENCE_SECONDS
-        while len(self._producer.list_topics(name, timeout=10).topics[name].partitions) < partitions:
+        while (
+            len(self._producer.list_topics(name, timeout=10).topics[name].partitions) < partitions
+        ):
             assert time.monotonic() < deadline, f"{name} has fewer than {partitions} partitions"
 
     def send(self, records: Sequence[Record]) -> None:
@@ -60,7 +66,11 @@ class Scene:
         refused: list[KafkaError] = []
         for record in records:
             self._producer.produce(
-                self.spec.topic.name, value=record.value, key=b"k", partition=record.partition, timestamp=record.kafka_ms,
+                self.spec.topic.name,
+                value=record.value,
+                key=b"k",
+                partition=record.partition,
+                timestamp=record.kafka_ms,
                 on_delivery=lambda error, _message: refused.append(error) if error else None,
             )
         assert self._producer.flush(60) == 0
@@ -91,15 +101,22 @@ class Scene:
     def ops(self, table: str) -> list[Row]:
         """Rows of an ops table."""
         order = "batch_id" if table == "batches" else '"partition", "offset"'
-        rows: list[Row] = ops_tables.query(self.paths.root, table, f"SELECT * FROM {table} ORDER BY {order}").to_pylist()
+        rows: list[Row] = ops_tables.query(
+            self.paths.root, table, f"SELECT * FROM {table} ORDER BY {order}"
+        ).to_pylist()
         return rows
 
     def ends(self) -> list[dict[int, int]]:
         """Each batch's end offsets by partition, from ops.batches."""
-        return [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in self.ops("batches")]
+        return [
+            {int(p): o for p, o in json.loads(row["offsets_end"]).items()}
+            for row in self.ops("batches")
+        ]
 
     def table(self) -> list[Row]:
         """The output, read without Spark."""
-        builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(self.paths.table)))
+        builder = deltalake.QueryBuilder().register(
+            "t", deltalake.DeltaTable(str(self.paths.table))
+        )
         rows: list[Row] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
         return rows

@@ -32,7 +32,9 @@ SHRINK_SECONDS = float(os.environ.get("SLUICE_SHRINK_SECONDS", "60"))
 FEW = 3
 
 
-@pytest.mark.skipif("SLUICE_CASES" in os.environ, reason="test_search.py looks for cases of every form")
+@pytest.mark.skipif(
+    "SLUICE_CASES" in os.environ, reason="test_search.py looks for cases of every form"
+)
 @pytest.mark.parametrize(("form", "way"), TRIED)
 def test_the_batching_gives_the_canonical_result_less_what_was_late(
     attempt: Attempt, form: Form, way: Way, request: pytest.FixtureRequest
@@ -42,8 +44,13 @@ def test_the_batching_gives_the_canonical_result_less_what_was_late(
 
     # The seed is the form's own, so that the forms do not all get one case.
     @seed(zlib.crc32(request.node.callspec.id.encode()))
-    @settings(max_examples=1, deadline=None, database=None, suppress_health_check=list(HealthCheck),
-              phases=(Phase.generate, Phase.shrink))
+    @settings(
+        max_examples=1,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
     @given(cases(one_time_an_id=form.one_time_an_id, ways=(way,)))
     def tried(case: Case) -> None:
         nonlocal failed_at
@@ -51,7 +58,9 @@ def test_the_batching_gives_the_canonical_result_less_what_was_late(
             assume(time.monotonic() < failed_at + SHRINK_SECONDS or repr(case) in failing)
         else:
             # hypothesis begins with the simplest case there is, which says little.
-            assume(case.is_messy and _says_much(form, case) and (way is one_batch or not case.in_order))  # some may be late
+            assume(
+                case.is_messy and _says_much(form, case) and (way is one_batch or not case.in_order)
+            )  # some may be late
         try:
             attempt.on(form, case)
         except Exception:

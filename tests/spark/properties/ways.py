@@ -29,13 +29,23 @@ def five_batches_and_a_crash(draw: st.DrawFn, records: int) -> Batching:
 def three_runs(draw: st.DrawFn, records: int) -> Batching:
     """A run for each part, and perhaps a crash between two of them."""
     part = _parts(records, 3)
-    return (Drain(part, None, draw(CRASHES)), Drain(min(records, 2 * part), None, draw(CRASHES)), Drain(records))
+    return (
+        Drain(part, None, draw(CRASHES)),
+        Drain(min(records, 2 * part), None, draw(CRASHES)),
+        Drain(records),
+    )
 
 
 @st.composite
 def _many(draw: st.DrawFn, records: int, batches: int) -> Batching:
     most = _parts(records, batches)
-    form = draw(st.sampled_from(("mixed", "one run", "mixed", "one run", "restarts") if batches <= 5 else ("mixed", "one run")))
+    form = draw(
+        st.sampled_from(
+            ("mixed", "one run", "mixed", "one run", "restarts")
+            if batches <= 5
+            else ("mixed", "one run")
+        )
+    )
     if form == "one run":
         return (Drain(records, most),)
     if form == "restarts":

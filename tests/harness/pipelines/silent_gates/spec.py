@@ -5,9 +5,11 @@ from tests.harness.pipelines import on_the_tests_topic
 from tests.pipelines.quiet_gates.spec import SPEC as QUIET
 
 (STEP,) = QUIET.steps
-SPEC = on_the_tests_topic(Pipeline(
-    name="silent_gates",
-    about="Airports from which nothing came for half an hour.",
-    topic=QUIET.topic,
-    steps=(STEP.model_copy(update={"processor": "Silent"}),),
-))
+SPEC = on_the_tests_topic(
+    Pipeline(
+        name="silent_gates",
+        about="Airports from which nothing came for half an hour.",
+        topic=QUIET.topic,
+        steps=(STEP.model_copy(update={"processor": "Silent"}),),
+    )
+)
