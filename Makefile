@@ -9,7 +9,10 @@ KILLS ?= 200
 SEED := $(shell date +%s)
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
-READY := .local/setup/$(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
+SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
+READY := .local/setup/$(SUM)
+PACKAGES := .local/packages/$(SUM)
+JARS := .local/jars/$(SUM)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
 IMAGE := sluice:local
@@ -27,13 +30,13 @@ setup: $(READY) ## fetch Python packages and jars, once; every other target does
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
 
-test: $(READY) ## run every test: unit, Spark, Airflow, end to end; lint and types beside them
+test: ## run every test: unit, Spark, Airflow, end to end; lint and types beside them
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
 tests: $(READY)
 	@$(BIN)/python -u -m pytest $(PARALLEL) --durations=20
 
-test-fast: $(READY) ## lint, types and unit tests: a minute
+test-fast: ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit
 
 unit: $(READY)
@@ -53,8 +56,9 @@ properties: $(READY) ## look for an input that gives a wrong table: CASES=200 fo
 faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour
 	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED)
 
-lint: $(READY) ## ruff, mypy and the import boundary
-	@$(BIN)/ruff check .
+lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second half where both are due
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
@@ -120,7 +124,7 @@ need:
 	@command -v mvn >/dev/null || { echo 'Maven is missing. Debian and Ubuntu: apt-get install maven; macOS: brew install maven' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "Python 3.11 to 3.13 is needed, and '$(PYTHON)' is $$($(PYTHON) --version); name another: make PYTHON=python3.12 ..." >&2; exit 1; }
 
-$(READY): | need
+$(PACKAGES): | need
 	@echo 'setting up, once: about 180 Python packages and 100 jars; some minutes'
 	@[ -x .local/uv/bin/uv ] || { $(PYTHON) -m venv .local/uv; .local/uv/bin/pip install -q --require-hashes -r requirements/uv.txt; }
 	@[ -x $(BIN)/python ] || .local/uv/bin/uv venv -q --python $(PYTHON) .venv
@@ -128,11 +132,17 @@ $(READY): | need
 	@# Compiled at once: a machine that writes no .pyc files would compile half of Spark's and Airflow's Python at every start.
 	@.local/uv/bin/uv pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements/lock.txt
 	@.local/uv/bin/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@rm -rf .local/packages && mkdir -p .local/packages && touch $@
+
+$(JARS): | need
 	@echo '  jars ...'
 	@# Where it succeeds it says nothing but codes of colour.
 	@for part in spark s3 kafka build; do rm -rf jars/$$part; \
 	  said=$$(mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part 2>&1) || { echo "$$said" >&2; exit 1; }; done
 	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
+	@rm -rf .local/jars && mkdir -p .local/jars && touch $@
+
+$(READY): $(PACKAGES) $(JARS)
 	@$(BIN)/python -m local.files_jar
 	@echo '  class-data archive, by which every drain starts sooner ...'
 	@$(BIN)/python -m local.archive

@@ -1,7 +1,8 @@
 """`python -m bench`: measure Sluice against the frozen baseline, on this machine, in one run.
 
-Starts a broker of its own in a temporary folder and stops it; nothing else should run meanwhile. Arms take turns; a time counts
-only if the arm's table is exactly what DuckDB computes from the ledger.
+Starts a broker of its own in a temporary folder and stops it; nothing else should run meanwhile.
+Arms take turns; a time counts only if the arm's table is exactly what DuckDB computes from the
+ledger.
 """
 
 from __future__ import annotations
@@ -45,11 +46,14 @@ def main(
         bool, typer.Option(help="keep the temporary folder with tables and logs")
     ] = False,
 ) -> None:
-    """Measure, print the table, and write every value to .local/bench/<date>.json. Ends with 0, reached or not.
+    """Measure, print the table, and write every value to .local/bench/<date>.json.
+
+    Ends with 0, reached or not.
 
     Examples:  python -m bench   |   python -m bench --events 100000 --later 2 --repetitions 1
     """
-    began, home = time.monotonic(), Path(mkdtemp(prefix="sluice-bench-"))
+    began = time.monotonic()
+    home = Path(mkdtemp(prefix="sluice-bench-"))
 
     def say(line: str) -> None:
         console.print(f"[dim]{time.monotonic() - began:6.0f} s[/]  {line}")
@@ -57,7 +61,8 @@ def main(
     installation = settings()
     if not submit.archive(installation).exists():
         say(
-            "no class-data archive (python -m local.archive makes it): Sluice starts as it does without one"
+            "no class-data archive (python -m local.archive makes it): Sluice starts as it does "
+            "without one"
         )
     try:
         say(f"making {events + later * size:,} events")

@@ -21,7 +21,9 @@ class Drained(NamedTuple):
     """One drain."""
 
     query_seconds: float
-    """From the query's start to its end, by the arm's own clock; Sluice's includes the audit that it does meanwhile."""
+    """From the query's start to its end, by the arm's own clock; Sluice's includes the audit that
+    it does meanwhile.
+    """
     process: Cost
     """The whole process, as who starts it sees it."""
     report: Report | None = None
@@ -49,7 +51,9 @@ class Sluice:
         name: str = "Sluice",
         variables: dict[str, str] | None = None,
     ) -> None:
-        self._home, self.name, self._variables = home, name, variables or {}
+        self._home = home
+        self.name = name
+        self._variables = variables or {}
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / PIPELINE
         home.mkdir(parents=True)
@@ -76,7 +80,9 @@ class Baseline:
     name = "baseline"
 
     def __init__(self, home: Path, brokers: str, settings: Settings) -> None:
-        self._home, self._brokers, self._settings = home, brokers, settings
+        self._home = home
+        self._brokers = brokers
+        self._settings = settings
         self.table = home / "table"
         home.mkdir(parents=True)
 

@@ -1,17 +1,21 @@
-"""The competitor, frozen: departure_delays as a plain PySpark script. Do not tune it; a new rival gets a file of its own.
+"""The competitor, frozen: departure_delays as a plain PySpark script.
 
-Why it is fair. It is the query as Spark's Structured Streaming guide teaches it, by somebody who knows the guide well: a schema
-for from_json, a watermark, dropDuplicatesWithinWatermark, a window, append mode, availableNow, one checkpoint, Delta's session
-settings from Delta's own quick start. It runs on the same master with the same jars and the same heap, reads the same topic,
-writes the same rows (bench holds both tables against DuckDB), and its log is quiet. Everything else is Spark's default, because
-that is what a user has who followed the guide: 200 shuffle partitions, the default state store, adaptive execution off in
-streams by Spark's own choice.
+Do not tune it; a new rival gets a file of its own.
+
+Why it is fair. It is the query as Spark's Structured Streaming guide teaches it, by somebody who
+knows the guide well: a schema for from_json, a watermark, dropDuplicatesWithinWatermark, a window,
+append mode, availableNow, one checkpoint, Delta's session settings from Delta's own quick start. It
+runs on the same master with the same jars and the same heap, reads the same topic, writes the same
+rows (bench holds both tables against DuckDB), and its log is quiet. Everything else is Spark's
+default, because that is what a user has who followed the guide: 200 shuffle partitions, the default
+state store, adaptive execution off in streams by Spark's own choice.
 
 It does less: no account of the offsets, no quarantine, no checks, no lease. That is in its favour.
 
-Malformed records are dropped as the guide does it: from_json gives null, and a record without an id or a time is no event. It
-would let some malformed records through that Sluice refuses (trailing garbage, a number that does not fit), and one clock in
-the future would make every later record late: bench/workload.py keeps those out, for both.
+Malformed records are dropped as the guide does it: from_json gives null, and a record without an id
+or a time is no event. It would let some malformed records through that Sluice refuses (trailing
+garbage, a number that does not fit), and one clock in the future would make every later record
+late: bench/workload.py keeps those out, for both.
 """
 
 import argparse

@@ -1,1 +1,3 @@
-"""An empty script for spark-submit: the least that a run with nothing to do costs whoever asks Spark whether there is any."""
+"""An empty script for spark-submit: the least that a run with nothing to do costs whoever asks
+Spark whether there is any.
+"""

@@ -20,15 +20,23 @@ class Bench:
     """One run of all measures, below `home`."""
 
     def __init__(self, home: Path, topic: Topic, settings: Settings, say: Say) -> None:
-        self._home, self._topic, self._settings, self._say = home, topic, settings, say
+        self._home = home
+        self._topic = topic
+        self._settings = settings
+        self._say = say
         self._sluice: Sluice
         self._baseline: Baseline
         self._hadoop: Sluice
-        """Sluice with Hadoop's own local file system: what setting a file's mode without a process gains."""
+        """Sluice with Hadoop's own local file system: what setting a file's mode without a process
+        gains.
+        """
 
     def first_load(self, repetitions: int) -> list[Measure]:
-        """Everything that the topic holds, from nothing, as often as is wanted; the last one's tables and state stay."""
-        records, pairs = self._topic.publish_next(), []
+        """Everything that the topic holds, from nothing, as often as is wanted; the last one's
+        tables and state stay.
+        """
+        records = self._topic.publish_next()
+        pairs = []
         for number in range(1, repetitions + 1):
             self._sluice = Sluice(
                 self._home / f"sluice-{number}", self._topic.brokers, self._settings
@@ -125,7 +133,8 @@ class Bench:
             ours.append(self._sluice.plan(f"plan-{number}").seconds)
             theirs.append(self._baseline.nothing(f"nothing-{number}").seconds)
             self._say(
-                f"nothing new, {number} of {repetitions}: sluice plan {ours[-1]:.2f} s, empty script {theirs[-1]:.2f} s"
+                f"nothing new, {number} of {repetitions}: sluice plan {ours[-1]:.2f} s, empty "
+                f"script {theirs[-1]:.2f} s"
             )
         return [
             Measure.fraction("a run with nothing new, against an empty script", 0.3, ours, theirs)
@@ -151,8 +160,10 @@ class Bench:
         done = arm.drain(label)
         rows = oracle.hold(arm.table, self._topic.ledger, arm.name)
         self._say(
-            f"{label}: {arm.name} read {records:,} records: query {done.query_seconds:.1f} s, process "
-            f"{done.process.seconds:.1f} s, processors {done.process.cpu_seconds:.0f} s, {_gigabytes(done):.1f} GB; "
+            f"{label}: {arm.name} read {records:,} records: query {done.query_seconds:.1f} s, "
+            "process "
+            f"{done.process.seconds:.1f} s, processors {done.process.cpu_seconds:.0f} s, "
+            f"{_gigabytes(done):.1f} GB; "
             f"its {rows:,} rows are DuckDB's"
         )
         return done
@@ -164,7 +175,10 @@ def _seconds(pairs: list[Pair], of: Callable[[Drained], float]) -> Iterator[list
 
 
 def _share(drained: Drained, *phases: str) -> float:
-    """The share of the process that phases took. Most of the audit is beside the query; settle is lease and fingerprint."""
+    """The share of the process that phases took.
+
+    Most of the audit is beside the query; settle is lease and fingerprint.
+    """
     assert drained.report is not None  # Sluice's arm always has one
     return sum(drained.report.seconds[phase] for phase in phases) / drained.process.seconds
 

@@ -1,4 +1,6 @@
-"""What a cluster costs and gives: a standalone one on this machine, so that its JVMs share the cores with the driver's."""
+"""What a cluster costs and gives: a standalone one on this machine, so that its JVMs share the
+cores with the driver's.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,12 @@ Drain = Callable[[Arm, str, int], Drained]
 def measures(
     home: Path, topic: Topic, settings: Settings, drain: Drain, repetitions: int
 ) -> list[Measure]:
-    """The whole topic by two executors and by one, each bound to a core; then small deliveries there and in local mode."""
-    records, both, cold = topic.sent, list[tuple[float, float]](), list[tuple[float, float]]()
+    """The whole topic by two executors and by one, each bound to a core; then small deliveries
+    there and in local mode.
+    """
+    records = topic.sent
+    both = list[tuple[float, float]]()
+    cold = list[tuple[float, float]]()
     with cluster.running(home / "spark", bound=shutil.which("taskset") is not None) as spark:
         for number in range(1, repetitions + 1):
             two = _arm(home / f"two-{number}", topic, settings, spark.master)

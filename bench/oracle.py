@@ -1,4 +1,6 @@
-"""DuckDB says what the table must hold, from the ledger alone; a time counts only when the table holds exactly that."""
+"""DuckDB says what the table must hold, from the ledger alone; a time counts only when the table
+holds exactly that.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ import pyarrow as pa
 
 from local import ledger
 
-COLUMNS = "window_start, window_end, carrier, origin, flights, mean_delay_minutes, max_delay_minutes, cancellations"
+COLUMNS = (
+    "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
+    "max_delay_minutes, cancellations"
+)
 EXPECTED = """
     with departures as (
         select distinct on (event_id) * from sent where kind in ('good', 'duplicate') and event_type = 'departure'
@@ -31,7 +36,10 @@ class WrongResult(Exception):
 
 
 def hold(table: Path, ledger_folder: Path, arm: str) -> int:
-    """The rows of the table, which are those that DuckDB computes over all deliveries so far. Raises WrongResult."""
+    """The rows of the table, which are those that DuckDB computes over all deliveries so far.
+
+    Raises WrongResult.
+    """
     with duckdb.connect() as db:
         db.execute("set timezone = 'UTC'")
         db.register("sent", ledger.read(ledger_folder))

@@ -1,4 +1,6 @@
-"""One process, from its start to its end: seconds, processor seconds, and the memory of it and of all that it starts."""
+"""One process, from its start to its end: seconds, processor seconds, and the memory of it and of
+all that it starts.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from typing import NamedTuple
 import psutil
 
 SAMPLE_SECONDS = 0.25
-"""Memory is looked at so often: each look costs some milliseconds of the two cores that the process has too."""
+"""Memory is looked at so often: each look costs some milliseconds of the two cores that the process
+has too.
+"""
 
 
 class ProcessFailed(Exception):
@@ -28,13 +32,17 @@ class Cost(NamedTuple):
     cpu_seconds: float
     """User and system, of all its processes."""
     peak_bytes: int
-    """The largest sum of resident memory over all its processes. Pages that they share count more than once."""
+    """The largest sum of resident memory over all its processes.
+
+    Pages that they share count more than once.
+    """
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path) -> Cost:
     """Run it to its end, its output into `log`. Raises ProcessFailed."""
     with log.open("w") as output:
-        before, began = _children(), time.monotonic()
+        before = _children()
+        began = time.monotonic()
         process = subprocess.Popen(
             command,
             env={**os.environ, **environment},

@@ -18,7 +18,9 @@ Kind = Literal["at least", "at most"]
 
 
 class Measure(NamedTuple):
-    """One row: both arms' values, and ratios pair by pair, since the two of a pair ran one after the other."""
+    """One row: both arms' values, and ratios pair by pair, since the two of a pair ran one after
+    the other.
+    """
 
     work: str
     sluice: list[float]
@@ -96,13 +98,15 @@ class Measure(NamedTuple):
 def table(measures: list[Measure]) -> Table:
     """For the terminal."""
     shown = Table(
-        title="Sluice against the frozen baseline: medians; the ratio's smallest and largest in brackets"
+        title="Sluice against the frozen baseline: medians; the ratio's smallest and largest in "
+        "brackets"
     )
     for name in ("work", "Sluice", "baseline", "ratio", "target", ""):
         shown.add_column(name, justify="left" if name in {"work", ""} else "right")
     for measure in measures:
         unit = "" if measure.unit == "x" else f" {measure.unit}"
-        low, high = min(measure.ratios), max(measure.ratios)
+        low = min(measure.ratios)
+        high = max(measure.ratios)
         target = f"{measure.kind} {measure.target:g}{unit}" if measure.target is not None else ""
         verdict = {True: "[green]reached[/]", False: "[red]not reached[/]", None: ""}[
             measure.reached

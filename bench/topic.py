@@ -1,4 +1,6 @@
-"""The topic that both arms read: deliveries made beforehand, published one at a time to a broker of the benchmark's own."""
+"""The topic that both arms read: deliveries made beforehand, published one at a time to a broker of
+the benchmark's own.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The input of both arms: flights of 2013, repeated, with a producer's duplicates, disorder and malformed records.
+"""The input of both arms: flights of 2013, repeated, with a producer's duplicates, disorder and
+malformed records.
 
-Left out is what the two arms must treat differently: records that are late (which rows Spark drops as late is the same in both,
-but DuckDB could not know it), clocks in the future (the baseline has no guard), and malformations that from_json lets through.
+Left out is what the two arms must treat differently: records that are late (which rows Spark drops
+as late is the same in both, but DuckDB could not know it), clocks in the future (the baseline has
+no guard), and malformations that from_json lets through.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ REFUSED_BY_BOTH = frozenset(
 
 
 def deliveries(first: int, later: int, size: int, seed: int = 7) -> list[Sequence[Delivered]]:
-    """A first delivery of about `first` events and `later` ones of about `size`; duplicates and malformed records on top."""
+    """A first delivery of about `first` events and `later` ones of about `size`; duplicates and
+    malformed records on top.
+    """
     events = first + later * size
     records = [
         record

@@ -1,1 +1,3 @@
-"""A real Kafka broker, real flights and a real producer's faults, on one machine, for the tests and the demo."""
+"""A real Kafka broker, real flights and a real producer's faults, on one machine, for the tests and
+the demo.
+"""

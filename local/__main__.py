@@ -71,7 +71,8 @@ def send(
     partitions: Annotated[int, typer.Option(min=1, help="Partitions of a new topic.")] = 4,
     home: Home = ROOT / ".local",
 ) -> None:
-    """Send one delivery of flights to the running broker, with a real producer's faults, and write it in the ledger.
+    """Send one delivery of flights to the running broker, with a real producer's faults, and write
+    it in the ledger.
 
     Example: python -m local publish --start 2013-01-01 --months 2 --deliveries 3 --delivery 1
     """

@@ -1,10 +1,11 @@
-"""A real Airflow on this machine: api-server, scheduler and DAG processor on loopback, metadata in SQLite.
+"""A real Airflow on this machine: api-server, scheduler and DAG processor on loopback, metadata in
+SQLite.
 
 A home folder holds all there is of it: its port and password, the components' logs, Airflow's own
 configuration, database and task logs. It outlives the process that started it.
 
-Not `airflow standalone`: that adds a triggerer, which nothing here needs, a log server on all addresses, and says that it
-is ready by the clock.
+Not `airflow standalone`: that adds a triggerer, which nothing here needs, a log server on all
+addresses, and says that it is ready by the clock.
 """
 
 import json
@@ -54,16 +55,20 @@ class Airflow(NamedTuple):
 
 
 def prepare(home: Path) -> None:
-    """Make the database of `home`, unless it is there: half of the time that a first start takes."""
+    """Make the database of `home`, unless it is there: half of the time that a first
+    start takes.
+    """
     home = home.resolve()
     home.mkdir(parents=True, exist_ok=True)
     _migrate(home, environment(home, port=0, schedule=False))
 
 
 def start(home: Path, variables: Mapping[str, str], *, schedule: bool) -> Airflow:
-    """Start the Airflow of `home` unless it runs, and wait until its scheduler and DAG processor are healthy.
+    """Start the Airflow of `home` unless it runs, and wait until its scheduler and DAG processor
+    are healthy.
 
-    `variables` are set for every task. With `schedule` the DAGs run by their cron too, without it only when triggered.
+    `variables` are set for every task. With `schedule` the DAGs run by their cron too, without it
+    only when triggered.
 
     Raises AirflowError when it ends or is not healthy within START_SECONDS.
     """
@@ -82,7 +87,10 @@ def start(home: Path, variables: Mapping[str, str], *, schedule: bool) -> Airflo
 
 
 def stop(home: Path) -> bool:
-    """End every process of the Airflow of `home`, tasks and their Spark included. False when none was running."""
+    """End every process of the Airflow of `home`, tasks and their Spark included.
+
+    False when none was running.
+    """
     home = home.resolve()
     members = _members(home)
     for signal in (SIGTERM, SIGKILL):
@@ -91,7 +99,8 @@ def stop(home: Path) -> bool:
                 process.send_signal(signal)
         psutil.wait_procs(members, timeout=STOP_SECONDS)
         # Looked up again: a component that is ending may have started one more.
-        ended, members = bool(members), _members(home)
+        ended = bool(members)
+        members = _members(home)
         if not members:
             return ended
     message = f"processes {[process.pid for process in members]} of {home} do not end"
@@ -109,8 +118,12 @@ def running(home: Path) -> Airflow | None:
 
 
 def _migrate(home: Path, environment: Mapping[str, str]) -> None:
-    """Make the database, or bring it to this Airflow's version. It takes 5 seconds, so not when it is known to be so."""
-    stamp, wanted = home / "migrated", version("apache-airflow")
+    """Make the database, or bring it to this Airflow's version.
+
+    It takes 5 seconds, so not when it is known to be so.
+    """
+    stamp = home / "migrated"
+    wanted = version("apache-airflow")
     if stamp.exists() and stamp.read_text() == wanted:
         return
     done = subprocess.run(
@@ -141,7 +154,8 @@ def _launch(home: Path, port: int, environment: Mapping[str, str]) -> None:
         for name, words in COMPONENTS.items()
     )
     script = "\n".join((*lines, "wait"))
-    # Launched by a shell that leaves: nobody's child, so it leaves no zombie behind, and Ctrl-C here does not reach it.
+    # Launched by a shell that leaves: nobody's child, so it leaves no zombie behind, and Ctrl-C
+    # here does not reach it.
     subprocess.run(
         ["/bin/sh", "-c", LAUNCH, "sh", script],
         cwd=home,
@@ -152,13 +166,19 @@ def _launch(home: Path, port: int, environment: Mapping[str, str]) -> None:
 
 
 def _wait(home: Path) -> None:
-    """Until Airflow says that it is healthy; raises AirflowError when a component has ended or START_SECONDS have passed."""
-    deadline, unwell = time.monotonic() + START_SECONDS, ["api-server"]
+    """Until Airflow says that it is healthy; raises AirflowError when a component has ended or
+    START_SECONDS have passed.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    unwell = ["api-server"]
     with httpx.Client(base_url=_airflow(home).url, timeout=5) as client:
         while time.monotonic() < deadline:
             for name in _ended(home):
                 log = home / f"{name}.log"
-                message = f"Airflow's {name} ended; the end of {log}: {_last_lines(log.read_text(errors='replace'))}"
+                message = (
+                    f"Airflow's {name} ended; the end of {log}: "
+                    f"{_last_lines(log.read_text(errors='replace'))}"
+                )
                 raise AirflowError(message)
             try:
                 health = client.get("/api/v2/monitor/health").json()
@@ -168,7 +188,10 @@ def _wait(home: Path) -> None:
             if not unwell:
                 return
             time.sleep(POLL_SECONDS)
-    message = f"Airflow's {', '.join(unwell)} not healthy after {START_SECONDS:.0f} s; see the logs in {home}"
+    message = (
+        f"Airflow's {', '.join(unwell)} not healthy after {START_SECONDS:.0f} s; see the "
+        f"logs in {home}"
+    )
     raise AirflowError(message)
 
 
@@ -178,7 +201,9 @@ def _airflow(home: Path) -> Airflow:
 
 
 def _members(home: Path) -> list[psutil.Process]:
-    """Every live process of the Airflow of `home`, known by the mark in its environment, which all that it starts inherit."""
+    """Every live process of the Airflow of `home`, known by the mark in its environment, which all
+    that it starts inherit.
+    """
     members = []
     for process in psutil.process_iter():
         try:

@@ -1,4 +1,6 @@
-"""A client of Airflow's REST API: trigger DAGs, and wait for their runs while saying what happens."""
+"""A client of Airflow's REST API: trigger DAGs, and wait for their runs while saying what
+happens.
+"""
 
 import json
 import time
@@ -45,7 +47,9 @@ class Api:
         return [dag["dag_id"] for dag in self._answer("GET", "/api/v2/dags")["dags"]]
 
     def await_dags(self, wanted: set[str], seconds: float = 60) -> None:
-        """Until Airflow has found all of `wanted`; raises AirflowError, with the import errors, when it has not."""
+        """Until Airflow has found all of `wanted`; raises AirflowError, with the import errors,
+        when it has not.
+        """
         deadline = time.monotonic() + seconds
         while missing := wanted - set(self.dags()):
             if time.monotonic() > deadline:
@@ -74,8 +78,8 @@ class Api:
     ) -> dict[str, str]:
         """Until the runs of that id have ended in all of `dag_ids`: their states.
 
-        `say` gets a line for every change of a task, every line of a drain's progress, and when long nothing happens.
-        Raises AirflowError when one has not ended after `seconds`.
+        `say` gets a line for every change of a task, every line of a drain's progress, and when
+        long nothing happens. Raises AirflowError when one has not ended after `seconds`.
         """
         began = time.monotonic()
         states = dict.fromkeys(dag_ids, "")
@@ -102,7 +106,8 @@ class Api:
                     if now == "running"
                 ]
                 say(
-                    f"... {', '.join(busy) or 'Airflow'} at work, {quiet - began:.0f} s since the start"
+                    f"... {', '.join(busy) or 'Airflow'} at work, {quiet - began:.0f} s since the "
+                    "start"
                 )
             if time.monotonic() - began > seconds:
                 message = f"run {run_id} has not ended after {seconds:.0f} s: {seen}"
@@ -119,7 +124,8 @@ class Api:
 
     def handed_over(self, dag_id: str, run_id: str, task_id: str) -> Any:
         """What a task returned; None where it returned nothing."""
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
+        task = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
+        path = f"{task}/xcomEntries/return_value"
         answer = self._client.get(path)
         return None if answer.status_code == NOT_FOUND else answer.json()["value"]
 
@@ -176,7 +182,10 @@ def _logs(home: Path, dag_id: str, run_id: str) -> Path:
 
 
 def _progress(home: Path, dag_id: str, run_id: str) -> Iterator[list[str]]:
-    """Each time: the lines of progress that the drain has logged since the last time. They begin with the pipeline's name."""
+    """Each time: the lines of progress that the drain has logged since the last time.
+
+    They begin with the pipeline's name.
+    """
     read: dict[Path, int] = {}
     while True:
         lines = []
@@ -196,7 +205,10 @@ def _message(line: str) -> str:
 
 
 def _events(log: Path, start: int) -> tuple[list[dict[str, Any]], int]:
-    """The log's whole lines from byte `start` on, and where they end. Airflow writes a JSON object a line."""
+    """The log's whole lines from byte `start` on, and where they end.
+
+    Airflow writes a JSON object a line.
+    """
     with log.open("rb") as file:
         file.seek(start)
         data = file.read()

@@ -1,4 +1,6 @@
-"""The environment of the local Airflow: all of its configuration, and nothing of another Airflow that this user has."""
+"""The environment of the local Airflow: all of its configuration, and nothing of another Airflow
+that this user has.
+"""
 
 import json
 import os
@@ -13,15 +15,20 @@ MARK = "SLUICE_LOCAL_AIRFLOW"
 
 
 def of_tasks(brokers: str, root: Path) -> dict[str, str]:
-    """What a local Airflow's tasks are told of Sluice's installation: this broker, and no declaration of another Kafka.
+    """What a local Airflow's tasks are told of Sluice's installation: this broker, and no
+    declaration of another Kafka.
 
-    A declaration that this user has exported would win over the broker, and the local job would read, or write, another Kafka.
+    A declaration that this user has exported would win over the broker, and the local job would
+    read, or write, another Kafka.
     """
     return {"SLUICE_KAFKA": brokers, "SLUICE_ROOT": str(root), "SLUICE_KAFKA_CONFIG": ""}
 
 
 def environment(home: Path, port: int, *, schedule: bool) -> dict[str, str]:
-    """The whole environment of its processes. Nothing of another Airflow that this user may have set goes in."""
+    """The whole environment of its processes.
+
+    Nothing of another Airflow that this user may have set goes in.
+    """
     inherited = {
         name: value
         for name, value in os.environ.items()

@@ -1,7 +1,9 @@
-"""`python -m local.archive`: make the JVM's class-data archive, which takes a quarter off a small drain's work.
+"""`python -m local.archive`: make the JVM's class-data archive, which takes a quarter off a small
+drain's work.
 
-The JVM writes it when it exits: all classes that it loaded, as they lay in memory. So one JVM drains every pipeline, from a
-broker of its own, with records of every kind; the classes of Kafka, RocksDB, Delta and the checks are all among them then.
+The JVM writes it when it exits: all classes that it loaded, as they lay in memory. So one JVM
+drains every pipeline, from a broker of its own, with records of every kind; the classes of Kafka,
+RocksDB, Delta and the checks are all among them then.
 """
 
 from __future__ import annotations
@@ -25,15 +27,16 @@ from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
 
-EVENTS = 3_000
+EVENTS = 1_000
 SECONDS = 600.0
 
 
 def make(settings: Settings) -> Path:
     """Make the archive anew and return its place; the old one stays until then.
 
-    It fits the class path that it is made with, jars in their order with their sizes and times, and no other: a JVM that
-    finds another leaves the archive alone, in silence. Raises subprocess.CalledProcessError with the drains' output.
+    It fits the class path that it is made with, jars in their order with their sizes and times, and
+    no other: a JVM that finds another leaves the archive alone, in silence. Raises
+    subprocess.CalledProcessError with the drains' output.
     """
     final = submit.archive(settings)
     with replacing(final) as unfinished:
@@ -92,9 +95,11 @@ def drain_everything() -> None:
 
 
 def main() -> None:
-    """Make it, or say why it could not be made, and go on: drains work without it, and start more slowly.
+    """Make it, or say why it could not be made, and go on: drains work without it, and start more
+    slowly.
 
-    Where the installation itself is wrong, jars that are not there for one, it ends with status 1: no drain would work.
+    Where the installation itself is wrong, jars that are not there for one, it ends with status 1:
+    no drain would work.
     """
     try:
         made = make(Settings.of_the_build())

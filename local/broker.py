@@ -1,7 +1,7 @@
 """One Kafka broker, its own controller (KRaft), as a single JVM on loopback.
 
-A home folder holds all there is of it: `broker.json` (pid, port, started), `server.properties`, `broker.log` and
-`data/`. The broker outlives the process that started it.
+A home folder holds all there is of it: `broker.json` (pid, port, started), `server.properties`,
+`broker.log` and `data/`. The broker outlives the process that started it.
 """
 
 import base64
@@ -30,11 +30,14 @@ class BrokerError(Exception):
 
 
 def start(home: Path, jars: Path, secured: Secured | None = None) -> str:
-    """Start the broker of `home` unless it runs, wait until it answers, and return its bootstrap servers.
+    """Start the broker of `home` unless it runs, wait until it answers, and return its bootstrap
+    servers.
 
-    The port of the last time is kept if it is free. `jars` is the folder of Kafka's jars. Those of `secured` listen too.
+    The port of the last time is kept if it is free. `jars` is the folder of Kafka's jars. Those of
+    `secured` listen too.
 
-    Raises BrokerError when there is no Java, there are no jars, or the broker does not answer in START_SECONDS.
+    Raises BrokerError when there is no Java, there are no jars, or the broker does not answer in
+    START_SECONDS.
     """
     home = home.resolve()
     home.mkdir(parents=True, exist_ok=True)
@@ -46,7 +49,10 @@ def start(home: Path, jars: Path, secured: Secured | None = None) -> str:
 
 
 def stop(home: Path) -> bool:
-    """Stop the broker of `home`: SIGTERM, and SIGKILL after STOP_SECONDS. False when none was running."""
+    """Stop the broker of `home`: SIGTERM, and SIGKILL after STOP_SECONDS.
+
+    False when none was running.
+    """
     home = home.resolve()
     process = jvm.process(home)
     if process is None:
@@ -86,7 +92,10 @@ def create_topic(
     while time.monotonic() < deadline:
         found = admin.list_topics(topic, timeout=STOP_SECONDS).topics[topic].partitions
         if found and len(found) != partitions:
-            message = f"topic {topic} has {len(found)} partitions, not {partitions}; give that number or another topic"
+            message = (
+                f"topic {topic} has {len(found)} partitions, not {partitions}; give that "
+                "number or another topic"
+            )
             raise BrokerError(message)
         if found and all(partition.leader >= 0 for partition in found.values()):
             return
@@ -130,12 +139,12 @@ def _format(home: Path, command: list[str]) -> None:
 
 
 def _wait(home: Path) -> None:
-    """Until the broker answers; raises BrokerError when its process has died or START_SECONDS have passed."""
-    admin, deadline, state = (
-        _admin(_bootstrap(home)),
-        time.monotonic() + START_SECONDS,
-        "does not answer",
-    )
+    """Until the broker answers; raises BrokerError when its process has died or START_SECONDS have
+    passed.
+    """
+    admin = _admin(_bootstrap(home))
+    deadline = time.monotonic() + START_SECONDS
+    state = "does not answer"
     while time.monotonic() < deadline:
         try:
             if admin.list_topics(timeout=1).brokers:

@@ -1,6 +1,8 @@
-"""A standalone cluster on loopback: a master and workers of one core each, which have neither Sluice nor its environment.
+"""A standalone cluster on loopback: a master and workers of one core each, which have neither
+Sluice nor its environment.
 
-Workers have another Python (local/worker_env.py), no PYTHONPATH, another working folder and another time zone.
+Workers have another Python (local/worker_env.py), no PYTHONPATH, another working folder and another
+time zone.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class Cluster:
     """One that runs; `secret` is what its RPC asks for, if anything."""
 
     def __init__(self, folder: Path, secret: str = "") -> None:
-        self._folder, self._started = folder, list[subprocess.Popen[bytes]]()
+        self._folder = folder
+        self._started = list[subprocess.Popen[bytes]]()
         folder.mkdir(parents=True)
         self._properties = folder / "spark.properties"
         self._properties.touch(mode=0o600)
@@ -58,8 +61,8 @@ class Cluster:
     def add_worker(self, memory: str = "1g", host: str = LOOPBACK, core: int | None = None) -> None:
         """One of one core, on an address of this machine's; it is registered when this returns.
 
-        Spark counts tasks and not cores: an executor with one task has its JVM and its Python at work at once. With `core`, all
-        that the worker starts is bound to that core of the machine.
+        Spark counts tasks and not cores: an executor with one task has its JVM and its Python at
+        work at once. With `core`, all that the worker starts is bound to that core of the machine.
         """
         before = len(self._state()["workers"])
         work = self._folder / f"worker-{before}"
@@ -187,7 +190,9 @@ class Cluster:
 def running(
     folder: Path, workers: int = 2, secret: str = "", *, bound: bool = False
 ) -> Iterator[Cluster]:
-    """A cluster as long as the block runs; `bound`: each worker to a core of its own, by Linux's taskset."""
+    """A cluster as long as the block runs; `bound`: each worker to a core of its own, by Linux's
+    taskset.
+    """
     cluster = Cluster(folder, secret)
     try:
         for number in range(workers):

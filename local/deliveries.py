@@ -1,7 +1,9 @@
-"""What a real producer makes of events: at least once, out of order, late, malformed and with clocks in the future.
+"""What a real producer makes of events: at least once, out of order, late, malformed and with
+clocks in the future.
 
-Every good event is delivered at least once, unchanged. Malformed and premature records come on top, made from a good
-event but with an id of their own, so that a job that lets one through shows an event too many, not the right one.
+Every good event is delivered at least once, unchanged. Malformed and premature records come on top,
+made from a good event but with an id of their own, so that a job that lets one through shows an
+event too many, not the right one.
 """
 
 import random
@@ -27,7 +29,9 @@ class Mess(BaseModel):
     duplicate_share: float = Field(default=0.03, ge=0, le=1)
     """Sent again, byte for byte, up to 45 minutes after the first time."""
     latency_minutes: float = Field(default=3, gt=0)
-    """Mean of the exponential time from an event to its arrival, which is what puts records out of order."""
+    """Mean of the exponential time from an event to its arrival, which is what puts records out of
+    order.
+    """
     latency_cap_minutes: float = Field(default=60, ge=0)
     late_share: float = Field(default=0.004, ge=0, le=1)
     """Arrives 1 to 5 days after its event time instead."""
@@ -60,7 +64,10 @@ class Delivered:
 
 
 def deliver(events: Iterable[FlightEvent], mess: Mess = USUAL, seed: int = 7) -> list[Delivered]:
-    """The records for `events`, by arrival. The same events, mess and seed give the same records."""
+    """The records for `events`, by arrival.
+
+    The same events, mess and seed give the same records.
+    """
     chance = random.Random(seed)
     breaking = cycle(MALFORMATIONS.items())
     records: list[Delivered] = []

@@ -1,4 +1,6 @@
-"""`python -m local.demo`: the main job on real flights, through a real Kafka and a real Airflow, in a few minutes."""
+"""`python -m local.demo`: the main job on real flights, through a real Kafka and a real Airflow, in
+a few minutes.
+"""
 
 import shutil
 import signal
@@ -60,7 +62,8 @@ def demo(
     ] = 7,
     keep: Annotated[bool, typer.Option("--keep", help="Leave Kafka and Airflow running.")] = False,
 ) -> None:
-    """Run every pipeline over a few deliveries of real flights, and hold what they did against the ledger of what was sent.
+    """Run every pipeline over a few deliveries of real flights, and hold what they did against the
+    ledger of what was sent.
 
     Example: python -m local.demo --months 1 --deliveries 2
     """
@@ -86,7 +89,8 @@ def _run(clock: Clock, months: int, deliveries: int, seed: int) -> summary.Repor
         brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka")
         making.result()
         clock.say(
-            f"Kafka is at {brokers}; starting Airflow, and playing {months} months of flights meanwhile"
+            f"Kafka is at {brokers}; starting Airflow, and playing {months} months of flights "
+            "meanwhile"
         )
         ours = of_tasks(brokers, HOME / "root")
         starting = pool.submit(airflow.start, HOME / "airflow", ours, schedule=False)
@@ -118,7 +122,10 @@ def _drain(clock: Clock, api: Api, number: int) -> dict[tuple[str, int], Report]
     if failed:
         for line in (line for name in failed for line in api.errors(name, run_id)):
             clock.say(line)
-        message = f"{', '.join(failed)} failed in {run_id}; the task logs are under {HOME / 'airflow' / 'logs'}"
+        message = (
+            f"{', '.join(failed)} failed in {run_id}; the task logs are under "
+            f"{HOME / 'airflow' / 'logs'}"
+        )
         raise airflow.AirflowError(message)
     return {(name, number): read_report(_newest(name, run_id)) for name in registry.names()}
 
@@ -145,10 +152,10 @@ def _show(reports: summary.Reports) -> None:
 NEXT = """
 Try next:
   export SLUICE_ROOT={root}
-  .venv/bin/sluice show late --pipeline departure_delays   which records came behind the watermark, and by which one
+  .venv/bin/sluice show late --pipeline departure_delays   records behind the watermark
   .venv/bin/sluice show quarantine                         what could not be decoded, and why
   .venv/bin/sluice show batches                            the account of every micro-batch
-  make up                                                  Kafka and Airflow's UI, to go on by yourself; make down stops them
+  make up                                                  Kafka and Airflow's UI, until make down
 """
 
 

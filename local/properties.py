@@ -16,7 +16,9 @@ class Secured(NamedTuple):
 
 
 def server_properties(port: int, controller_port: int, secured: Secured | None = None) -> str:
-    """One node that is broker and controller, for one machine; its data is in `data` of its working folder."""
+    """One node that is broker and controller, for one machine; its data is in `data` of its working
+    folder.
+    """
     listeners = secured.listeners if secured else {}
     beside = [f"{name}://127.0.0.1:{at}" for name, (_, at) in listeners.items()]
     advertised = ",".join([f"PLAINTEXT://127.0.0.1:{port}", *beside])

@@ -1,4 +1,6 @@
-"""Sends a delivery to Kafka with a real producer and writes down, in the ledger, where the broker put each record."""
+"""Sends a delivery to Kafka with a real producer and writes down, in the ledger, where the broker
+put each record.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +23,10 @@ class PublishError(Exception):
 
 
 Client = tuple[tuple[str, str], ...]
-"""librdkafka's properties by name: who asks, and how. Hashable, so that one producer serves all deliveries."""
+"""librdkafka's properties by name: who asks, and how.
+
+Hashable, so that one producer serves all deliveries.
+"""
 
 
 def publish(
@@ -33,14 +38,18 @@ def publish(
     partitions: int,
     client: Client = (),
 ) -> dict[str, int]:
-    """Send `records` in their order, making the topic if need be, and return how many there were of each kind.
+    """Send `records` in their order, making the topic if need be, and return how many there were of
+    each kind.
 
-    As `client` says, where it says anything: the topic must then be there, since making one is another right than writing.
+    As `client` says, where it says anything: the topic must then be there, since making one is
+    another right than writing.
 
-    Records of one key go to one partition, and the record's own timestamp is sent as Kafka's CreateTime. The ledger's
-    file is written last, so a delivery without one may be in the topic in part.
+    Records of one key go to one partition, and the record's own timestamp is sent as Kafka's
+    CreateTime. The ledger's file is written last, so a delivery without one may be in the topic in
+    part.
 
-    Raises LedgerError when the delivery was already sent, PublishError when the broker does not confirm it.
+    Raises LedgerError when the delivery was already sent, PublishError when the broker does not
+    confirm it.
     """
     if ledger.delivery_file(ledger_folder, delivery).exists():
         message = f"delivery {delivery} of {topic} was already sent; publish another one"
@@ -55,7 +64,9 @@ def publish(
 def _send(
     bootstrap: str, topic: str, records: Sequence[Delivered], partitions: int, client: Client
 ) -> list[tuple[int, int]]:
-    """Send, and wait for the broker to confirm: the (partition, offset) of each record, in their order."""
+    """Send, and wait for the broker to confirm: the (partition, offset) of each record, in their
+    order.
+    """
     producer = _producer(bootstrap, client)
     places: list[tuple[int, int]] = [(-1, -1)] * len(records)
     refusals: Counter[str] = Counter()
@@ -82,14 +93,19 @@ def _send(
     if left or refusals:
         why = refusals.most_common(1)[0][0] if refusals else f"no answer in {FLUSH_SECONDS:.0f} s"
         missing = left + refusals.total()
-        message = f"{missing} of {len(records)} records were not taken by {bootstrap} ({why}); see its log"
+        message = (
+            f"{missing} of {len(records)} records were not taken by {bootstrap} ({why}); "
+            "see its log"
+        )
         raise PublishError(message)
     return places
 
 
 @cache
 def _producer(bootstrap: str, client: Client) -> Producer:
-    """One for all deliveries: an idempotent producer waits half a second for its id before it sends its first record."""
+    """One for all deliveries: an idempotent producer waits half a second for its id before it sends
+    its first record.
+    """
     return Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -97,7 +113,8 @@ def _producer(bootstrap: str, client: Client) -> Producer:
             "enable.idempotence": True,
             "compression.type": "lz4",
             "linger.ms": 20,
-            # What is not taken is told by PublishError; a broker that starts, or has been stopped, is no news.
+            # What is not taken is told by PublishError; a broker that starts, or has been stopped,
+            # is no news.
             "log_level": 0,
             **dict(client),
         }

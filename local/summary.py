@@ -1,4 +1,6 @@
-"""What a demo ends with: where every record went, held against the ledger; the checks; some rows."""
+"""What a demo ends with: where every record went, held against the ledger; the checks;
+some rows.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,7 +41,9 @@ def show_runs(console: Console, reports: Reports) -> None:
 
 
 def show_checks(console: Console, reports: Reports) -> None:
-    """The checks of each pipeline, as they were after its last delivery, and worse ones of an earlier delivery."""
+    """The checks of each pipeline, as they were after its last delivery, and worse ones of an
+    earlier delivery.
+    """
     table = _table(
         "What was checked",
         "pipeline",
@@ -97,7 +101,8 @@ def show_verdict(console: Console, reports: Reports, sent: Mapping[int, Mapping[
     pipelines = {pipeline for pipeline, _ in reports}
     records = sum(sum(kinds.values()) for kinds in sent.values())
     console.print(
-        f"[green]✓[/] The ledger of what was published agrees: {records:,} records read by each of {len(pipelines)} "
+        f"[green]✓[/] The ledger of what was published agrees: {records:,} records read by each "
+        f"of {len(pipelines)} "
         f"pipelines, {sum(kinds['malformed'] for kinds in sent.values()):,} malformed, "
         f"{sum(kinds['premature'] for kinds in sent.values()):,} premature, 0 unaccounted."
     )
@@ -105,10 +110,14 @@ def show_verdict(console: Console, reports: Reports, sent: Mapping[int, Mapping[
 
 
 def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> list[str]:
-    """In what the reports differ from the ledger, whose counts by delivery and kind are `sent`. Empty is good."""
+    """In what the reports differ from the ledger, whose counts by delivery and kind are `sent`.
+
+    Empty is good.
+    """
     found = []
     for (pipeline, delivery), report in sorted(reports.items()):
-        kinds, account = sent[delivery], report.account
+        kinds = sent[delivery]
+        account = report.account
         for what, wanted, got in (
             ("records read", sum(kinds.values()), account.read),
             ("malformed", kinds["malformed"], account.malformed),
@@ -117,7 +126,8 @@ def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> li
         ):
             if wanted != got:
                 found.append(
-                    f"{pipeline}, delivery {delivery}: {what} {got:,}, but the ledger says {wanted:,}"
+                    f"{pipeline}, delivery {delivery}: {what} {got:,}, but the ledger says "
+                    f"{wanted:,}"
                 )
     return found
 
@@ -161,10 +171,6 @@ def _table(title: str, *columns: str) -> Table:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
-    return (
-        ""
-        if value is None
-        else f"{value:%Y-%m-%d %H:%M}"
-        if hasattr(value, "minute")
-        else str(value)
-    )
+    if value is None:
+        return ""
+    return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "minute") else str(value)

@@ -49,12 +49,14 @@ def status() -> None:
 
     Example: python -m local.up status
     """
-    brokers, running = broker.running(HOME / "kafka"), airflow.running(HOME / "airflow")
+    brokers = broker.running(HOME / "kafka")
+    running = airflow.running(HOME / "airflow")
     if brokers and running:
         _say(brokers, running)
         return
     typer.echo(
-        f"Kafka {'runs' if brokers else 'does not run'}, Airflow {'runs' if running else 'does not run'}"
+        f"Kafka {'runs' if brokers else 'does not run'}, Airflow "
+        f"{'runs' if running else 'does not run'}"
     )
     raise typer.Exit(1)
 
@@ -69,7 +71,8 @@ def _say(brokers: str, running: airflow.Airflow) -> None:
                 f"  export SLUICE_KAFKA={brokers}",
                 "  .venv/bin/python -m local publish --months 2 --deliveries 3 --delivery 1",
                 "",
-                "Each DAG runs by its schedule; trigger it in the UI to see it at once. `make down` stops both.",
+                "Each DAG runs by its schedule; trigger it in the UI to see it at once. `make "
+                "down` stops both.",
             )
         )
     )

@@ -1,4 +1,5 @@
-"""`python -m local.worker_env FOLDER`: an environment for executors alone, of what Sluice's code imports there, by the lock.
+"""`python -m local.worker_env FOLDER`: an environment for executors alone, of what Sluice's code
+imports there, by the lock.
 
 It has neither Sluice nor pyspark, which a worker brings itself.
 """
@@ -30,7 +31,9 @@ NEEDED = (
     "typing-inspection",
     "tzdata",
 )
-"""pyspark's own needs of Arrow and of Python state; then what decoding and processors import in a worker, and theirs."""
+"""pyspark's own needs of Arrow and of Python state; then what decoding and processors import in a
+worker, and theirs.
+"""
 LOCK = REPO / "requirements" / "lock.txt"
 _NAME = re.compile(r"(?P<name>[a-z0-9._-]+)==")
 
@@ -48,7 +51,9 @@ def requirements() -> str:
 
 
 def made(home: Path) -> Path:
-    """The environment's Python; made below `home` if it is not there, under a name by the lock and this Python's version."""
+    """The environment's Python; made below `home` if it is not there, under a name by the lock and
+    this Python's version.
+    """
     text = requirements()
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     folder = home / f"worker-{version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -1,5 +1,8 @@
-"""Sluice's Airflow plugin. Airflow imports every .py under this folder that .airflowignore does not name, each as its own
-module. So this is the only such file; the code is in the package beside it."""
+"""Sluice's Airflow plugin.
+
+Airflow imports every .py under this folder that .airflowignore does not name, each as its own
+module. So this is the only such file; the code is in the package beside it.
+"""
 
 from airflow.plugins_manager import AirflowPlugin
 

@@ -1,6 +1,9 @@
-"""Dataflow: all that happens to a record between Kafka and the sink, in order. Creates no table and writes no file.
+"""Dataflow: all that happens to a record between Kafka and the sink, in order.
 
-source -> decode -> classify -> steps before state -> stateful steps -> (the caller writes the rows to the sink)
+Creates no table and writes no file.
+
+source -> decode -> classify -> steps before state -> stateful steps -> (the caller writes the rows
+to the sink)
 """
 
 from __future__ import annotations
@@ -27,19 +30,28 @@ class Dataflow(NamedTuple):
 
     spec: Pipeline
     classified: DataFrame
-    """Every record. Columns: the topic's fields, kafka, malformed string, and fate string, one of outcome.CLASSIFIED."""
+    """Every record.
+
+    Columns: the topic's fields, kafka, malformed string, and fate string, one of
+    outcome.CLASSIFIED.
+    """
     stateful_input: DataFrame
-    """The good records after the Transforms before the first stateful step, with the column kafka."""
+    """The good records after the Transforms before the first stateful step, with the column kafka.
+    """
 
     def output(self, root: UPath, timers: Timers) -> DataFrame:
-        """The rows for the sink: the stateful input after the first stateful step and all later steps."""
+        """The rows for the sink: the stateful input after the first stateful step and all later
+        steps.
+        """
         return chain.stateful_output(self.stateful_input, self.spec, root, timers)
 
 
 def dataflow(records: DataFrame, spec: Pipeline, capture: CapturePolicy | None = None) -> Dataflow:
-    """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as source/kafka_source.py reads them.
+    """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
+    source/kafka_source.py reads them.
 
-    With `capture`, the query observes counts and rejected records, for the audit. Without it, the query observes neither.
+    With `capture`, the query observes counts and rejected records, for the audit. Without it, the
+    query observes neither.
     """
     decoded = decode(records, spec.topic, capture)
     classified = classify(decoded, spec.topic)

@@ -1,8 +1,11 @@
-"""Failpoints: named places where a test makes the process exit, raise or wait. One that is not set costs a dict lookup.
+"""Failpoints: named places where a test makes the process exit, raise or wait.
 
-SLUICE_FAILPOINTS="table.committed=exit audit=raise" sets them; `exit` kills the process as SIGKILL would.
-SLUICE_FAILPOINTS_WAITING names a folder. A `wait` creates a file there with the failpoint's name, and ends when the file is
-removed: another process sees that this one waits, and releases it. A failpoint that was released holds no later batch.
+One that is not set costs a dict lookup.
+
+SLUICE_FAILPOINTS="table.committed=exit audit=raise" sets them; `exit` kills the process as SIGKILL
+would. SLUICE_FAILPOINTS_WAITING names a folder. A `wait` creates a file there with the failpoint's
+name, and ends when the file is removed: another process sees that this one waits, and releases it.
+A failpoint that was released holds no later batch.
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ WAITING = os.environ.get("SLUICE_FAILPOINTS_WAITING")
 
 
 def at(name: str) -> None:
-    """Do what is set for this failpoint: exit, raise Failure, or wait. Do nothing if it is not set."""
+    """Do what is set for this failpoint: exit, raise Failure, or wait.
+
+    Do nothing if it is not set.
+    """
     action = ACTIVE.get(name)
     if action == "exit":
         os.kill(os.getpid(), signal.SIGKILL)

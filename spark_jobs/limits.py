@@ -11,10 +11,13 @@ from spark_jobs.stopping import StopRequest
 
 
 class RunLimits:
-    """Decides at the start of each batch whether it may run. The sink asks in foreachBatch; the driver reads the decision.
+    """Decides at the start of each batch whether it may run.
 
-    max_batches and max_minutes count only batches with data: a no-data batch closes windows and reads nothing. For a pipeline
-    with processing-time timers or TTL, Spark would run no-data batches without end. One of them may run; it fires what is due.
+    The sink asks in foreachBatch; the driver reads the decision.
+
+    max_batches and max_minutes count only batches with data: a no-data batch closes windows and
+    reads nothing. For a pipeline with processing-time timers or TTL, Spark would run no-data
+    batches without end. One of them may run; it fires what is due.
     """
 
     def __init__(self, spec: Pipeline, stop: StopRequest | None = None) -> None:
@@ -32,7 +35,10 @@ class RunLimits:
 
     @property
     def asked(self) -> str:
-        """Who asked the run to stop; empty while nobody has. Every later batch is then refused, with data or without."""
+        """Who asked the run to stop; empty while nobody has.
+
+        Every later batch is then refused, with data or without.
+        """
         return self._stop.asked
 
     @property
@@ -63,7 +69,9 @@ class RunLimits:
         self.no_data_batch_ran = False
 
     def record_early_stop(self) -> None:
-        """Record that the run was asked to stop and has work left, although no batch was refused."""
+        """Record that the run was asked to stop and has work left, although no batch was
+        refused.
+        """
         self.reached = self.asked
 
     def _exceeded(self) -> str:

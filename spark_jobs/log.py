@@ -1,7 +1,8 @@
-"""Log: the lines of a run, as text for people or as one JSON object a line, with pipeline, run and batch.
+"""Log: the lines of a run, as text for people or as one JSON object a line, with pipeline, run and
+batch.
 
-Each module has its own logger (logging.getLogger(__name__)). The output of a command, such as a plan or rows of state, is
-printed and not logged.
+Each module has its own logger (logging.getLogger(__name__)). The output of a command, such as a
+plan or rows of state, is printed and not logged.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ LOGGER: Final = __name__.partition(".")[0]
 """The parent of all of Sluice's loggers. Other libraries' loggers are left as they are."""
 FIELDS: Final = {
     "time": "when, in UTC, as ISO 8601 with milliseconds",
-    "level": "info, warning or error. An error line has the error that ended the run, its code first",
+    "level": "info, warning or error. An error line has the error that ended the run, its code "
+    "first",
     "message": "the line as text has it",
     "pipeline": "the pipeline; null outside a run",
     "run": "the run's id, as in ops.runs; null outside a run",
@@ -44,9 +46,11 @@ _context: ContextVar[LineContext] = ContextVar("log_context", default=_NO_CONTEX
 
 @contextmanager
 def context(**fields: str | int) -> Iterator[None]:
-    """Within the block, add these fields of LineContext to the lines of this thread, beside those of the enclosing blocks.
+    """Within the block, add these fields of LineContext to the lines of this thread, beside those
+    of the enclosing blocks.
 
-    A new thread begins without them: start it with contextvars.copy_context().run. Raises ValueError for an unknown field.
+    A new thread begins without them: start it with contextvars.copy_context().run. Raises
+    ValueError for an unknown field.
     """
     before = _context.set(_context.get()._replace(**fields))  # type: ignore[arg-type]  # str or int by the field
     try:
@@ -56,11 +60,15 @@ def context(**fields: str | int) -> Iterator[None]:
 
 
 def setup(form: Format = "text") -> None:
-    """Write Sluice's lines of level INFO and above to standard output, without a buffer. A second call replaces the first.
+    """Write Sluice's lines of level INFO and above to standard output, without a buffer.
 
-    Call it again after a pipeline's code was loaded: logging.config there disables all loggers that exist by default.
+    A second call replaces the first.
+
+    Call it again after a pipeline's code was loaded: logging.config there disables all loggers that
+    exist by default.
     """
-    logger, output = logging.getLogger(LOGGER), Output()
+    logger = logging.getLogger(LOGGER)
+    output = Output()
     output.setFormatter(Json() if form == "json" else logging.Formatter())
     for earlier in [handler for handler in logger.handlers if isinstance(handler, Output)]:
         logger.removeHandler(earlier)
@@ -75,7 +83,10 @@ def setup(form: Format = "text") -> None:
 
 
 class Output(logging.Handler):
-    """Writes to sys.stdout as it is at that moment: tests replace it. A line that cannot be written fails no run."""
+    """Writes to sys.stdout as it is at that moment: tests replace it.
+
+    A line that cannot be written fails no run.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -88,7 +99,9 @@ class Output(logging.Handler):
 
 
 class Json(logging.Formatter):
-    """One JSON object a line, with FIELDS and nothing else: other attributes of a record may hold settings or secrets."""
+    """One JSON object a line, with FIELDS and nothing else: other attributes of a record may hold
+    settings or secrets.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {

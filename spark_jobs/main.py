@@ -1,6 +1,8 @@
-"""The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`, `explain` and `state`.
+"""The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
+`explain` and `state`.
 
-Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a drain (docs/operations.md).
+Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
+drain (docs/operations.md).
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from spark_jobs import failpoint, log
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.report import KINDS, Problem, Report
-from spark_jobs.contract.settings import Settings, log_format
+from spark_jobs.contract.settings import Settings, log_format, root
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import explain
+from spark_jobs.runs.run_record import append_row
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
@@ -32,7 +35,10 @@ LOG = logging.getLogger("spark_jobs.main")
 
 
 def main(words: list[str]) -> int:
-    """Run one command. A run always leaves a report, unless it is killed. Returns the exit status."""
+    """Run one command.
+
+    A run always leaves a report, unless it is killed. Returns the exit status.
+    """
     wanted = _parse(words)
     log.setup(log_format())
     logging.getLogger("py4j").setLevel(
@@ -76,7 +82,7 @@ def _drained(wanted: argparse.Namespace, stop: StopRequest) -> Report:
         log.setup(log_format())  # the pipeline's own code may have configured logging
         return drain(spec, Settings.from_environment(), wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
-        return Report(
+        report = Report(
             kind=wanted.command,
             pipeline=wanted.pipeline,
             run_id=wanted.run_id,
@@ -85,12 +91,17 @@ def _drained(wanted: argparse.Namespace, stop: StopRequest) -> Report:
             started_at=started,
             ended_at=datetime.now(UTC),
         )
+    try:
+        return append_row(report, root())
+    except SluiceError:  # without a root there is no table
+        return report
 
 
 def _print(wanted: argparse.Namespace) -> int:
     """Run a command that only prints. Returns the exit status."""
     try:
-        spec, settings = registry.load(wanted.pipeline), Settings.from_environment()
+        spec = registry.load(wanted.pipeline)
+        settings = Settings.from_environment()
         lines = (
             explain(spec, settings)
             if wanted.command == "explain"

@@ -1,4 +1,7 @@
-"""Stopping: for the whole of a run, SIGTERM and Ctrl-C only request a stop. The run stops where nothing is left half-done."""
+"""Stopping: for the whole of a run, SIGTERM and Ctrl-C only request a stop.
+
+The run stops where nothing is left half-done.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ class StopRequest:
         self.asked = who
 
     def raise_if_asked(self) -> None:
-        """Raise Stopped if somebody has asked. For places at which the run has changed nothing yet."""
+        """Raise Stopped if somebody has asked.
+
+        For places at which the run has changed nothing yet.
+        """
         if self.asked:
             raise Stopped(
                 "the run was asked to stop before it read anything.",

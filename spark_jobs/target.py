@@ -1,4 +1,6 @@
-"""Target: the checkpoint, cursor and table of one query, and the application id of its Delta transactions."""
+"""Target: the checkpoint, cursor and table of one query, and the application id of its Delta
+transactions.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where one query reads and writes. A drain has its pipeline's live target; any other kind of run has its own."""
+    """Where one query reads and writes.
+
+    A drain has its pipeline's live target; any other kind of run has its own.
+    """
 
     checkpoint: UPath
     """Spark's checkpoint."""
@@ -20,7 +25,10 @@ class Target(NamedTuple):
     table: UPath
     """The Delta table that its batches are written to."""
     owner: str
-    """The application id of its Delta transactions (txnAppId). The batch ids of two owners are independent."""
+    """The application id of its Delta transactions (txnAppId).
+
+    The batch ids of two owners are independent.
+    """
 
     @classmethod
     def live(cls, paths: Paths, owner: str) -> Target:

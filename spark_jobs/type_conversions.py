@@ -1,6 +1,8 @@
-"""Converts a field's type, a name of contract/field_types.py, to the type of Spark, Arrow or the JSON decoder.
+"""Converts a field's type, a name of contract/field_types.py, to the type of Spark, Arrow or the
+JSON decoder.
 
-Each function imports its library when it is called: a process that only plans needs neither Spark nor Arrow.
+Each function imports its library when it is called: a process that only plans needs neither Spark
+nor Arrow.
 """
 
 from __future__ import annotations
@@ -46,7 +48,10 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def json_type(name: str) -> Any:
-    """The annotation for msgspec: a Python type with the range of Spark's type. Any: Python has no type for annotations."""
+    """The annotation for msgspec: a Python type with the range of Spark's type.
+
+    Any: Python has no type for annotations.
+    """
     return {
         "string": str,
         "int": _signed(32),

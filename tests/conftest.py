@@ -1,7 +1,9 @@
-"""How the tests are laid over lanes (pytest-xdist), each with a Spark session and a broker of its own where it needs them.
+"""How the tests are laid over lanes (pytest-xdist), each with a Spark session and a broker of its
+own where it needs them.
 
-A test goes to whichever lane is free. Those of one file stay together where they share what takes long to make, and so do those
-of a folder that start, kill and time processes: they have no other of their kind beside them.
+A test goes to whichever lane is free. Those of one file stay together where they share what takes
+long to make, and so do those of a folder that start, kill and time processes: they have no other of
+their kind beside them.
 """
 
 from __future__ import annotations
@@ -49,12 +51,16 @@ TOGETHER = (
 
 
 class Lanes(LoadScopeScheduling):
-    """Not xdist's own loadgroup, which marks a test's id and cannot where pytest is 9.2 or newer."""
+    """Not xdist's own loadgroup, which marks a test's id and cannot where pytest is 9.2
+    or newer.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0].removeprefix(f"{HERE.name}/")
         folder = file.partition("/")[0]
-        return folder if folder in A_LANE_EACH else file if file in TOGETHER else nodeid
+        if folder in A_LANE_EACH:
+            return folder
+        return file if file in TOGETHER else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:

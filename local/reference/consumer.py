@@ -1,4 +1,6 @@
-"""A DAG that runs whenever departure_delays is published, and reads exactly the version that passed its checks."""
+"""A DAG that runs whenever departure_delays is published, and reads exactly the version that passed
+its checks.
+"""
 
 from airflow.sdk import Asset, dag, task
 
@@ -11,7 +13,8 @@ def delays_of_the_day():
     def read(triggering_asset_events=None):
         from deltalake import DeltaTable
 
-        # Oldest first. There are several where this DAG did not run between two of them; the last has the newest version.
+        # Oldest first. There are several where this DAG did not run between two of them; the last
+        # has the newest version.
         *_, newest = sorted(triggering_asset_events[DELAYS], key=lambda event: event.timestamp)
         published = newest.extra
         table = DeltaTable(published["table"], version=published["table_version"])

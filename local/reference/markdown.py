@@ -6,7 +6,10 @@ from collections.abc import Iterable
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table. Cells are Markdown themselves: a bar would end one, and <word> would vanish as HTML."""
+    """A table.
+
+    Cells are Markdown themselves: a bar would end one, and <word> would vanish as HTML.
+    """
     titles = tuple(head)
     lines = [titles, ("---",) * len(titles), *rows]
     return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)

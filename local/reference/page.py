@@ -33,7 +33,8 @@ SPEC = (
 )
 DIAGNOSIS = {
     "SLUICE_TRACEBACK=1": "print the stack trace of an unexpected error",
-    'SLUICE_FAILPOINTS="table.committed=exit"': "make a drain fail at a named place: [reliability.md](reliability.md)",
+    'SLUICE_FAILPOINTS="table.committed=exit"': "make a drain fail at a named place: "
+    "[reliability.md](reliability.md)",
 }
 
 
@@ -100,7 +101,7 @@ def _errors() -> str:
             code(error.code),
             str(error.exit_status),
             "yes" if error.retry else "no",
-            (error.__doc__ or "").partition("\n")[0],
+            " ".join((error.__doc__ or "").partition("\n\n")[0].split()),
             error.usual_remedy,
         )
         for error in (*catalogue(), SluiceError)

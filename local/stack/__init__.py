@@ -1,1 +1,4 @@
-"""What docker-compose.yml runs beside the product: secrets, one-shot jobs, health, the demo. All of it runs in the image."""
+"""What docker-compose.yml runs beside the product: secrets, one-shot jobs, health, the demo.
+
+All of it runs in the image.
+"""

@@ -1,7 +1,8 @@
-"""`python -m local.stack.bucket`: the store's bucket, a user for Sluice, and the policy that gives him this bucket alone.
+"""`python -m local.stack.bucket`: the store's bucket, a user for Sluice, and the policy that gives
+him this bucket alone.
 
-As the store's root user. Doing it again changes nothing; the user's secret becomes the file's. Requests are signed here (AWS
-Signature 4): a client's command line would show the secret.
+As the store's root user. Doing it again changes nothing; the user's secret becomes the file's.
+Requests are signed here (AWS Signature 4): a client's command line would show the secret.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Keys(NamedTuple):
 
 def main() -> None:
     root, user = Keys.read(SECRETS / "store_root"), Keys.read(SECRETS / "store_sluice")
-    account = f"<Access>{escape(user.access)}</Access><Secret>{escape(user.secret)}</Secret><Role>user</Role>"
+    keys = f"<Access>{escape(user.access)}</Access><Secret>{escape(user.secret)}</Secret>"
+    account = f"{keys}<Role>user</Role>"
     if _asked(root, "PATCH", "/create-user", body=f"<Account>{account}</Account>") == EXISTS:
         changes = f"<MutableProps><Secret>{escape(user.secret)}</Secret></MutableProps>"
         _asked(root, "PATCH", "/update-user", {"access": user.access}, changes)
@@ -83,7 +85,8 @@ def _asked(
     keys: Keys, method: str, path: str, query: dict[str, str] | None = None, body: str = ""
 ) -> int:
     """The answer's status: success, or EXISTS. Raises StoreError on any other."""
-    data, said = body.encode(), urlencode(sorted((query or {}).items()))
+    data = body.encode()
+    said = urlencode(sorted((query or {}).items()))
     connection = HTTPConnection(HOST, timeout=SECONDS)
     try:
         target = f"{path}?{said}" if said else path
@@ -100,7 +103,8 @@ def _asked(
 
 def _signed(keys: Keys, method: str, path: str, query: str, body: bytes) -> dict[str, str]:
     """The headers of a request that `keys` vouch for."""
-    now, digest = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), hashlib.sha256(body).hexdigest()
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    digest = hashlib.sha256(body).hexdigest()
     headers = {"host": HOST, "x-amz-content-sha256": digest, "x-amz-date": now}
     names = ";".join(sorted(headers))
     lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))

@@ -11,7 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 YEARS = timedelta(days=5 * 365)
-"""Of the authority and of what it signs: they end together, and are made anew together (docs/deploy.md, rotation)."""
+"""Of the authority and of what it signs: they end together, and are made anew together
+(docs/deploy.md, rotation).
+"""
 
 
 def private_key() -> str:
@@ -20,8 +22,12 @@ def private_key() -> str:
 
 
 def authority(authority_key: str, name: str) -> str:
-    """A certificate, PEM, of the authority that has this key (PEM). Another one by the same key and name takes its place."""
-    signer, subject = _signer(authority_key), _named(name)
+    """A certificate, PEM, of the authority that has this key (PEM).
+
+    Another one by the same key and name takes its place.
+    """
+    signer = _signer(authority_key)
+    subject = _named(name)
     builder = _certificate(subject, subject, signer.public_key())
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     return _pem(builder.sign(signer, hashes.SHA256()))
@@ -40,11 +46,12 @@ def vouches(authority_certificate: str, certificate: str) -> bool:
 def pair(
     authority_key: str, authority_certificate: str, name: str, hosts: tuple[str, ...] = ()
 ) -> str:
-    """A new private key and a certificate for `name`, by the authority, in one PEM. With `hosts` it is a server's too."""
-    issuer, signer = (
-        x509.load_pem_x509_certificate(authority_certificate.encode()),
-        _signer(authority_key),
-    )
+    """A new private key and a certificate for `name`, by the authority, in one PEM.
+
+    With `hosts` it is a server's too.
+    """
+    issuer = x509.load_pem_x509_certificate(authority_certificate.encode())
+    signer = _signer(authority_key)
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _certificate(_named(name), issuer.subject, key.public_key())
     if hosts:

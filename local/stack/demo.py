@@ -1,7 +1,9 @@
-"""`python -m local.stack.demo`: flights in deliveries through the stack that runs, and what came out held against their ledger.
+"""`python -m local.stack.demo`: flights in deliveries through the stack that runs, and what came
+out held against their ledger.
 
-Runs in a container of the stack (docker-compose.yml, producer). What the drains did it hears from Airflow, by the reports that
-they hand on to the tasks after them: those of the runs that it triggers, and of scheduled ones that come between.
+Runs in a container of the stack (docker-compose.yml, producer). What the drains did it hears from
+Airflow, by the reports that they hand on to the tasks after them: those of the runs that it
+triggers, and of scheduled ones that come between.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ def _play(
     with Api(Airflow(DATA, URL, USER, password)) as api:
         api.await_dags(set(registry.names()))
         for number, part in parts:
-            # A scheduled run that begins while the delivery is published drains a part of it, and counts.
+            # A scheduled run that begins while the delivery is published drains a part of it, and
+            # counts.
             since = datetime.now(UTC)
             _publish(clock, kafka, number, part)
             reports |= _drained(clock, api, number, since)
@@ -105,7 +108,9 @@ def _publish(clock: Clock, kafka: KafkaConfig, number: int, part: Sequence[Deliv
 
 
 def _drained(clock: Clock, api: Api, number: int, since: datetime) -> dict[tuple[str, int], Report]:
-    """Run every DAG over what has been published: pipeline and delivery -> what the runs `since` then report, as one."""
+    """Run every DAG over what has been published: pipeline and delivery -> what the runs `since`
+    then report, as one.
+    """
     run_id = f"delivery-{number}-{datetime.now(UTC):%H%M%S}"
     for name in registry.names():
         api.trigger(name, run_id)

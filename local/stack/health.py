@@ -1,4 +1,7 @@
-"""`python -m local.stack.health NAME`: exit with 0 where that part of Airflow is healthy. No import that takes time."""
+"""`python -m local.stack.health NAME`: exit with 0 where that part of Airflow is healthy.
+
+No import that takes time.
+"""
 
 import json
 import sys
@@ -11,7 +14,9 @@ URLS = {
     "scheduler": ("http://127.0.0.1:8974/health", None),
     "dag-processor": ("http://airflow-api:8080/api/v2/monitor/health", "dag_processor"),
 }
-"""Where to ask, and about which part of the answer; the scheduler answers for itself, by a page on loopback."""
+"""Where to ask, and about which part of the answer; the scheduler answers for itself, by a page on
+loopback.
+"""
 
 
 def main() -> int:

@@ -1,9 +1,10 @@
 """`python -m local.stack.scheduler airflow scheduler ...`: Airflow's scheduler, stopped in order.
 
-Where it is asked to stop (SIGTERM, from `docker compose stop`), Airflow's LocalExecutor waits for the tasks at work, and a
-drain may have hours of work. So each drain is asked to end between two batches, and the scheduler is told after that; it waits
-for them, Compose for it (stop_grace_period). A drain that was asked is STOPPED, which Airflow tries again: it goes on where it
-was.
+Where it is asked to stop (SIGTERM, from `docker compose stop`), Airflow's LocalExecutor waits for
+the tasks at work, and a drain may have hours of work. So each drain is asked to end between two
+batches, and the scheduler is told after that; it waits for them, Compose for it
+(stop_grace_period). A drain that was asked is STOPPED, which Airflow tries again: it goes on where
+it was.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def run(words: list[str]) -> int:
     wanted: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: wanted.append(number))
-    scheduler, asked = subprocess.Popen(words), set[int]()
+    scheduler = subprocess.Popen(words)
+    asked = set[int]()
     while scheduler.poll() is None:
         if wanted:
             # Each time: one that begins later, or was not ready to be asked, is asked later.
@@ -43,7 +45,9 @@ def run(words: list[str]) -> int:
 
 
 def _ask(asked: set[int]) -> Iterator[int]:
-    """SIGTERM to the driver's Python of every drain that takes it as a wish to stop and was not asked yet."""
+    """SIGTERM to the driver's Python of every drain that takes it as a wish to stop and was not
+    asked yet.
+    """
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             ours = is_driver(process, submit.application())

@@ -1,8 +1,11 @@
-"""`python -m local.stack.secrets`: make the stack's secrets, each once. What is there stays as it is.
+"""`python -m local.stack.secrets`: make the stack's secrets, each once.
 
-Compose mounts a secret's file as it lies on the host, with its owner and its mode. So that files which their owner alone may
-read can be read in the containers, the containers run as that owner: .env says who that is, and `passwd` gives him a name,
-without which Hadoop and PostgreSQL do not start. Made by root, they belong to NOBODY_SPECIAL: no container runs as root.
+What is there stays as it is.
+
+Compose mounts a secret's file as it lies on the host, with its owner and its mode. So that files
+which their owner alone may read can be read in the containers, the containers run as that owner:
+.env says who that is, and `passwd` gives him a name, without which Hadoop and PostgreSQL do not
+start. Made by root, they belong to NOBODY_SPECIAL: no container runs as root.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ class Store:
     """A folder of secrets, a file each."""
 
     def __init__(self, folder: Path, owner: int, group: int) -> None:
-        self._folder, self._owner, self._group = folder, owner, group
+        self._folder = folder
+        self._owner = owner
+        self._group = group
         self.made: list[str] = []
 
     def __call__(self, name: str, make: Callable[[], str]) -> str:
@@ -78,8 +83,11 @@ def make(home: Path, owner: int, group: int) -> list[str]:
 
 
 def _kafka(store: Store) -> None:
-    """The authority, the broker's and the administrator's certificates, and two users with passwords. Raises Unfit."""
-    # By the key that is there: where the first start ended between the two, the certificate fits it none the less.
+    """The authority, the broker's and the administrator's certificates, and two users with
+    passwords. Raises Unfit.
+    """
+    # By the key that is there: where the first start ended between the two, the certificate fits it
+    # none the less.
     key = store("kafka_ca_key", certificates.private_key)
     certificate = store("kafka_ca", lambda: certificates.authority(key, "Sluice's stack"))
     pairs = {
@@ -91,8 +99,10 @@ def _kafka(store: Store) -> None:
     strange = [name for name, text in pairs.items() if not certificates.vouches(certificate, text)]
     if strange:
         message = (
-            f".stack/secrets/kafka_ca does not vouch for {' and '.join(strange)}: the authority was made anew and they "
-            "were not, or the other way round. Remove kafka_ca_key, kafka_ca, kafka_broker and kafka_admin, all four, "
+            f".stack/secrets/kafka_ca does not vouch for {' and '.join(strange)}: the authority "
+            "was made anew and they "
+            "were not, or the other way round. Remove kafka_ca_key, kafka_ca, kafka_broker and "
+            "kafka_admin, all four, "
             "and make them again: docs/deploy.md, Rotating secrets"
         )
         raise Unfit(message)
@@ -121,7 +131,10 @@ def _token() -> str:
 
 def _keys(user: str) -> str:
     """A user of the store, in the format of AWS's shared credentials."""
-    return f"[default]\naws_access_key_id = {user}-{secrets.token_hex(8)}\naws_secret_access_key = {_token()}\n"
+    return (
+        f"[default]\naws_access_key_id = {user}-{secrets.token_hex(8)}\naws_secret_access_key "
+        f"= {_token()}\n"
+    )
 
 
 def _say_who(home: Path, owner: int, group: int) -> None:
@@ -142,7 +155,9 @@ def _say_who(home: Path, owner: int, group: int) -> None:
 
 
 def main() -> None:
-    """Into .stack of the folder that is given, which is the project's; what fails is one line and exit status 1."""
+    """Into .stack of the folder that is given, which is the project's; what fails is one line and
+    exit status 1.
+    """
     project = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     home = project / ".stack"
     try:
@@ -153,16 +168,22 @@ def main() -> None:
         sys.exit(f"error: {error}")
     except OSError as error:
         sys.exit(
-            f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong to whoever made them: "
-            "only he or root makes more; under rootless docker only root may write the project's folder."
+            f"error: {error.filename}: {error.strerror}, for user {os.geteuid()}. Secrets belong "
+            "to whoever made them: "
+            "only he or root makes more; under rootless docker only root may write the project's "
+            "folder."
         )
     sys.stdout.write(
-        f"secrets in .stack/secrets: {', '.join(made) + ' made' if made else 'all there, none touched'}\n"
+        "secrets in .stack/secrets: "
+        f"{', '.join(made) + ' made' if made else 'all there, none touched'}\n"
     )
 
 
 def _owner(home: Path) -> tuple[int, int]:
-    """For whom secrets are made, user and group: who asks. Where root does: who has those that are there, or NOBODY_SPECIAL."""
+    """For whom secrets are made, user and group: who asks.
+
+    Where root does: who has those that are there, or NOBODY_SPECIAL.
+    """
     if os.geteuid() != 0:
         return os.geteuid(), os.getegid()
     folder = home / "secrets"

@@ -1,6 +1,8 @@
-"""`python -m local.stack.topics`: the pipelines' topics, Kafka's users with their passwords, and what each of them may do.
+"""`python -m local.stack.topics`: the pipelines' topics, Kafka's users with their passwords, and
+what each of them may do.
 
-By the administrator's certificate, over a listener of its own. Doing it again changes nothing; a password becomes the file's.
+By the administrator's certificate, over a listener of its own. Doing it again changes nothing; a
+password becomes the file's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The check tasks. They show the results of the checks, which Great Expectations evaluated in the drain, and fail by them."""
+"""The check tasks.
+
+They show the results of the checks, which Great Expectations evaluated in the drain, and fail by
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,11 @@ LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging
 
 
 class CheckOperator(BaseOperator):
-    """Logs every check result of one suite. Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one
-    failed. Returns the number of checks that passed and that failed."""
+    """Logs every check result of one suite.
+
+    Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one failed.
+    Returns the number of checks that passed and that failed.
+    """
 
     def __init__(self, *, suite: Literal["output", "state"], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule
 
 from sluice_airflow import text
 from sluice_airflow.checks import CheckOperator
 from sluice_airflow.operators import DrainOperator, PlanOperator
 from sluice_airflow.publish import PublishOperator
 from sluice_airflow.retries import ARGUMENTS
-from sluice_airflow.xcom import DRAIN, PLAN
+from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH
 from spark_jobs.contract.spec import Pipeline
 
 TAG = "sluice"
 
 
 def build(spec: Pipeline) -> DAG:
-    """The DAG of one pipeline. Raises Airflow's own errors, for example about a cron expression that never fires."""
+    """The DAG of one pipeline.
+
+    Raises Airflow's own errors, for example about a cron expression that never fires.
+    """
     with DAG(
         dag_id=spec.name,
         description=spec.about,
@@ -28,14 +31,19 @@ def build(spec: Pipeline) -> DAG:
         max_active_runs=1,
         tags=[TAG],
         default_args=ARGUMENTS,
-        # Airflow finds the DAG as a name in dags/sluice.py. A DAG that fails the validation below must not be found.
+        # Airflow finds the DAG as a name in dags/sluice.py. A DAG that fails the validation below
+        # must not be found.
         auto_register=False,
     ) as dag:
         plan = PlanOperator(task_id=PLAN, pipeline=spec.name)
         drain = DrainOperator(task_id=DRAIN, pipeline=spec.name)
         output = CheckOperator(task_id="check_output", suite="output")
         state = CheckOperator(task_id="check_state", suite="state")
-        publish = PublishOperator(task_id="publish", pipeline=spec.name)
+        # Not all_success: where nothing is to be drained, and something to be published, plan skips
+        # the tasks between.
+        publish = PublishOperator(
+            task_id=PUBLISH, pipeline=spec.name, trigger_rule=TriggerRule.NONE_FAILED
+        )
         plan >> drain >> [output, state] >> publish
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
     return dag

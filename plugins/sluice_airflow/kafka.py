@@ -1,4 +1,6 @@
-"""Airflow's connection to Kafka: read without the Kafka provider, and passed to the process that a task starts."""
+"""Airflow's connection to Kafka: read without the Kafka provider, and passed to the process that a
+task starts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from spark_jobs.contract.settings import Settings
 CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"
 """The prefix of the folders with secrets for a child process."""
-AN_OBJECT = 'Write it as one object: {"bootstrap.servers": "kafka-1.example:9093", "security.protocol": "SASL_SSL", ...}.'
+AN_OBJECT = (
+    'Write it as one object: {"bootstrap.servers": "kafka-1.example:9093", '
+    '"security.protocol": "SASL_SSL", ...}.'
+)
 _KINDS = {
     list: "a list",
     dict: "an object",
@@ -31,15 +36,18 @@ _KINDS = {
 
 
 def task_settings() -> Settings:
-    """The installation's settings, with the Kafka declaration of the connection sluice_kafka if Airflow has it.
+    """The installation's settings, with the Kafka declaration of the connection sluice_kafka if
+    Airflow has it.
 
-    Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log of this task, except those
-    shorter than `[logging] min_length_masked_secret` (5). It removes the secret folders of killed tasks.
+    Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
+    of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the
+    secret folders of killed tasks.
     """
     sweep(PREFIX)
     settings = Settings.from_environment(kafka_connection())
     for secret in settings.kafka_config.secrets():
-        # Masking works on one line of a log, and a key has many. Its first and last line are no secret.
+        # Masking works on one line of a log, and a key has many. Its first and last line are no
+        # secret.
         lines = [line for line in secret.splitlines() if not line.startswith("-----")]
         for part in lines if secret.startswith("-----BEGIN") else [secret]:
             mask_secret(part)
@@ -47,7 +55,10 @@ def task_settings() -> Settings:
 
 
 def kafka_connection() -> KafkaConfig | None:
-    """The Kafka declaration in the connection; None without a connection. Raises KafkaConfigInvalid."""
+    """The Kafka declaration in the connection; None without a connection.
+
+    Raises KafkaConfigInvalid.
+    """
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:
@@ -69,10 +80,12 @@ def kafka_connection() -> KafkaConfig | None:
 
 @contextmanager
 def config_in_file(settings: Settings) -> Iterator[Settings]:
-    """Yields settings that a child process can get: inside the block, a Kafka declaration from Airflow is in a file.
+    """Yields settings that a child process can get: inside the block, a Kafka declaration from
+    Airflow is in a file.
 
-    Only the owner can read the file and its folder; the end of the block removes both. If this process is killed, a later plan
-    or drain task of this user on this machine removes the folder once it is a minute old (secret_folder.py).
+    Only the owner can read the file and its folder; the end of the block removes both. If this
+    process is killed, a later plan or drain task of this user on this machine removes the folder
+    once it is a minute old (secret_folder.py).
     """
     if settings.kafka_config.path or not settings.kafka_config.librdkafka():
         yield settings
@@ -84,9 +97,12 @@ def config_in_file(settings: Settings) -> Iterator[Settings]:
 
 
 def _properties(extra: str | None, source: str) -> dict[str, str]:
-    """The properties in `extra`, as text: JSON also has booleans and numbers. Raises KafkaConfigInvalid.
+    """The properties in `extra`, as text: JSON also has booleans and numbers.
 
-    Airflow's extra_dejson is not used: it turns an extra that does not parse into {}, which means a Kafka without security.
+    Raises KafkaConfigInvalid.
+
+    Airflow's extra_dejson is not used: it turns an extra that does not parse into {}, which means a
+    Kafka without security.
     """
     try:
         properties = json.loads(extra) if extra else {}
@@ -104,7 +120,8 @@ def _properties(extra: str | None, source: str) -> dict[str, str]:
     for name, value in properties.items():
         if not isinstance(value, str | int | float):
             raise KafkaConfigInvalid(
-                f"{source}: {name} is {_KINDS[type(value)]}: a property must be text, a number, true or false.",
+                f"{source}: {name} is {_KINDS[type(value)]}: a property must be text, a number, "
+                "true or false.",
                 "Write it as text, or leave it out.",
             )
     return {

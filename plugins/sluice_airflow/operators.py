@@ -1,4 +1,7 @@
-"""The tasks plan and drain. Plan looks, without a JVM, for new work; drain submits the work to Spark."""
+"""The tasks plan and drain.
+
+Plan looks, without a JVM, for new work; drain submits the work to Spark.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ from airflow.sdk import BaseHook, BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluice_airflow.kafka import config_in_file, task_settings
+from sluice_airflow.publish import announced, asset_of
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
-from sluice_airflow.xcom import planned_records, to_xcom
+from sluice_airflow.xcom import PUBLISH, planned_records, to_xcom
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import (
     CheckBroken,
@@ -38,34 +42,48 @@ CHECK_CODES = {CheckFailed.code, CheckBroken.code}
 
 
 class PlanOperator(BaseOperator, SkipMixin):
-    """Logs what a drain would do, and skips all later tasks when there is nothing to do. Returns the plan as a dict.
+    """Logs what a drain would do, and skips the tasks that have nothing to do.
 
-    Raises a SluiceError that a drain would raise before it starts Spark, for example TopicMissing or StateIncompatible.
+    Returns the plan as a dict.
+
+    Without work for a drain, publish still runs if something passed and is not published: a run was
+    killed before it, a person drained on the command line, or accepted a failed check.
+
+    Raises a SluiceError that a drain would raise before it starts Spark, for example TopicMissing
+    or StateIncompatible.
     """
 
     inherits_from_skipmixin = True
 
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        self.asset = asset_of(pipeline)
+        super().__init__(inlets=[self.asset], **kwargs)
         self.pipeline = pipeline
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.runs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
-            planned = plan(registry.load(self.pipeline), task_settings())
+            newest = announced(context, self.asset)
+            planned = plan(registry.load(self.pipeline), task_settings(), newest)
         for line in planned.lines:
             self.log.info("%s", line)
         if planned.idle:
-            self.skip(context["ti"], context["task"].get_flat_relatives(upstream=False))
+            later = context["task"].get_flat_relatives(upstream=False)
+            to_publish = planned.to_publish is not None
+            self.skip(
+                context["ti"],
+                [task for task in later if not (to_publish and task.task_id == PUBLISH)],
+            )
         return planned.model_dump(mode="json")
 
 
 class DrainOperator(SparkSubmitOperator):
-    """Submits the drain to Spark with spark-submit, in client mode, and returns its report as a dict.
+    """Submits the drain to Spark with spark-submit, in client mode, and returns its report as a
+    dict.
 
-    The report decides, not the exit status: it raises the report's problem, or ReportMissing without a report. A failed check
-    does not fail this task but its check task.
+    The report decides, not the exit status: it raises the report's problem, or ReportMissing
+    without a report. A failed check does not fail this task but its check task.
     """
 
     def __init__(self, *, pipeline: str, conn_id: str = CONNECTION, **kwargs: Any) -> None:
@@ -93,7 +111,10 @@ class DrainOperator(SparkSubmitOperator):
             return to_xcom(self._checked_report(report))
 
     def on_kill(self) -> None:
-        """Ends spark-submit, its driver in Python and the driver's workers. The provider's hook would end only the JVM."""
+        """Ends spark-submit, its driver in Python and the driver's workers.
+
+        The provider's hook would end only the JVM.
+        """
         submitted = getattr(self._hook, "_submit_sp", None)
         if submitted is not None:
             end_tree(submitted.pid, GRACE_SECONDS)
@@ -109,7 +130,8 @@ class DrainOperator(SparkSubmitOperator):
         self.application = submit.application()
         self.application_args = submit.arguments("drain", self.pipeline, report, attempt)
         self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
-        # The provider finds spark-submit by its name only, so this interpreter's folder comes first on the PATH.
+        # The provider finds spark-submit by its name only, so this interpreter's folder comes first
+        # on the PATH.
         search = os.pathsep.join(
             (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
         )
@@ -126,7 +148,8 @@ class DrainOperator(SparkSubmitOperator):
         except AirflowException:
             status = getattr(getattr(self._hook, "_submit_sp", None), "returncode", None)
             self.log.warning(
-                "spark-submit ended with exit status %s; see the report's error, or the lines above",
+                "spark-submit ended with exit status %s; see the report's error, or the lines "
+                "above",
                 status,
             )
 
@@ -146,21 +169,24 @@ class DrainOperator(SparkSubmitOperator):
 def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
     """The master of the connection `conn_id`, and the Spark options in its extra, under "conf".
 
-    Raises ConnectionMissing unless it is a Spark connection: the provider would submit to YARN by default. Raises
-    SettingInvalid, which names the option, for an option that Sluice refuses.
+    Raises ConnectionMissing unless it is a Spark connection: the provider would submit to YARN by
+    default. Raises SettingInvalid, which names the option, for an option that Sluice refuses.
     """
-    remedy = f"""Define it, for example AIRFLOW_CONN_{conn_id.upper()}='{{"conn_type": "spark", "host": "local[2]"}}'."""
+    example = '{"conn_type": "spark", "host": "local[2]"}'
+    remedy = f"Define it, for example AIRFLOW_CONN_{conn_id.upper()}='{example}'."
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         raise ConnectionMissing(f"Airflow has no connection {conn_id!r}.", remedy) from None
     if connection.conn_type != "spark" or not connection.host:
         raise ConnectionMissing(
-            f"connection {conn_id!r} has type {connection.conn_type!r} and host {connection.host!r}: the type must "
+            f"connection {conn_id!r} has type {connection.conn_type!r} and host "
+            f"{connection.host!r}: the type must "
             "be 'spark', and the host Spark's master.",
             remedy,
         )
-    # As the provider's hook does: a host that is not a URL, together with a port, means a standalone master.
+    # As the provider's hook does: a host that is not a URL, together with a port, means a
+    # standalone master.
     standalone = connection.port and "://" not in connection.host
     master = f"spark://{connection.host}" if standalone else connection.host
     master += f":{connection.port}" if connection.port else ""

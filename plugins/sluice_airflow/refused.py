@@ -1,6 +1,8 @@
-"""The DAG of a pipeline with an invalid spec: it takes the place of the pipeline's DAG, and every run of it fails.
+"""The DAG of a pipeline with an invalid spec: it takes the place of the pipeline's DAG, and every
+run of it fails.
 
-Airflow removes all DAGs of a file with an import error. With this DAG, an invalid spec stops only its own pipeline.
+Airflow removes all DAGs of a file with an import error. With this DAG, an invalid spec stops only
+its own pipeline.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ class RefusedOperator(BaseOperator):
 
 
 def refused_dag(pipeline: str, error: Exception) -> DAG:
-    """A DAG with the pipeline's id that fails every hour with the reason. It replaces the DAG that cannot be built."""
+    """A DAG with the pipeline's id that fails every hour with the reason.
+
+    It replaces the DAG that cannot be built.
+    """
     why = error.what if isinstance(error, SluiceError) else f"{type(error).__name__}: {error}"
     with DAG(
         dag_id=pipeline,

@@ -21,7 +21,8 @@ def _rule(error: type[SluiceError], *, subclasses: bool) -> RetryRule:
     )
 
 
-# The base class comes last and covers its subclasses: an error that this Sluice does not know is not retried.
+# The base class comes last and covers its subclasses: an error that this Sluice does not know is
+# not retried.
 POLICY = ExceptionRetryPolicy(
     rules=[
         *(_rule(error, subclasses=False) for error in catalogue()),
@@ -41,9 +42,11 @@ ARGUMENTS: dict[str, Any] = {
 
 
 class one_line_errors:
-    """Logs a SluiceError or an object store's error as one line, and raises it as a SluiceError without its stack frames.
+    """Logs a SluiceError or an object store's error as one line, and raises it as a SluiceError
+    without its stack frames.
 
-    Airflow logs the traceback of every error that fails a task. Without frames that traceback repeats only the line.
+    Airflow logs the traceback of every error that fails a task. Without frames that traceback
+    repeats only the line.
     """
 
     def __init__(self, log: Any) -> None:

@@ -1,4 +1,6 @@
-"""Airflow's optional connection to the object store of the root, of type aws, read without the Amazon provider."""
+"""Airflow's optional connection to the object store of the root, of type aws, read without the
+Amazon provider.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,20 @@ KEYS = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_ROLE_ARN",
 )
-"""Variables that at least one of the four clients prefers to a profile. They are unset while the profile has the keys."""
+"""Variables that at least one of the four clients prefers to a profile.
+
+They are unset while the profile has the keys.
+"""
 
 
 @contextmanager
 def root_credentials() -> Iterator[Path | None]:
-    """Inside the block, this process and its children use the endpoint, region and keys of the connection sluice_root.
+    """Inside the block, this process and its children use the endpoint, region and keys of the
+    connection sluice_root.
 
-    The keys are in a profile, in a file that only its owner can read: all clients read it, and no environment or command line
-    shows the keys. Yields the file; None without a connection or without keys. Raises SettingInvalid.
+    The keys are in a profile, in a file that only its owner can read: all clients read it, and no
+    environment or command line shows the keys. Yields the file; None without a connection or
+    without keys. Raises SettingInvalid.
     """
     sweep(PREFIX)
     try:
@@ -94,7 +101,9 @@ def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
 
 @contextmanager
 def _environment(changes: dict[str, str | None]) -> Iterator[None]:
-    """Sets these variables, and unsets those that are None; restores all of them after the block."""
+    """Sets these variables, and unsets those that are None; restores all of them after
+    the block.
+    """
     before = {name: os.environ.get(name) for name in changes}
     try:
         _set(changes)

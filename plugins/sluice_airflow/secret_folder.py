@@ -1,4 +1,7 @@
-"""A folder with secrets for a task's child process. Only its owner can read it, and it is removed with the task."""
+"""A folder with secrets for a task's child process.
+
+Only its owner can read it, and it is removed with the task.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 YOUNG_SECONDS = 60
-"""A younger folder may be in use although its lock is free: its process takes the lock after it creates the folder."""
+"""A younger folder may be in use although its lock is free: its process takes the lock after it
+creates the folder.
+"""
 
 
 @contextmanager
 def secret_folder(prefix: str) -> Iterator[Path]:
-    """Yields a folder that exists inside the block. If this process is killed, `sweep` removes the folder: its lock is free."""
+    """Yields a folder that exists inside the block.
+
+    If this process is killed, `sweep` removes the folder: its lock is free.
+    """
     with (
         tempfile.TemporaryDirectory(prefix=prefix) as folder,
         (Path(folder) / "lock").open("w") as lock,

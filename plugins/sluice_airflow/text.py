@@ -39,14 +39,16 @@ def page(spec: Pipeline) -> str:
             "",
             f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.",
             "",
-            f"**Watermark**: {delay}. Records with event time over {interval(spec.topic.max_ahead)} after the Kafka timestamp go "
+            f"**Watermark**: {delay}. Records with event time over "
+            f"{interval(spec.topic.max_ahead)} after the Kafka timestamp go "
             "to `ops.quarantine`.",
             "",
             "**Steps**",
             "",
             *(f"{n}. {describe_step(step)}" for n, step in enumerate(spec.steps, 1)),
             "",
-            f"**State**: version {state.version}, state store {state.provider}, {state.shuffle_partitions} shuffle partitions.",
+            f"**State**: version {state.version}, state store {state.provider}, "
+            f"{state.shuffle_partitions} shuffle partitions.",
             "",
             "**Checks on the rows that a run wrote**",
             "",
@@ -56,8 +58,10 @@ def page(spec: Pipeline) -> str:
             "",
             *(_bullets(state_checks.state_checks_of(spec))),
             "",
-            "`plan` reads Kafka and the checkpoint without Spark, and skips the other tasks when there is nothing to do. "
-            "`publish` tells downstream DAGs the table version to read. It runs only after every critical check has passed.",
+            "`plan` reads Kafka and the checkpoint without Spark, and skips the other tasks when "
+            "there is nothing to do. "
+            "`publish` tells downstream DAGs the table version to read. It runs only after every "
+            "critical check has passed.",
         )
     )
 
@@ -84,7 +88,10 @@ def describe_step(step: Step) -> str:
         case GroupState():
             columns = _names(field.name for field in step.output)
             clock = CLOCKS[step.time_mode]
-            return f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}; output columns {columns}"
+            return (
+                f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}; "
+                f"output columns {columns}"
+            )
 
 
 def _names(columns: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
-"""What tasks pass on by XCom, so that each can run on any worker: plan its plan, and drain its report."""
+"""What tasks pass on by XCom, so that each can run on any worker: plan its plan, and drain its
+report.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from airflow.sdk import Context
 from spark_jobs.contract.errors import ReportMissing
 from spark_jobs.contract.report import Report
 
-PLAN, DRAIN = "plan", "drain"
-"""The ids of these two tasks."""
+PLAN, DRAIN, PUBLISH = "plan", "drain", "publish"
+"""The ids of these tasks."""
 
 
 def planned_records(context: Context) -> int:

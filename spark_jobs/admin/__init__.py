@@ -1,1 +1,4 @@
-"""Admin: commands that change what runs have written. Each shows its changes first, and makes them with --execute."""
+"""Admin: commands that change what runs have written.
+
+Each shows its changes first, and makes them with --execute.
+"""

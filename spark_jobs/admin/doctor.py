@@ -1,9 +1,12 @@
-"""Doctor: finds damaged files of a checkpoint and beside it, and repairs what is safe. Shows the repairs before it makes them.
+"""Doctor: finds damaged files of a checkpoint and beside it, and repairs what is safe.
 
-Of the repairs of logs and state, it makes the first that applies. It moves a torn entry of the offset log away if the table has
-no row of that batch. It moves a torn entry of the commit log away, so that Spark runs the batch again for its state. Otherwise
-it rewinds checkpoint, table and ops tables to the newest complete batch, as `sluice rewind` does. If no batch is complete, it
-raises and changes nothing. Files that it moves away are kept in `damaged-<time>` beside the checkpoint.
+Shows the repairs before it makes them.
+
+Of the repairs of logs and state, it makes the first that applies. It moves a torn entry of the
+offset log away if the table has no row of that batch. It moves a torn entry of the commit log away,
+so that Spark runs the batch again for its state. Otherwise it rewinds checkpoint, table and ops
+tables to the newest complete batch, as `sluice rewind` does. If no batch is complete, it raises and
+changes nothing. Files that it moves away are kept in `damaged-<time>` beside the checkpoint.
 """
 
 from __future__ import annotations
@@ -43,16 +46,21 @@ class Repair(NamedTuple):
 
 
 def doctor(spec: Pipeline, settings: Settings) -> Intent:
-    """Check every file of the checkpoint, and plan the repairs. Raises CheckpointBroken for damage without a safe repair."""
+    """Check every file of the checkpoint, and plan the repairs.
+
+    Raises CheckpointBroken for damage without a safe repair.
+    """
     paths = Paths(settings.root, spec)
-    known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
+    known = read_identity(paths)
+    checkpoint = Checkpoint(paths.checkpoint)
     if known is None:
         return Intent(
             (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
         )
     integrity = Integrity(checkpoint)
     lines = [
-        f"{spec.name}: {paths.version}, generation {known.generation}, {_range(checkpoint.committed())} committed"
+        f"{spec.name}: {paths.version}, generation {known.generation}, "
+        f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
     files = [*_cursor_repair(spec, paths, known), *_metadata_repair(checkpoint, integrity)]
@@ -85,7 +93,8 @@ def _log_repairs(
     spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity
 ) -> list[Repair]:
     """The repair of the logs and the state; empty if the next run can resume."""
-    checkpoint, damage = Checkpoint(paths.checkpoint), integrity.damage
+    checkpoint = Checkpoint(paths.checkpoint)
+    damage = integrity.damage
     restorable = integrity.restorable_batches
     planned, committed = checkpoint.planned(), checkpoint.committed()
     written = table.newest_batch(paths.table, known.owner(spec.name))
@@ -120,7 +129,8 @@ def _log_repairs(
     assert execute is not None
     return [
         Repair(
-            f"go back to the end of batch {restorable[-1]}, the newest that is whole: {'; '.join(lines[1:])}",
+            f"go back to the end of batch {restorable[-1]}, the newest that is whole: "
+            f"{'; '.join(lines[1:])}",
             execute,
         )
     ]
@@ -169,13 +179,17 @@ def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
 
 
 def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
-    """The cursor, made from ops.batches and ops.runs. Batches that may not have passed are checked again."""
+    """The cursor, made from ops.batches and ops.runs.
+
+    Batches that may not have passed are checked again.
+    """
     where = f"pipeline = '{spec.name}'"
+    generations = ", ".join(f"'{each}'" for each in known.generations)
     # Rows of an ops table, so Any: pyarrow has no type for them.
     batches: list[dict[str, Any]] = ops_tables.query(
         paths.root,
         "batches",
-        f"SELECT * FROM batches WHERE {where} AND generation = '{known.generation}' ORDER BY batch_id",
+        f"SELECT * FROM batches WHERE {where} AND generation IN ({generations}) ORDER BY batch_id",
     ).to_pylist()
     runs = ops_tables.query(
         paths.root,
@@ -184,7 +198,7 @@ def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
     ).to_pylist()
     reports = (Report.model_validate_json(run["report"]) for run in runs)
     passed = next(
-        (report for report in reports if report.generation == known.generation and report.batches),
+        (report for report in reports if report.generation in known.generations and report.batches),
         None,
     )
     last = batches[-1] if batches else {}

@@ -1,9 +1,14 @@
-"""Reset and rewind: change a checkpoint and its table. Both show their changes before they make them, and keep the old files.
+"""Reset and rewind: change a checkpoint and its table.
 
-reset   starts again: moves checkpoint and table aside. The next drain reads Kafka from its earliest offsets.
-rewind  goes back to the end of a batch: restores the table to what it held then. The next drain reads from there.
+Both show their changes before they make them, and keep the old files.
 
-Both give the next run a new generation, so that Delta does not take its batches for those that it already has.
+reset   starts again: moves checkpoint and table aside. The next drain reads Kafka from its earliest
+        offsets.
+rewind  goes back to the end of a batch: restores the table to what it held then. The next drain
+        reads from there.
+
+Both give the next run a new generation, so that Delta does not take its batches for those that it
+already has.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.published import read_published
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
@@ -72,25 +78,31 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
         (
             f"{spec.name}: {state}",
             *(f"move {old} to {new}" for old, new in moves),
-            "the next drain reads Kafka from its earliest offsets into a new table, with a new generation",
-            "records that Kafka no longer holds are not read again: their results are only in the old table",
+            "the next drain reads Kafka from its earliest offsets into a new table, with a new "
+            "generation",
+            "records that Kafka no longer holds are not read again: their results are only in the "
+            "old table",
         ),
         execute,
     )
 
 
 def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
-    """Go back to the end of a committed batch. Raises StateUnreadable if the checkpoint no longer has its state.
+    """Go back to the end of a committed batch.
+
+    Raises StateUnreadable if the checkpoint no longer has its state.
 
     When executed, raises LeaseHeld or LeaseLost.
     """
     paths = Paths(settings.root, spec)
-    known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
+    known = read_identity(paths)
+    checkpoint = Checkpoint(paths.checkpoint)
     restorable = Integrity(checkpoint).restorable_batches
     if known is None or batch not in restorable:
         available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
         raise StateUnreadable(
-            f"the checkpoint of {spec.name} does not have the complete state after batch {batch}; it has that of {available}.",
+            f"the checkpoint of {spec.name} does not have the complete state after batch {batch}; "
+            f"it has that of {available}.",
             f"Rewind to one of those, or start again: sluice reset {spec.name}",
         )
     later = [planned for planned in checkpoint.planned() if planned > batch]
@@ -107,7 +119,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             delta.alter.set_table_properties(
                 {table.GENERATION: generation}, raise_if_not_exists=False
             )
-            _remove_later_batches(paths, checkpoint, batch, known.generation)
+            _remove_later_batches(paths, checkpoint, batch, known.generations)
             cursor = read_cursor(paths.cursor)
             restored = table.version(paths.table)
             cursor.model_copy(
@@ -120,12 +132,22 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
                     else cursor.judged_table_version,
                 }
             ).write(paths.cursor)
-            known.model_copy(update={"generation": generation}).write(paths.identity)
+            told = read_published(paths.published)
+            told.model_copy(
+                update={
+                    "batch": min(told.batch, batch),
+                    "before_batch": min(told.before_batch, batch),
+                }
+            ).write(paths.published)
+            known.model_copy(update={"generation": generation, "rewound": known.generations}).write(
+                paths.identity
+            )
 
     end = checkpoint.batch(batch).end
     return Intent(
         (
-            f"{spec.name}: generation {known.generation}, batches up to {max(checkpoint.planned())}",
+            f"{spec.name}: generation {known.generation}, batches up to "
+            f"{max(checkpoint.planned())}",
             f"copy {paths.version} to {kept}",
             f"restore {paths.table} to version {version}, its content after batch {batch}",
             f"remove batches {later or 'none'} from the checkpoint and the ops tables",
@@ -136,17 +158,20 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
 
 
 def _remove_later_batches(
-    paths: Paths, checkpoint: Checkpoint, batch: int, generation: str
+    paths: Paths, checkpoint: Checkpoint, batch: int, generations: tuple[str, ...]
 ) -> None:
     """Remove the batches after this one from the ops tables and the checkpoint's logs."""
     for name in ("batches", "late", "quarantine"):
-        ops_tables.remove_after(paths.root, name, paths.table.name, generation, batch)
+        # Of all generations: an earlier rewind may have kept batches that this one does not.
+        for generation in generations:
+            ops_tables.remove_after(paths.root, name, paths.table.name, generation, batch)
     for folder in (
         "commits",
         "offsets",
     ):  # in this order: Spark cannot resume from a commit without its offsets
         for path in [*(checkpoint.folder / folder).iterdir()]:
-            # Also a checksum without its file: by it Hadoop would refuse the next entry of that name.
+            # Also a checksum without its file: by it Hadoop would refuse the next entry of that
+            # name.
             number = path.name.removeprefix(".").removesuffix(".crc")
             if number.isdigit() and int(number) > batch:
                 path.unlink()

@@ -1,1 +1,3 @@
-"""Audit: the account of each committed batch, which compares the counts of Spark, Kafka and Delta."""
+"""Audit: the account of each committed batch, which compares the counts of Spark, Kafka
+and Delta.
+"""

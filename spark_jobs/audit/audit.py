@@ -1,7 +1,8 @@
 """Audit: accounts for every committed batch once, and stores the records that were not accepted.
 
-The checkpoint has the committed batches, and the audit catches up with it: during the query, after it, and at the start of the
-next run. The rows of a batch replace earlier ones, and the cursor moves after them. So a crash repeats at most one batch.
+The checkpoint has the committed batches, and the audit catches up with it: during the query, after
+it, and at the start of the next run. The rows of a batch replace earlier ones, and the cursor moves
+after them. So a crash repeats at most one batch.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from spark_jobs.sink import writer
 from spark_jobs.steps.timers import Timers
 
 AT_ONCE = 10
-"""Most batches audited between two reads of a running query's progress. Spark keeps the progress of the last hundred."""
+"""Most batches audited between two reads of a running query's progress.
+
+Spark keeps the progress of the last hundred.
+"""
 
 
 class Audit:
@@ -54,22 +58,29 @@ class Audit:
 
     def begin(self, capture: CapturePolicy, timers: Timers) -> None:
         """Call it before each query, with the query's capture policy and timers."""
-        self._capture, self._timers = capture, timers
+        self._capture = capture
+        self._timers = timers
 
     def check_after(self, table_version: int) -> None:
-        """Let the checks begin after this version of the table. Does nothing if they began earlier."""
+        """Let the checks begin after this version of the table.
+
+        Does nothing if they began earlier.
+        """
         if self._cursor.judged_table_version is None:
             self._move(self._cursor.model_copy(update={"judged_table_version": table_version}))
 
     def passed(self, table_version: int | None) -> None:
-        """Record that the rows of all audited batches, up to this version of the table, passed the critical checks."""
+        """Record that the rows of all audited batches, up to this version of the table, passed the
+        critical checks.
+        """
         passed = {"judged": self._cursor.audited, "judged_table_version": table_version}
         self._move(self._cursor.model_copy(update=passed))
 
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
 
-        A batch without progress waits. When the query has `ended`, its progress is lost, and its counts are read from Kafka.
+        A batch without progress waits. When the query has `ended`, its progress is lost, and its
+        counts are read from Kafka.
         """
         waiting = [
             batch for batch in self.run.checkpoint.committed() if batch > self._cursor.audited
@@ -88,7 +99,8 @@ class Audit:
     def _account(
         self, batch: Batch, reported: Progress | None, written: writer.Written | None
     ) -> None:
-        # If a stage ran twice, only the duration is reliable: the batch is counted as one whose progress was lost.
+        # If a stage ran twice, only the duration is reliable: the batch is counted as one whose
+        # progress was lost.
         progress = None if reported and reported.repeated else reported
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
@@ -110,7 +122,10 @@ class Audit:
         self._move(done.cursor_after(self._cursor))
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
-        """The counts of the batch's rejected records, which are stored. Reads Kafka again also to confirm gaps."""
+        """The counts of the batch's rejected records, which are stored.
+
+        Reads Kafka again also to confirm gaps.
+        """
         if progress is None:
             return self._read_again(batch) if batch.covered else None
         known = (

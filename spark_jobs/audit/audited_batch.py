@@ -29,7 +29,9 @@ class AuditedBatch(NamedTuple):
     written: Written | None
     """None if the batch has no commit in the table's history."""
     event_times: tuple[datetime | None, datetime | None]
-    """Smallest and largest event time of the rows that entered the first stateful step; None if there were none."""
+    """Smallest and largest event time of the rows that entered the first stateful step; None if
+    there were none.
+    """
     operators: list[OperatorMetrics] | None
     """None without progress."""
 
@@ -81,7 +83,9 @@ class AuditedBatch(NamedTuple):
 def event_times(
     progress: Progress | None, records: RecordCounts | None
 ) -> tuple[datetime | None, datetime | None]:
-    """The smallest and the largest event time of the stateful input, as Spark observed it or as it was read again."""
+    """The smallest and the largest event time of the stateful input, as Spark observed it or as it
+    was read again.
+    """
     if progress is not None:
         seen = progress.observed.get(ENTERED, {})
         return moment(seen.get("first_event_us")), moment(seen.get("last_event_us"))

@@ -1,6 +1,7 @@
 """Balance: the account of one batch, from counts of independent sources that must agree.
 
-offsets  the checkpoint's offset log          observed  what Spark counted while the batch ran (df.observe)
+offsets  the checkpoint's offset log          observed  what Spark counted while the batch ran
+         (df.observe)
 state    the stateful operators' metrics      written   Delta's history of the table
 records  the rejected records as they were captured; all records, if Kafka was read again
 """
@@ -21,7 +22,9 @@ from spark_jobs.steps import chain
 
 
 class RecordCounts(NamedTuple):
-    """A batch's records by outcome: all of them if Kafka was read again, else only the captured ones."""
+    """A batch's records by outcome: all of them if Kafka was read again, else only the captured
+    ones.
+    """
 
     read: int = 0
     malformed: int = 0
@@ -34,7 +37,9 @@ class RecordCounts(NamedTuple):
 
     @property
     def filtered(self) -> int:
-        """Removed by a Transform: the records with no other outcome, if the batch was read again."""
+        """Removed by a Transform: the records with no other outcome, if the batch was
+        read again.
+        """
         return self.read - self.malformed - self.premature - self.late - self.accepted
 
 
@@ -45,7 +50,10 @@ def balance(
     records: RecordCounts | None,
     rows_out: int,
 ) -> Account:
-    """The batch's account. `unaccounted` is the sum of all differences between two sources; 0 means that all agree."""
+    """The batch's account.
+
+    `unaccounted` is the sum of all differences between two sources; 0 means that all agree.
+    """
     if progress is None:
         return _by_reading(spec, batch, records or RecordCounts(), rows_out)
     return _by_progress(spec, batch, progress, records, rows_out)
@@ -58,7 +66,8 @@ def _by_progress(
         progress.counted(CLASSIFIED, outcome)
         for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
     )
-    entered, late = progress.counted(ENTERED, "rows"), records.late if records else 0
+    entered = progress.counted(ENTERED, "rows")
+    late = records.late if records else 0
     filtered = good - entered
     passed = [
         progress.counted(chain.observation_name(index), "rows")
@@ -92,7 +101,9 @@ def _by_progress(
 
 
 def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: int) -> Account:
-    """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares only Kafka and the table."""
+    """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares
+    only Kafka and the table.
+    """
     return Account(
         covered=batch.covered,
         gaps=batch.covered - records.read,
@@ -112,8 +123,8 @@ def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: i
 def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:
     """Rows of the table that the records do not explain.
 
-    Without state there is one row for each record; some steps write at most one. The rows of other steps come from state or
-    SQL, and their number is not known here, so they give 0.
+    Without state there is one row for each record; some steps write at most one. The rows of other
+    steps come from state or SQL, and their number is not known here, so they give 0.
     """
     steps = spec.steps[spec.first_stateful :]
     if not steps:
@@ -123,7 +134,10 @@ def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
-    """Rows that Spark counts as dropped by the watermark. A step that counts groups shows only whether there were any."""
+    """Rows that Spark counts as dropped by the watermark.
+
+    A step that counts groups shows only whether there were any.
+    """
     dropped = progress.dropped
     if spec.entry and spec.entry.balance.counted_in == "groups":
         return late if bool(dropped) == bool(late) else dropped
@@ -131,7 +145,8 @@ def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
 
 
 def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[int, int]:
-    """Spark's count of duplicates, summed over the steps that drop them; and the rows that neither it nor rows out explain.
+    """Spark's count of duplicates, summed over the steps that drop them; and the rows that neither
+    it nor rows out explain.
 
     `rows`: how many entered the first stateful step, then how many left it and each step after it.
     """
@@ -146,7 +161,10 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
 
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
-    """Rows that the table must have. In update mode, only the last of several rows with one key is written."""
+    """Rows that the table must have.
+
+    In update mode, only the last of several rows with one key is written.
+    """
     several = (
         spec.steps[-1].balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key
     )

@@ -1,4 +1,6 @@
-"""Operator metrics: each stateful operator in one batch, as Spark reports it, for ops.batches and for the log."""
+"""Operator metrics: each stateful operator in one batch, as Spark reports it, for ops.batches and
+for the log.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class OperatorMetrics(NamedTuple):
     progress: OperatorProgress
 
     def custom(self, name: str) -> int | None:
-        """A metric of contract/metrics.py CUSTOM; None if neither the operator nor its store reports it."""
+        """A metric of contract/metrics.py CUSTOM; None if neither the operator nor its store
+        reports it.
+        """
         return self.progress.custom.get(name)
 
     def row(self) -> dict[str, int | str | None]:
@@ -52,13 +56,15 @@ class OperatorMetrics(NamedTuple):
         ) / 1000
         parts = [
             f"{self.rows_in:,} rows in, {self.rows_out:,} out",
-            f"{reported['numRowsUpdated']:,} written to state, {reported['numRowsRemoved']:,} removed",
+            f"{reported['numRowsUpdated']:,} written to state, {reported['numRowsRemoved']:,} "
+            "removed",
             _if_any(self.custom("numDroppedDuplicateRows"), "duplicates dropped"),
             _if_any(reported["numRowsDroppedByWatermark"], f"{groups} late"),
             _if_any(self.custom("numRegisteredTimers"), "timers set"),
             _if_any(self.timers_fired, "timers fired"),
             _if_any(self.custom("numValuesRemovedDueToTTLExpiry"), "values past their TTL"),
-            f"{reported['numRowsTotal']:,} {groups} in {reported['numShufflePartitions']} partitions, "
+            f"{reported['numRowsTotal']:,} {groups} in {reported['numShufflePartitions']} "
+            "partitions, "
             f"{self.progress.stored_bytes / 1e6:,.1f} MB",
             f"{seconds:.1f} s of state work in all tasks",
         ]
@@ -68,7 +74,10 @@ class OperatorMetrics(NamedTuple):
 def operator_metrics(
     spec: Pipeline, progress: Progress, fired: dict[int, int]
 ) -> list[OperatorMetrics]:
-    """The operators that reported, from the source to the sink. `fired`: step index -> timers that fired in the batch."""
+    """The operators that reported, from the source to the sink.
+
+    `fired`: step index -> timers that fired in the batch.
+    """
     metrics = []
     operators = iter(progress.operators)
     rows = progress.counted(ENTERED, "rows")
@@ -81,9 +90,11 @@ def operator_metrics(
 
 
 def timers_waiting(progress: Progress) -> int | None:
-    """Timers that are set and have not fired; None if a TTL or a list shares RocksDB's internal column families with them.
+    """Timers that are set and have not fired; None if a TTL or a list shares RocksDB's internal
+    column families with them.
 
-    Each timer has two entries there, by key and by time (TimerStateImpl). A list has a counter for each key (ListStateImpl).
+    Each timer has two entries there, by key and by time (TimerStateImpl). A list has a counter for
+    each key (ListStateImpl).
     """
     customs = [operator.custom for operator in progress.operators]
     hiding = [

@@ -52,7 +52,9 @@ class Progress(NamedTuple):
     seconds: float
     read: int
     observed: dict[str, dict[str, Any]]
-    """Name of an observed metric -> its fields as JSON: numbers, and under `kept` a list of records."""
+    """Name of an observed metric -> its fields as JSON: numbers, and under `kept` a list of
+    records.
+    """
     operators: tuple[OperatorProgress, ...]
     """In the order of the pipeline's steps; Spark lists them from the last to the first."""
     repeated: bool = False
@@ -75,7 +77,9 @@ class Progress(NamedTuple):
 
     @property
     def state(self) -> StateUse | None:
-        """Rows and bytes in all stores; None if the batch reported no operator (it had no data and moved nothing)."""
+        """Rows and bytes in all stores; None if the batch reported no operator (it had no data and
+        moved nothing).
+        """
         if not self.operators:
             return None
         rows = [operator.reported["numRowsTotal"] for operator in self.operators]
@@ -100,18 +104,27 @@ class Progress(NamedTuple):
 
 
 class Follower:
-    """Collects the progress of a query's batches while it runs. Spark's driver keeps only the last hundred."""
+    """Collects the progress of a query's batches while it runs.
+
+    Spark's driver keeps only the last hundred.
+    """
 
     def __init__(self, query: StreamingQuery, repeated: Repeated | None = None) -> None:
-        """Without `repeated`, no stage is expected to run twice: local mode cannot lose an executor."""
+        """Without `repeated`, no stage is expected to run twice: local mode cannot lose an
+        executor.
+        """
         self._repeated = repeated
-        # PySpark's own recentProgress renders and parses all of them at each call, five times a second.
+        # PySpark's own recentProgress renders and parses all of them at each call, five times a
+        # second.
         self._recent = query._jsq.recentProgress  # noqa: SLF001
         self._last = ""
         self._progress: dict[int, Progress] = {}
 
     def progress(self) -> dict[int, Progress]:
-        """Batch id -> its progress, of all batches so far. Progress of a trigger without a batch is left out."""
+        """Batch id -> its progress, of all batches so far.
+
+        Progress of a trigger without a batch is left out.
+        """
         events = [event for event in self._unseen() if "addBatch" in event["durationMs"]]
         again = bool(events) and self._repeated is not None and self._repeated.since_last()
         for event in events:

@@ -1,4 +1,6 @@
-"""Rejected records: the malformed, premature and late ones, as captured and as stored in ops.quarantine and ops.late."""
+"""Rejected records: the malformed, premature and late ones, as captured and as stored in
+ops.quarantine and ops.late.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.raw_filter import CapturePolicy
 
 Row = dict[str, Any]
-"""Columns of an ops table, or some of them. ops/schema.py has their types, which differ by table."""
+"""Columns of an ops table, or some of them. ops/schema.py has their types, which differ by table.
+"""
 
 
 class RejectedRecord(NamedTuple):
@@ -35,7 +38,9 @@ class RejectedRecord(NamedTuple):
 
     @classmethod
     def of_progress(cls, record: Mapping[str, Any]) -> Self:
-        """From the struct of classify/capture.py, in the JSON of Spark's progress: no key where it is null, bytes in base64."""
+        """From the struct of classify/capture.py, in the JSON of Spark's progress: no key where it
+        is null, bytes in base64.
+        """
         return cls(
             partition=record["partition"],
             offset=record["offset"],
@@ -57,7 +62,10 @@ class RejectedRecord(NamedTuple):
         return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic)}
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
-        """Its columns in ops.late, without those of the batch. `step` is the kind of the step that dropped it."""
+        """Its columns in ops.late, without those of the batch.
+
+        `step` is the kind of the step that dropped it.
+        """
         return self._raw(topic) | {
             "watermark_missed": moment(batch.late_before_ms * 1000),
             "step": step,
@@ -86,7 +94,9 @@ class RejectedRecord(NamedTuple):
 def captured(
     batch: Batch, progress: Progress, policy: CapturePolicy
 ) -> list[RejectedRecord] | None:
-    """The batch's rejected records; None if some are missing: too many to capture, or late by another watermark."""
+    """The batch's rejected records; None if some are missing: too many to capture, or late by
+    another watermark.
+    """
     same = batch.late_before_ms == policy.late_before_ms
     if progress.dropped and not same:
         return None

@@ -1,10 +1,13 @@
-"""Repeated: whether Spark may have run a stage of a query more than once, so that its counts are too high.
+"""Repeated: whether Spark may have run a stage of a query more than once, so that its counts are
+too high.
 
-If an executor is lost, Spark makes its shuffle files again, and each task that runs again counts again: observed metrics, the
-source's rows, a stateful operator's metrics. Rows are not doubled: Spark takes a batch's output from each task once.
+If an executor is lost, Spark makes its shuffle files again, and each task that runs again counts
+again: observed metrics, the source's rows, a stateful operator's metrics. Rows are not doubled:
+Spark takes a batch's output from each task once.
 
-Within a job, this shows as a second attempt of a stage, or as more tasks than the stage has. Between two jobs of a batch (a
-MERGE has several) it does not show: the later job makes the lost files again in a new stage. So a lost executor is enough.
+Within a job, this shows as a second attempt of a stage, or as more tasks than the stage has.
+Between two jobs of a batch (a MERGE has several) it does not show: the later job makes the lost
+files again in a new stage. So a lost executor is enough.
 """
 
 from __future__ import annotations
@@ -21,14 +24,16 @@ PATIENCE_MS = 10_000
 
 
 class Repeated:
-    """Reads the stages of one query's jobs from Spark's status store, which works without the UI. `group` is the run id."""
+    """Reads the stages of one query's jobs from Spark's status store, which works without the UI.
+
+    `group` is the run id.
+    """
 
     def __init__(self, spark: SparkSession, group: str) -> None:
         self._context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - the store has no Python form
-        self._none = spark.sparkContext._gateway.jvm.java.util.ArrayList()  # type: ignore[union-attr]  # noqa: SLF001 - as above
-        self._doubles = spark.sparkContext._gateway.new_array(  # type: ignore[union-attr]  # noqa: SLF001 - as above
-            spark.sparkContext._gateway.jvm.double, 0
-        )  # type: ignore[union-attr]  # noqa: SLF001 - as above
+        gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - as above
+        self._none = gateway.jvm.java.util.ArrayList()
+        self._doubles = gateway.new_array(gateway.jvm.double, 0)
         self._group = group
         self._done = -1
         """The last job up to which all jobs have ended and were read."""
@@ -36,12 +41,16 @@ class Repeated:
         self._before = False
 
     def since_last(self) -> bool:
-        """Whether a stage may have run twice since the call before the last one. True if Spark does not know.
+        """Whether a stage may have run twice since the call before the last one.
 
-        It covers two calls because a repeat may belong to the batch that still runs, whose progress comes with the next call.
+        True if Spark does not know.
+
+        It covers two calls because a repeat may belong to the batch that still runs, whose progress
+        comes with the next call.
         """
         repeated = self._repeated()
-        again, self._before = repeated or self._before, repeated
+        again = repeated or self._before
+        self._before = repeated
         return again
 
     def _repeated(self) -> bool:

@@ -1,4 +1,6 @@
-"""Second read: reads a committed batch's exact offsets from Kafka again, classified by the same dataflow."""
+"""Second read: reads a committed batch's exact offsets from Kafka again, classified by the same
+dataflow.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ SLICE = 500_000
 
 def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
     """The counts of the batch's records by outcome, and the rejected records."""
-    counts, rejected = RecordCounts(), list[RejectedRecord]()
+    counts = RecordCounts()
+    rejected = list[RejectedRecord]()
     for part in slices(batch):
         part_counts, part_rejected = _read(run, part)
         counts = _sum(counts, part_counts)
@@ -31,7 +34,9 @@ def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecor
 
 
 def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
-    spec, read, counted = run.spec, Observation(), Observation()
+    spec = run.spec
+    read = Observation()
+    counted = Observation()
     records = kafka_source.read_batch(run.spark, spec, run.settings, part)
     classified = dataflow(records.observe(read, F.count(F.lit(1)).alias("read")), spec).classified
     outcomes = resolve_outcomes(
@@ -58,7 +63,10 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
 
 
 def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
-    """The batch in parts of about `most` offsets or fewer. All partitions are cut at the same shares."""
+    """The batch in parts of about `most` offsets or fewer.
+
+    All partitions are cut at the same shares.
+    """
     parts = max(1, -(-batch.covered // most))
     cuts = [
         {

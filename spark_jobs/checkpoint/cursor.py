@@ -8,20 +8,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
-from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.contract.files import write_whole
+from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
+from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.report import StateUse
 
 if TYPE_CHECKING:
     from upath import UPath
 
 
-class Cursor(BaseModel):
+class Cursor(Stored):
     """The content of cursor.json. Batch ids are -1 before the first."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     audited: int = -1
     """The newest batch that has its row in ops.batches, as all before it have."""
@@ -36,18 +32,26 @@ class Cursor(BaseModel):
     last_event_time: datetime | None = None
     """The largest event time of all audited batches."""
     still_batches: int = 0
-    """How many consecutive batches, up to the last, took in records without a newer event time than any before."""
+    """How many consecutive batches, up to the last, took in records without a newer event time than
+    any before.
+    """
     timers_waiting: int | None = 0
     """Timers set and not fired after the last batch that reported them; None if unknown."""
 
-    def write(self, path: UPath) -> None:
-        """Write the file atomically."""
-        write_whole(path, self.model_dump_json(indent=2))
-
 
 def read_cursor(path: UPath) -> Cursor:
-    """The stored cursor; one before any batch if there is no file. Raises CheckpointBroken if it does not parse."""
+    """The stored cursor; one before any batch if there is no checkpoint yet.
+
+    Raises CheckpointBroken if it does not parse, or is missing beside a checkpoint with batches: a
+    run would account for all of them again, and judge none of what failed.
+    """
     try:
-        return Cursor.model_validate_json(path.read_text()) if path.exists() else Cursor()
+        if path.exists():
+            return Cursor.read(path)
     except ValueError:
-        raise checkpoint_broken(f"{path} does not parse", path.parent.parent.name) from None
+        wrong = "does not parse"
+    else:
+        if not Checkpoint(path.parent / "spark").committed():
+            return Cursor()
+        wrong = "is missing"
+    raise checkpoint_broken(f"{path} {wrong}", path.parent.parent.name)

@@ -1,8 +1,10 @@
-"""File check: finds what is wrong with one file of a checkpoint, without Spark: torn, changed, or of another size.
+"""File check: finds what is wrong with one file of a checkpoint, without Spark: torn, changed, or
+of another size.
 
-It compares three sources. On a local disk Hadoop keeps a checksum beside each file (ChecksumFileSystem: `.<name>.crc`, a CRC-32
-of every 512 bytes). Logs must parse as JSON, and RocksDB's snapshots as zip files. A snapshot names its SST files and their
-sizes (RocksDBCheckpointMetadata).
+It compares three sources. On a local disk Hadoop keeps a checksum beside each file
+(ChecksumFileSystem: `.<name>.crc`, a CRC-32 of every 512 bytes). Logs must parse as JSON, and
+RocksDB's snapshots as zip files. A snapshot names its SST files and their sizes
+(RocksDBCheckpointMetadata).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 MISSING = "is missing"
 HEADER = 8
-"""Bytes before the sums of a checksum file: `crc`, a version, and the number of bytes that each sum covers."""
+"""Bytes before the sums of a checksum file: `crc`, a version, and the number of bytes that each sum
+covers.
+"""
 
 
 def find_damage(path: UPath) -> str:
@@ -34,7 +38,9 @@ def find_damage(path: UPath) -> str:
 
 
 def corrupt_ssts(snapshot: UPath) -> Iterator[tuple[UPath, str]]:
-    """Each SST file of a snapshot that is missing or of another size than the snapshot records, and what is wrong with it."""
+    """Each SST file of a snapshot that is missing or of another size than the snapshot records, and
+    what is wrong with it.
+    """
     for path, size in sst_files(snapshot):
         if not path.exists():
             yield path, MISSING
@@ -56,7 +62,8 @@ def _check_checksum(path: UPath, content: bytes) -> str:
     checksum = path.with_name(f".{path.name}.crc")
     raw = checksum.read_bytes() if checksum.exists() else b""
     if len(raw) < HEADER or not raw.startswith(b"crc\0"):
-        return ""  # there is none, as on an object store, or it is torn itself: the other two sources decide
+        # there is none, as on an object store, or it is torn itself: the other two sources decide
+        return ""
     (size,) = struct.unpack(">I", raw[4:HEADER])
     sums = (len(raw) - HEADER) // 4
     expected = struct.unpack(f">{sums}I", raw[HEADER : HEADER + 4 * sums])

@@ -1,55 +1,62 @@
-"""Identity of a checkpoint: its generation, topic id and spec fingerprint, in identity.json beside it."""
+"""Identity of a checkpoint: its generation, topic id and spec fingerprint, in identity.json beside
+it.
+"""
 
 from __future__ import annotations
 
-import json
 import uuid
 from importlib.metadata import version
-from typing import TYPE_CHECKING
-
-from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     CheckpointForeign,
+    OffsetsWentBack,
     RecordsGone,
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.contract.files import write_whole
-from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint
+from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint, in_todays_form
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.source.topic_state import TopicState
 from spark_jobs.storage.folders import unfinished_moves
 
-if TYPE_CHECKING:
-    from upath import UPath
 
-
-class Identity(BaseModel):
+class Identity(Stored):
     """The content of identity.json."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     generation: str
-    """New with every new checkpoint. Batch ids then start at 0 again, so no key may consist of them alone."""
+    """New with every new checkpoint.
+
+    Batch ids then start at 0 again, so no key may consist of them alone.
+    """
+    rewound: tuple[str, ...] = ()
+    """The generations of the batches that a rewind kept, oldest first: their rows in the ops tables
+    have these.
+    """
     topic_id: str
     table_id: str = ""
-    """Delta's id of the table; empty until the first run has created it. A table that is created again has another id."""
+    """Delta's id of the table; empty until the first run has created it.
+
+    A table that is created again has another id.
+    """
     fingerprint: dict[str, object]
-    """Field of the spec -> the value that the checkpoint was made with (contract/fingerprint.py)."""
+    """Field of the spec -> the value that the checkpoint was made with
+    (contract/fingerprint.py).
+    """
+
+    @property
+    def generations(self) -> tuple[str, ...]:
+        """All that the checkpoint's batches have had, this one last."""
+        return (*self.rewound, self.generation)
 
     def owner(self, pipeline: str) -> str:
         """The application id of Delta's transactions (txnAppId): `<pipeline>/<generation>`."""
         return f"{pipeline}/{self.generation}"
-
-    def write(self, path: UPath) -> None:
-        """Write the file atomically."""
-        write_whole(path, json.dumps(self.model_dump(), indent=2, sort_keys=True))
 
 
 def read_identity(paths: Paths) -> Identity | None:
@@ -60,11 +67,12 @@ def read_identity(paths: Paths) -> Identity | None:
     if moves := unfinished_moves(paths.moving):
         raise CheckpointBroken(
             f"a reset of {paths.table.name} was cut off: {moves[0][0]} was moved only in part.",
-            f"Run it again, and it continues where it stopped: sluice reset {paths.table.name} --execute",
+            f"Run it again, and it continues where it stopped: sluice reset {paths.table.name} "
+            "--execute",
         )
     try:
         if paths.identity.exists():
-            return Identity.model_validate_json(paths.identity.read_text())
+            return Identity.read(paths.identity)
     except ValueError:
         wrong = "does not parse"
     else:
@@ -72,21 +80,25 @@ def read_identity(paths: Paths) -> Identity | None:
             return None
         wrong = "is missing"
     raise CheckpointBroken(
-        f"{paths.identity} {wrong}. It identifies the checkpoint's topic and spec; Sluice cannot resume without it.",
+        f"{paths.identity} {wrong}. It identifies the checkpoint's topic and spec; Sluice cannot "
+        "resume without it.",
         f"Restore it from a copy, or start again from Kafka: sluice reset {paths.table.name}",
     )
 
 
 def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
-    """The identity of this run: a new one if there is no checkpoint, else the stored one, verified and updated.
+    """The identity of this run: a new one if there is no checkpoint, else the stored one, verified
+    and updated.
 
-    Raises StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign or RecordsGone. Writes nothing.
+    Raises StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign or RecordsGone.
+    Writes nothing.
     """
     current = fingerprint(spec, version("pyspark"))
     known = read_identity(paths)
     if known is None:
         return Identity(generation=uuid.uuid4().hex[:12], topic_id=topic.id, fingerprint=current)
-    differences = changes(known.fingerprint, current, spec)
+    stored = in_todays_form(known.fingerprint, spec)
+    differences = changes(stored, current, spec)
     refused = [change for change in differences if change.weight == "refused"]
     if refused:
         logic = next((change for change in refused if change.field == "logic"), None)
@@ -96,12 +108,14 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
             else ""
         )
         raise StateIncompatible(
-            f"the state at {paths.version} was made by another spec: {'; '.join(map(str, refused))}.",
+            f"the state at {paths.version} was made by another spec: "
+            f"{'; '.join(map(str, refused))}.",
             f"Revert the spec;{compatible} or {_reset_remedy(spec)}.",
         )
     if known.topic_id != topic.id:
         raise TopicRemade(
-            f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from {known.topic_id}: "
+            f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from "
+            f"{known.topic_id}: "
             "the topic was deleted and created again, so the stored offsets mean other records.",
             f"To read the new topic from its beginning, {_reset_remedy(spec)}.",
         )
@@ -112,41 +126,51 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
     if loss and spec.on_lost_records == "refuse":
         raise RecordsGone(
             f"Kafka's retention removed records that were never read: {format_data_loss(loss)}.",
-            f"Lengthen the topic's retention. To skip these records, set on_lost_records='skip'; or {_reset_remedy(spec)}.",
+            "Lengthen the topic's retention. To skip these records, set on_lost_records='skip'; "
+            f"or {_reset_remedy(spec)}.",
         )
     accepted = {change.field: change.now for change in differences if change.field not in FROZEN}
-    return known.model_copy(update={"fingerprint": known.fingerprint | accepted})
+    return known.model_copy(update={"fingerprint": stored | accepted})
 
 
 def spec_warnings(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
-    """A line for each allowed change of the spec since the checkpoint was made. Raises CheckpointBroken."""
+    """A line for each allowed change of the spec since the checkpoint was made.
+
+    Raises CheckpointBroken.
+    """
     known = read_identity(paths)
     if known is None:
         return ()
-    differences = changes(known.fingerprint, fingerprint(spec, version("pyspark")), spec)
+    stored = in_todays_form(known.fingerprint, spec)
+    differences = changes(stored, fingerprint(spec, version("pyspark")), spec)
     return tuple(change.meaning for change in differences if change.weight == "warned")
 
 
 def _reset_remedy(spec: Pipeline) -> str:
-    return f"start again from Kafka with new state and a new table: `sluice reset {spec.name}` (it keeps the old ones)"
+    return (
+        f"start again from Kafka with new state and a new table: `sluice reset {spec.name}` "
+        "(it keeps the old ones)"
+    )
 
 
 def _refuse_missing_batches(paths: Paths, known: Identity) -> None:
-    # Planned batches count, not committed ones: Spark runs a batch without a commit again, and the transaction id of its rows
-    # keeps them from being written twice.
+    # Planned batches count, not committed ones: Spark runs a batch without a commit again, and the
+    # transaction id of its rows keeps them from being written twice.
     audited = read_cursor(paths.cursor).audited
     newest = max(Checkpoint(paths.checkpoint).planned(), default=-1)
     if audited > newest:
         raise CheckpointForeign(
             f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
             f"{known.generation} is in the table: the checkpoint was deleted or is not complete.",
-            f"Restore the checkpoint, or start again with `sluice reset {paths.table.name}`. A run without the checkpoint "
+            f"Restore the checkpoint, or start again with `sluice reset {paths.table.name}`. A "
+            "run without the checkpoint "
             f"would write those rows again into {paths.table}.",
         )
 
 
 def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: TopicState) -> None:
-    # The topic id is unchanged. New records get the offsets of the lost ones, and a query that resumes would skip them.
+    # The topic id is unchanged. New records get the offsets of the lost ones, and a query that
+    # resumes would skip them.
     checkpoint = Checkpoint(paths.checkpoint)
     planned = checkpoint.planned()
     known = checkpoint.batch(planned[-1]).end if planned else {}
@@ -158,20 +182,27 @@ def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: TopicState) -> 
             f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
             for p, (latest, end) in short.items()
         )
-        raise TopicRemade(
-            f"topic {spec.topic.name!r} ends before this checkpoint's offsets: {where}. The brokers lost records that they had "
-            "acknowledged, or an older copy of the topic was restored. New records at these offsets would be skipped.",
-            f"Restore the whole topic, or a root that is not newer than the topic. To read the topic from its beginning, "
+        raise OffsetsWentBack(
+            f"topic {spec.topic.name!r} ends before this checkpoint's offsets: {where}. The "
+            "brokers lost records that they had "
+            "acknowledged, or an older copy of the topic was restored. New records at these "
+            "offsets would be skipped.",
+            "Restore the whole topic, or a root that is not newer than the topic. To read the "
+            "topic from its beginning, "
             f"{_reset_remedy(spec)}.",
         )
 
 
 DataLoss = dict[int, tuple[int, int]]
-"""Partition -> the first and last offset of the records that Kafka removed before the checkpoint read them."""
+"""Partition -> the first and last offset of the records that Kafka removed before the checkpoint
+read them.
+"""
 
 
 def data_loss(paths: Paths, topic: TopicState) -> DataLoss:
-    """The records that retention removed and no batch has read; empty if there are none, or no batch is planned yet."""
+    """The records that retention removed and no batch has read; empty if there are none, or no
+    batch is planned yet.
+    """
     checkpoint = Checkpoint(paths.checkpoint)
     planned, committed = checkpoint.planned(), checkpoint.committed()
     if not planned:

@@ -1,7 +1,9 @@
-"""Integrity: which files of a checkpoint are damaged or missing, and to which batches it can be rewound. Without Spark.
+"""Integrity: which files of a checkpoint are damaged or missing, and to which batches it can be
+rewound. Without Spark.
 
-The logs and the commits tell which files must exist: the entries of a log have consecutive numbers, and each commit names the
-state files of its batch (CommitMetadata.stateUniqueIds, state checkpoint format 2). file_check.py finds what is wrong with one.
+The logs and the commits tell which files must exist: the entries of a log have consecutive numbers,
+and each commit names the state files of its batch (CommitMetadata.stateUniqueIds, state checkpoint
+format 2). file_check.py finds what is wrong with one.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ class Integrity:
         return self._is_restorable_state(_version(path.parent, int(path.stem) - 1))
 
     def _missing_entries(self) -> Iterator[UPath]:
-        """Log entries that must exist: each from the first of its log to the newest batch; the newest needs no commit."""
+        """Log entries that must exist: each from the first of its log to the newest batch; the
+        newest needs no commit.
+        """
         planned, committed = self._checkpoint.planned(), self._checkpoint.committed()
         newest = max([*planned, *committed], default=-1)
         yield from (
@@ -91,7 +95,10 @@ class Integrity:
             yield self._folder / "metadata"
 
     def _state_files(self, batch: int) -> Iterator[UPath]:
-        """The file of each state store that holds the state after a batch. Its version is the batch id plus one."""
+        """The file of each state store that holds the state after a batch.
+
+        Its version is the batch id plus one.
+        """
         commit = self._folder / "commits" / str(batch)
         if find_damage(commit):
             return
@@ -107,7 +114,9 @@ class Integrity:
 
 
 def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
-    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed or missing."""
+    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed or
+    missing.
+    """
     planned, committed = checkpoint.planned(), checkpoint.committed()
     newest = max([*planned, *committed], default=-1)
     if newest < 0:
@@ -124,7 +133,10 @@ def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
 
 
 def remove_orphan_checksums(checkpoint: Checkpoint) -> None:
-    """Remove checksums of log entries that do not exist. `rm commits/7` leaves one: Spark could not write that entry again."""
+    """Remove checksums of log entries that do not exist.
+
+    `rm commits/7` leaves one: Spark could not write that entry again.
+    """
     for log in ("offsets", "commits"):
         for path in [*(checkpoint.folder / log).glob(".*.crc")]:
             if not path.with_name(path.name[1 : -len(".crc")]).exists():

@@ -1,6 +1,7 @@
 """Lease: allows one process to write a pipeline's checkpoint and table. It ends with that process.
 
-On a disk it is a file lock, which the kernel releases. On an object store it is an object that expires (object_lease.py).
+On a disk it is a file lock, which the kernel releases. On an object store it is an object that
+expires (object_lease.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
+from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.contract.errors import LeaseHeld
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class HeldLease(Protocol):
 def lease(path: UPath, run_id: str) -> Iterator[HeldLease]:
     """Hold the lease at `path` within the block. Raises LeaseHeld, which names the holder."""
     if is_local(path):
+        refuse_local_locks(path.parent)
         with _locked_file(path, run_id):
             yield FileLock()
         return
@@ -64,7 +67,8 @@ class FileLock:
 def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
     """Hold the file lock within the block. Raises LeaseHeld after LOCK_WAIT_SECONDS.
 
-    An flock belongs to the open file, so it ends with the process, however that ends: a stale lease is impossible.
+    An flock belongs to the open file, so it ends with the process, however that ends: a stale lease
+    is impossible.
     """
     descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -93,7 +97,10 @@ def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Whether this process got the lock. Tries for LOCK_WAIT_SECONDS: `holder` in another process has it for an instant."""
+    """Whether this process got the lock.
+
+    Tries for LOCK_WAIT_SECONDS: `holder` in another process has it for an instant.
+    """
     until = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
@@ -107,7 +114,10 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def holder(path: UPath) -> str | None:
-    """The run, process and host that hold the lease now, as text; None if it is free. Does not block others from taking it."""
+    """The run, process and host that hold the lease now, as text; None if it is free.
+
+    Does not block others from taking it.
+    """
     if not is_local(path):
         from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - as above
 
@@ -125,6 +135,9 @@ def holder(path: UPath) -> str | None:
 def _describe_holder(path: UPath) -> str:
     try:
         writer = json.loads(path.read_text())
-        return f"run {writer['run_id']} (process {writer['pid']} on {writer['host']}, since {writer['started_at']})"
+        return (
+            f"run {writer['run_id']} (process {writer['pid']} on {writer['host']}, since "
+            f"{writer['started_at']})"
+        )
     except (ValueError, KeyError):
         return "another run that has not written its name yet"

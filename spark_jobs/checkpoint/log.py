@@ -1,8 +1,10 @@
-"""Reads Spark's checkpoint without Spark: which batches are committed, which offsets each covers, and its watermark.
+"""Reads Spark's checkpoint without Spark: which batches are committed, which offsets each covers,
+and its watermark.
 
-The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line with the format's version,
-then JSON. Spark writes `offsets/<N>` before batch N runs, and `commits/<N>` after its sink has committed. `sources/0/0` has the
-offsets at which the first batch started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
+The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line
+with the format's version, then JSON. Spark writes `offsets/<N>` before batch N runs, and
+`commits/<N>` after its sink has committed. `sources/0/0` has the offsets at which the first batch
+started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def checkpoint_broken(what: str, pipeline: str) -> CheckpointBroken:
-    """The error of a checkpoint from which no run can resume. `what` names the file and what is wrong with it."""
+    """The error of a checkpoint from which no run can resume.
+
+    `what` names the file and what is wrong with it.
+    """
     return CheckpointBroken(
         f"{what}: Sluice cannot resume from the checkpoint of {pipeline}.",
         f"See every damaged file, and what would fix it: sluice doctor {pipeline}",
@@ -34,7 +39,9 @@ class Checkpoint:
 
     @property
     def query_id(self) -> str | None:
-        """The streaming query's id, which is part of Delta's transaction id; None before the first start."""
+        """The streaming query's id, which is part of Delta's transaction id; None before the first
+        start.
+        """
         path = self.folder / "metadata"
         return str(json.loads(path.read_text())["id"]) if path.exists() else None
 
@@ -47,14 +54,18 @@ class Checkpoint:
         return _ids(self.folder / "commits")
 
     def batch(self, batch_id: int) -> Batch:
-        """The batch as `offsets/<batch_id>` and the entry before it have it. Raises FileNotFoundError if one is purged."""
+        """The batch as `offsets/<batch_id>` and the entry before it have it.
+
+        Raises FileNotFoundError if one is purged.
+        """
         metadata, end = self._read(batch_id)
         before, start = (
             self._read(batch_id - 1)
             if batch_id
             else ({"batchWatermarkMs": 0}, self._initial_offsets())
         )
-        # A partition that was added since the batch before starts at 0: Kafka has no earlier record of it.
+        # A partition that was added since the batch before starts at 0: Kafka has no earlier record
+        # of it.
         return Batch(
             batch_id,
             start,
@@ -65,20 +76,27 @@ class Checkpoint:
         )
 
     def next_watermark_ms(self, batch_id: int) -> int:
-        """The watermark for the batch after this committed one, in milliseconds since the epoch (CommitMetadata)."""
+        """The watermark for the batch after this committed one, in milliseconds since the epoch
+        (CommitMetadata).
+        """
         _, metadata = (self.folder / "commits" / str(batch_id)).read_text().splitlines()
         return int(json.loads(metadata).get("nextBatchWatermarkMs", 0))
 
     def watermark(self, batch_id: int) -> datetime | None:
-        """The watermark by which a batch evicts state; None before there is one. Reads no other batch's file."""
+        """The watermark by which a batch evicts state; None before there is one.
+
+        Reads no other batch's file.
+        """
         milliseconds = int(self._read(batch_id)[0]["batchWatermarkMs"])
         return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds > 0 else None
 
     def readable(self) -> list[int]:
-        """Ids of the committed batches of which every state store still has a version, ascending; empty if no step keeps state.
+        """Ids of the committed batches of which every state store still has a version, ascending;
+        empty if no step keeps state.
 
-        Version N+1 of a store is the state after batch N: a file <N+1>_<id>.zip (RocksDB), <N+1>.delta or <N+1>.snapshot. Spark
-        purges each store and each log by its own count (minBatchesToRetain), so their oldest batches differ by one or two.
+        Version N+1 of a store is the state after batch N: a file <N+1>_<id>.zip (RocksDB),
+        <N+1>.delta or <N+1>.snapshot. Spark purges each store and each log by its own count
+        (minBatchesToRetain), so their oldest batches differ by one or two.
         """
         state = self.folder / "state"
         operators = [state / str(operator) for operator in _ids(state)]
@@ -103,7 +121,10 @@ class Checkpoint:
             ) from None
 
     def _initial_offsets(self) -> Offsets:
-        """Where the first batch started. Not at 0 in a partition whose first records retention had removed by then."""
+        """Where the first batch started.
+
+        Not at 0 in a partition whose first records retention had removed by then.
+        """
         path = self.folder / "sources" / "0" / "0"
         return _offsets(path.read_text().splitlines()[-1]) if path.exists() else {}
 

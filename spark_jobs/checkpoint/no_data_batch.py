@@ -1,9 +1,13 @@
-"""No-data batch: a batch without records that evicts state which is due. Sluice plans it where Spark does not.
+"""No-data batch: a batch without records that evicts state which is due.
 
-Spark plans a no-data batch when the watermark moved, but only within the query that moved it. It plans none after a crash in
-between, for a silent topic, or for processing-time timers and TTL in a run that finds no new records. Sluice then writes what
-Spark would have written: the next entry of the offset log, with the same offsets and a new watermark or batch time. It makes up
-no record, and the audit reads this entry as any other. Spark finds a batch that is planned and not committed, and runs it.
+Sluice plans it where Spark does not.
+
+Spark plans a no-data batch when the watermark moved, but only within the query that moved it. It
+plans none after a crash in between, for a silent topic, or for processing-time timers and TTL in a
+run that finds no new records. Sluice then writes what Spark would have written: the next entry of
+the offset log, with the same offsets and a new watermark or batch time. It makes up no record, and
+the audit reads this entry as any other. Spark finds a batch that is planned and not committed, and
+runs it.
 
 Source: OffsetSeqLog, OffsetSeqMetadata and MicroBatchExecution.populateStartOffsets of Spark 4.2.
 """
@@ -45,11 +49,17 @@ class Clock(NamedTuple):
     no_data_batch_ran: bool = False
     """Whether this run has had its no-data batch (RunLimits)."""
     closed: bool = False
-    """Whether this run has closed the windows of a silent topic. Without this, the moving clock would find more to close."""
+    """Whether this run has closed the windows of a silent topic.
+
+    Without this, the moving clock would find more to close.
+    """
 
 
 def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:
-    """The no-data batch to plan, or None. Also None while a planned batch is not committed: Spark has to run that first."""
+    """The no-data batch to plan, or None.
+
+    Also None while a planned batch is not committed: Spark has to run that first.
+    """
     committed, planned = checkpoint.committed(), checkpoint.planned()
     if not committed or planned[-1] != committed[-1]:
         return None
@@ -68,10 +78,11 @@ def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | N
 
 
 def _silence_watermark_ms(spec: Pipeline, clock: Clock) -> int:
-    """The watermark that close_after gives a silent topic, in milliseconds since the epoch; 0 if the topic is not silent.
+    """The watermark that close_after gives a silent topic, in milliseconds since the epoch; 0 if
+    the topic is not silent.
 
-    It is now - close_after - watermark_delay, as if an event had come that is close_after old. A record that comes within the
-    watermark delay of that event is still on time.
+    It is now - close_after - watermark_delay, as if an event had come that is close_after old. A
+    record that comes within the watermark delay of that event is still on time.
     """
     if spec.close_after is None or spec.watermark_delay is None or not clock.rows or clock.closed:
         return 0
@@ -83,7 +94,10 @@ def _silence_watermark_ms(spec: Pipeline, clock: Clock) -> int:
 
 
 def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
-    """Write the batch into the offset log, atomically; its id. Raises LeaseLost if another process wrote that entry."""
+    """Write the batch into the offset log, atomically; its id.
+
+    Raises LeaseLost if another process wrote that entry.
+    """
     last = checkpoint.committed()[-1]
     version, metadata, *sources = (
         (checkpoint.folder / "offsets" / str(last)).read_text().splitlines()
@@ -114,7 +128,9 @@ def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
 
 
 def remove(checkpoint: Checkpoint) -> None:
-    """Remove a no-data batch that was planned and refused, and never ran: the next run would begin with it, without need."""
+    """Remove a no-data batch that was planned and refused, and never ran: the next run would begin
+    with it, without need.
+    """
     planned = checkpoint.planned()
     if not planned or checkpoint.batch(planned[-1]).covered:
         return
@@ -125,5 +141,8 @@ def remove(checkpoint: Checkpoint) -> None:
 
 
 def _remove_checksum(path: UPath) -> None:
-    """Remove Hadoop's checksum of an entry that is gone. By it Hadoop would refuse the next entry of that name."""
+    """Remove Hadoop's checksum of an entry that is gone.
+
+    By it Hadoop would refuse the next entry of that name.
+    """
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

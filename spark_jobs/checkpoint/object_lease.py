@@ -1,14 +1,17 @@
-"""The lease on an object store, which has no file locks: an object that is put if absent, with a fencing number and an expiry.
+"""The lease on an object store, which has no file locks: an object that is put if absent, with a
+fencing number and an expiry.
 
-The objects are `lease.<fence>` in the pipeline's checkpoint folder. The process with the newest number holds the lease. Each
-number is put once, by the first process that asks, and its holder puts it again every RENEW_SECONDS. It expires TTL_SECONDS
-after its last put by the store's own clock: the clocks of two machines are never compared.
+The objects are `lease.<fence>` in the pipeline's checkpoint folder. The process with the newest
+number holds the lease. Each number is put once, by the first process that asks, and its holder puts
+it again every RENEW_SECONDS. It expires TTL_SECONDS after its last put by the store's own clock:
+the clocks of two machines are never compared.
 
-A holder that was suspended for longer finds a newer number before it commits a batch, and gives up. If it is suspended between
-that check and the commit, the store refuses the commit: entries of the table's log and of the checkpoint's logs are put only if
-absent, by Spark too (spark_jobs/java/sluice/store). If two processes commit the same version, the second finds that the first
-has committed it under its own transaction id, and fails. On stores other than S3, Spark's own classes write those logs; see
-docs/object-store.md.
+A holder that was suspended for longer finds a newer number before it commits a batch, and gives up.
+If it is suspended between that check and the commit, the store refuses the commit: entries of the
+table's log and of the checkpoint's logs are put only if absent, by Spark too
+(spark_jobs/java/sluice/store). If two processes commit the same version, the second finds that the
+first has committed it under its own transaction id, and fails. On stores other than S3, Spark's own
+classes write those logs; see docs/object-store.md.
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ class LeaseContent(TypedDict):
 
 
 class ObjectLease:
-    """A lease, held from `take` to `release`. Works on every store that obstore opens: S3, Google, Azure, a folder."""
+    """A lease, held from `take` to `release`.
+
+    Works on every store that obstore opens: S3, Google, Azure, a folder.
+    """
 
     def __init__(self, path: UPath, run_id: str) -> None:
         self._path = path
@@ -75,14 +81,18 @@ class ObjectLease:
             raise self._held(holder)
         self._fence = 0 if newest is None else newest + 1
         self._renewed_at = time.monotonic()
-        # The put also succeeds if another process had this number and one with a higher number has removed it since.
+        # The put also succeeds if another process had this number and one with a higher number has
+        # removed it since.
         if self._claim() and self._newest() == self._fence:
             self._begin()
             return
         raise self._held(self._newest_holder()[1] or "another run")
 
     def confirm(self) -> None:
-        """Raise LeaseLost if another process has taken the lease, or may have. Called before every commit."""
+        """Raise LeaseLost if another process has taken the lease, or may have.
+
+        Called before every commit.
+        """
         taken = self._newest() != self._fence
         if taken or time.monotonic() - self._renewed_at > TTL_SECONDS:
             how = (
@@ -112,7 +122,8 @@ class ObjectLease:
     def _claim(self) -> bool:
         """Whether this process put the number first.
 
-        The client repeats a put whose answer was lost, and the store refuses the repetition. The token tells whose it is.
+        The client repeats a put whose answer was lost, and the store refuses the repetition. The
+        token tells whose it is.
         """
         name = self._name(self._fence)
         try:
@@ -142,7 +153,10 @@ class ObjectLease:
                 self._renewed_at = began
 
     def _newest_holder(self) -> tuple[int | None, str | None]:
-        """The newest number and its holder. Looks again if that object was removed before it could be read."""
+        """The newest number and its holder.
+
+        Looks again if that object was removed before it could be read.
+        """
         while (newest := self._newest()) is not None:
             with suppress(FileNotFoundError):
                 return newest, self._holder(newest)
@@ -154,7 +168,10 @@ class ObjectLease:
         age = (self._now() - answer.meta["last_modified"]).total_seconds()
         if content["released"] or age > TTL_SECONDS:
             return None
-        return f"run {content['run_id']} (process {content['pid']} on {content['host']}, since {content['started_at']})"
+        return (
+            f"run {content['run_id']} (process {content['pid']} on {content['host']}, since "
+            f"{content['started_at']})"
+        )
 
     def _now(self) -> datetime:
         """The time by the store's clock: that of an object which is put now."""
@@ -180,7 +197,8 @@ class ObjectLease:
     def _held(self, holder: str) -> LeaseHeld:
         return LeaseHeld(
             f"{self._path.parent} is being written by {holder}.",
-            f"Wait until it ends, or stop it. The lease expires {TTL_SECONDS:.0f} s after its process has died.",
+            f"Wait until it ends, or stop it. The lease expires {TTL_SECONDS:.0f} s after its "
+            "process has died.",
         )
 
 

@@ -1,6 +1,8 @@
-"""Expectations: runs Great Expectations over the rows that have not passed yet, and over the run's state metrics.
+"""Expectations: runs Great Expectations over the rows that have not passed yet, and over the run's
+state metrics.
 
-Spark computes the expectations on the rows, which may be millions. pandas computes those on the metrics, which are one row.
+Spark computes the expectations on the rows, which may be millions. pandas computes those on the
+metrics, which are one row.
 """
 
 from __future__ import annotations
@@ -13,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame as SparkFrame
 
+from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
-from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
-from spark_jobs.contract.store import spark_url
 from spark_jobs.run import Run
 
 if TYPE_CHECKING:
@@ -33,36 +34,29 @@ if TYPE_CHECKING:
 SAMPLE_SIZE = 20
 """Failing values that a result shows at most."""
 Suite = Literal["output", "state"]
+ID = "sluice_check"
+"""The key in an expectation's meta under which its number stands, by which its result is found."""
 
 
 def warm_up() -> threading.Thread:
-    """Import Great Expectations in the background: it takes seconds, and the driver's Python mostly waits for Spark."""
+    """Import Great Expectations in the background: it takes seconds, and the driver's Python mostly
+    waits for Spark.
+    """
     thread = threading.Thread(target=_gx, name="import great_expectations", daemon=True)
     thread.start()
     return thread
 
 
 def check_output(run: Run, since: int | None, version: int | None) -> list[CheckResult]:
-    """Run the output checks over the rows that the table's versions after `since`, up to `version`, wrote.
+    """Run the output checks over the rows that the table's versions after `since`, up to `version`,
+    wrote (rows.py).
 
-    An output mode that replaces the table is checked over all rows of `version`. Returns [] if there is nothing to check.
-    Raises CheckBroken for a check that is not an expectation.
+    Returns [] if there is nothing to check. Raises CheckBroken for a check that is not an
+    expectation.
     """
     if not run.spec.output_checks or since is None or version is None or version <= since:
         return []
-    table = run.spark.read.format("delta")
-    if mode_facts(run.spec.output_mode).replaces_table:
-        rows = table.option("versionAsOf", version).load(spark_url(run.target.table))
-    else:
-        changes = (
-            table.option("readChangeFeed", "true")
-            .option("startingVersion", since + 1)
-            .option("endingVersion", version)
-        )
-        rows = changes.load(spark_url(run.target.table)).where(
-            "_change_type IN ('insert', 'update_postimage')"
-        )
-    rows = rows.drop("_change_type", "_commit_version", "_commit_timestamp").cache()
+    rows = unjudged_rows(run, since, version)
     try:
         return _validate("output", run.spec.output_checks, rows)
     finally:
@@ -70,7 +64,10 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
 
 
 def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
-    """Run the state checks, the pipeline's and those that every pipeline has. Raises CheckBroken as check_output does."""
+    """Run the state checks, the pipeline's and those that every pipeline has.
+
+    Raises CheckBroken as check_output does.
+    """
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
     row = metrics.model_dump()
@@ -99,18 +96,30 @@ def _validate(
         .get_batch({"dataframe": data})
     )
     checks = tuple(checks)
+    ids = {_arguments(check): number for number, check in enumerate(checks)}
     wanted = gx.ExpectationSuite(name=suite)
-    for check in checks:
-        wanted.add_expectation(_expectation(check))
+    for check in {_arguments(check): check for check in checks}.values():
+        wanted.add_expectation(_expectation(check, ids[_arguments(check)]))
     outcome: ExpectationSuiteValidationResult = batch.validate(
         wanted, result_format={"result_format": "SUMMARY", "partial_unexpected_count": SAMPLE_SIZE}
     )
-    return [
-        _result(suite, check, result) for check, result in zip(checks, outcome.results, strict=True)
-    ]
+    # By id: GX lists expectations that it could not evaluate first, and equal ones once.
+    results = {_id(result): result for result in outcome.results}
+    return [_result(suite, check, results[ids[_arguments(check)]]) for check in checks]
 
 
-def _expectation(check: Check) -> Expectation:
+def _id(result: ExpectationValidationResult) -> int:
+    assert result.expectation_config is not None
+    number: int = (result.expectation_config.meta or {})[ID]
+    return number
+
+
+def _arguments(check: Check) -> str:
+    """Equal for checks that GX evaluates once."""
+    return json.dumps([check.type, check.kwargs], sort_keys=True, default=str)
+
+
+def _expectation(check: Check, number: int) -> Expectation:
     from great_expectations.exceptions import ExpectationNotFoundError  # noqa: PLC0415 - takes seconds
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration  # noqa: PLC0415
     from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: PLC0415
@@ -118,11 +127,12 @@ def _expectation(check: Check) -> Expectation:
     try:
         severity = FailureSeverity(check.severity)
         return ExpectationConfiguration(
-            type=check.type, kwargs=check.kwargs, severity=severity
+            type=check.type, kwargs=check.kwargs, severity=severity, meta={ID: number}
         ).to_domain_obj()
     except (ExpectationNotFoundError, ValueError, TypeError) as error:
         raise CheckBroken(
-            f"{check.type} with {check.kwargs} is not an expectation: {str(error).splitlines()[0]}.",
+            f"{check.type} with {check.kwargs} is not an expectation: "
+            f"{str(error).splitlines()[0]}.",
             "Correct the check in the pipeline's spec.",
         ) from None
 

@@ -1,1 +1,4 @@
-"""Classify: the outcome of each record, up to the first stateful step. Captures rejected records."""
+"""Classify: the outcome of each record, up to the first stateful step.
+
+Captures rejected records.
+"""

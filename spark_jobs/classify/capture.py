@@ -1,7 +1,9 @@
-"""Capture: observes the rejected records while their batch runs, so that the audit need not read Kafka again for them.
+"""Capture: observes the rejected records while their batch runs, so that the audit need not read
+Kafka again for them.
 
-The raw filter keeps the bytes of all records that may be rejected. When the outcomes are known, the query observes the records
-that are rejected. The driver gets them with the batch's progress, and audit/rejected.py reads them there.
+The raw filter keeps the bytes of all records that may be rejected. When the outcomes are known, the
+query observes the records that are rejected. The driver gets them with the batch's progress, and
+audit/rejected.py reads them there.
 """
 
 from __future__ import annotations
@@ -18,9 +20,14 @@ CLASSIFIED, ENTERED = "fate", "entered"
 """The names under which classified records and the stateful input are observed."""
 
 
-# The input of the aggregates is a column of its own: Spark interprets an expression within them for every row.
+# The input of the aggregates is a column of its own: Spark interprets an expression within them for
+# every row.
 def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
-    """The same rows. Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature records."""
+    """The same rows.
+
+    Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature
+    records.
+    """
     rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
     return classified.withColumn("kept", rejected).observe(
         CLASSIFIED, *outcome_counts(), F.collect_list("kept").alias("kept")
@@ -30,8 +37,10 @@ def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
 def observe_stateful_input(
     stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy
 ) -> DataFrame:
-    """The same rows. Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept array<struct>: the
-    raw late records.
+    """The same rows.
+
+    Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept
+    array<struct>: the raw late records.
     """
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
     rows = stateful_input.withColumn("suspect", is_late(spec, policy.late_before_ms))

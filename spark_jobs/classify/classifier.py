@@ -38,7 +38,9 @@ def outcome_counts() -> list[Column]:
 
 
 def stateful_input_metrics(spec: Pipeline) -> list[Column]:
-    """Aggregates over the stateful input, bigint: rows; first_event_us and last_event_us, which moves the watermark."""
+    """Aggregates over the stateful input, bigint: rows; first_event_us and last_event_us, which
+    moves the watermark.
+    """
     return [F.count(F.lit(1)).alias("rows"), *_event_range(F.col(spec.topic.event_time))]
 
 
@@ -48,10 +50,13 @@ def resolve_outcomes(
     spec: Pipeline,
     late_before_ms: int,
 ) -> DataFrame:
-    """The records of a finished batch. Columns: event time, kafka, malformed, and fate string, one of RESOLVED.
+    """The records of a finished batch.
 
-    Leaves out filtered records. `stateful_input` builds the stateful input of the same records a second time. It is called only
-    if a Transform is not a condition: such a Transform gets good records only, so the query must read them twice.
+    Columns: event time, kafka, malformed, and fate string, one of RESOLVED.
+
+    Leaves out filtered records. `stateful_input` builds the stateful input of the same records a
+    second time. It is called only if a Transform is not a condition: such a Transform gets good
+    records only, so the query must read them twice.
     """
     columns = (spec.topic.event_time, "kafka", "malformed", COLUMN)
     at_state = F.when(is_late(spec, late_before_ms), _text(Outcome.LATE)).otherwise(
@@ -74,9 +79,11 @@ def resolve_outcomes(
 
 
 def resolved_counts(spec: Pipeline) -> list[Column]:
-    """Aggregates over resolved records, bigint: one for each of RESOLVED, and first_event_us and last_event_us.
+    """Aggregates over resolved records, bigint: one for each of RESOLVED, and first_event_us and
+    last_event_us.
 
-    The event times, in microseconds, are those that moved the watermark: of late and accepted records.
+    The event times, in microseconds, are those that moved the watermark: of late and accepted
+    records.
     """
     moved_watermark = F.when(
         has_outcome((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.topic.event_time)

@@ -1,4 +1,7 @@
-"""The outcome of a record. Every record has exactly one last outcome, and the account counts each outcome."""
+"""The outcome of a record.
+
+Every record has exactly one last outcome, and the account counts each outcome.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,24 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """One outcome. Its text is a value of the columns `fate` and ops.quarantine.kind, and the name of an observed metric."""
+    """One outcome.
+
+    Its text is a value of the columns `fate` and ops.quarantine.kind, and the name of an observed
+    metric.
+    """
 
     MALFORMED = "malformed"
     """It cannot be decoded. It goes to ops.quarantine, with the reason."""
     PREMATURE = "premature"
-    """Its event time is more than the topic's max_ahead after its Kafka timestamp. It goes to ops.quarantine."""
+    """Its event time is more than the topic's max_ahead after its Kafka timestamp.
+
+    It goes to ops.quarantine.
+    """
     GOOD = "good"
-    """Neither malformed nor premature. Not a last outcome: in the steps it becomes filtered, late or accepted."""
+    """Neither malformed nor premature.
+
+    Not a last outcome: in the steps it becomes filtered, late or accepted.
+    """
     FILTERED = "filtered"
     """A Transform before the first stateful step removed it. It is counted, but not stored."""
     LATE = "late"
@@ -23,7 +36,10 @@ class Outcome(StrEnum):
 
 
 COLUMN = "fate"
-"""The column of the outcome. Its name is reserved (Topic.RESERVED): a topic may have a field `outcome`, but no field `fate`."""
+"""The column of the outcome.
+
+Its name is reserved (Topic.RESERVED): a topic may have a field `outcome`, but no field `fate`.
+"""
 
 CLASSIFIED = (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
 """The outcomes that depend on the record alone, before any step."""

@@ -1,4 +1,7 @@
-"""`sluice`: the command line. It calls the same functions as Airflow's tasks. One file for each group of commands."""
+"""`sluice`: the command line.
+
+It calls the same functions as Airflow's tasks. One file for each group of commands.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from spark_jobs.cli.terminal import examples
 from spark_jobs.cli.version import print_versions
 
 app = typer.Typer(
-    help="Run Spark Structured Streaming jobs on a schedule: read Kafka, update state, write Delta, account for every record.",
+    help="Run Spark Structured Streaming jobs on a schedule: read Kafka, update state, write "
+    "Delta, account for every record.",
     epilog=examples(
         "sluice validate",
         "sluice plan flight_events",

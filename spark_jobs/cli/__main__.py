@@ -1,4 +1,6 @@
-"""`python -m spark_jobs.cli`, for places without an installed `sluice`: the image, and scripts that choose their Python."""
+"""`python -m spark_jobs.cli`, for places without an installed `sluice`: the image, and scripts that
+choose their Python.
+"""
 
 import sys
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,7 +32,8 @@ PANEL = "Change a checkpoint"
     ),
 )
 def reset(pipeline: PipelineName, execute: Execute = False) -> None:
-    """Start again: move checkpoint and table aside, so that the next drain reads Kafka from its earliest offsets.
+    """Start again: move checkpoint and table aside, so that the next drain reads Kafka from its
+    earliest offsets.
 
     Records that Kafka no longer holds are not in the new table.
     """
@@ -56,7 +58,10 @@ def rewind(
     ],
     execute: Execute = False,
 ) -> None:
-    """Set checkpoint, table and account back to the end of a batch. The next drain continues from there."""
+    """Set checkpoint, table and account back to the end of a batch.
+
+    The next drain continues from there.
+    """
     from spark_jobs.admin.reset import rewind as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
@@ -70,11 +75,46 @@ def rewind(
     ),
 )
 def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
-    """Find torn, changed and missing files of the checkpoint, list them, and repair what is safe. Keeps what it replaces."""
+    """Find torn, changed and missing files of the checkpoint, list them, and repair what is safe.
+
+    Keeps what it replaces.
+    """
     from spark_jobs.admin.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
         _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice show checks --pipeline flight_events         (lists what failed)",
+        "sluice accept flight_events --check 'expect_column_values_to_be_in_set(carrier)' "
+        "--reason 'ZZ is new'",
+    ),
+)
+def accept(
+    pipeline: PipelineName,
+    check: Annotated[
+        list[str],
+        typer.Option(
+            help="A critical check that failed, as `sluice show checks` names it. Name each."
+        ),
+    ],
+    reason: Annotated[str, typer.Option(help="Why the rows may be published. Consumers see it.")],
+    execute: Execute = False,
+) -> None:
+    """Publish rows although a critical check failed.
+
+    The decision is kept in ops.checks, and is in the asset event.
+    """
+    from spark_jobs.admin.accept import accept as intend  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        spec = registry.load(pipeline)
+        settings = installation()
+        decided = intend(spec, settings, tuple(check), reason, getpass.getuser())
+        _carry_out(decided, execute=execute)
 
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:

@@ -9,9 +9,15 @@ from spark_jobs.contract.duration import approximate
 from spark_jobs.ops.views import WHEN
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
-"""Numbers that are ids. They have no thousands separators, because other commands and Kafka's tools take none."""
+"""Numbers that are ids.
+
+They have no thousands separators, because other commands and Kafka's tools take none.
+"""
 OF_SLUICE = frozenset({"started_at", "ended_at", "audited_at", "checked_at"})
-"""Times by the machine's clock, shown to the minute. Other times are of records and shown exactly, for comparison."""
+"""Times by the machine's clock, shown to the minute.
+
+Other times are of records and shown exactly, for comparison.
+"""
 JUST_NOW = timedelta(seconds=2)
 
 
@@ -31,7 +37,9 @@ def cell(name: str, value: Any, now: datetime) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """The time since then: "3 hours ago"; "in 3 hours" if another machine's clock is ahead of this one's."""
+    """The time since then: "3 hours ago"; "in 3 hours" if another machine's clock is ahead of this
+    one's.
+    """
     since = now - then
     if abs(since) < JUST_NOW:
         return "just now"
@@ -39,7 +47,10 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def moment(time: datetime, *, exact: bool) -> str:
-    """A time in UTC: "2026-11-22 14:03 UTC". An exact one has seconds and their fraction, unless they are 0."""
+    """A time in UTC: "2026-11-22 14:03 UTC".
+
+    An exact one has seconds and their fraction, unless they are 0.
+    """
     time = time.astimezone(UTC).replace(tzinfo=None)
     return f"{time.isoformat(' ', _unit(time) if exact else 'minutes')} UTC"
 
@@ -54,7 +65,9 @@ def _unit(time: datetime) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with its control characters escaped, so that a record's bytes cannot break a line or control the terminal."""
+    """The text with its control characters escaped, so that a record's bytes cannot break a line or
+    control the terminal.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -43,7 +43,9 @@ def as_table(rows: Rows, width: int | None, now: datetime, *, chosen: bool) -> L
 
 
 def shortened(text: str) -> str:
-    """A text that is too long for a terminal, cut at LONGEST, with the number of characters that are left out."""
+    """A text that is too long for a terminal, cut at LONGEST, with the number of characters that
+    are left out.
+    """
     more = len(text) - LONGEST
     return (
         text if more <= 0 else f"{text[:LONGEST]} ({more:,} more characters: --format json has all)"

@@ -1,4 +1,7 @@
-"""Layout: a table with the columns that fit the terminal, or one line for each field. Never cuts a text."""
+"""Layout: a table with the columns that fit the terminal, or one line for each field.
+
+Never cuts a text.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,17 @@ GAP = 2
 FOLDED = 24
 """Minimum width of a text column in cells. Longer texts are folded."""
 NEEDED = 3
-"""Most important columns that must fit for a table. If they do not, each field has a line of its own."""
+"""Most important columns that must fit for a table.
+
+If they do not, each field has a line of its own.
+"""
 
 
 class Column(NamedTuple):
-    """A name, and one text for each row. Widths are in terminal cells; many East Asian letters take two."""
+    """A name, and one text for each row.
+
+    Widths are in terminal cells; many East Asian letters take two.
+    """
 
     name: str
     texts: tuple[str, ...]
@@ -41,9 +50,12 @@ class Layout(NamedTuple):
 
 
 def lay_out(columns: Sequence[Column], width: int | None, *, chosen: bool) -> Layout:
-    """The columns, most important first, in lines of at most `width` cells (2 or more). None: lines of any width.
+    """The columns, most important first, in lines of at most `width` cells (2 or more).
 
-    Columns that the user has chosen are all shown. If they do not fit as a table, each field has a line of its own.
+    None: lines of any width.
+
+    Columns that the user has chosen are all shown. If they do not fit as a table, each field has a
+    line of its own.
     """
     if width is None:
         return Layout(_table(columns, [column.natural for column in columns]))
@@ -56,21 +68,29 @@ def lay_out(columns: Sequence[Column], width: int | None, *, chosen: bool) -> La
 
 
 def fold(text: str, width: int) -> Iterator[str]:
-    """The text in lines of at most `width` cells, broken at spaces if possible. A line break replaces one space at most."""
+    """The text in lines of at most `width` cells, broken at spaces if possible.
+
+    A line break replaces one space at most.
+    """
     at = 0
     while at < len(text) or at == 0:
-        # A slice limits the work for long records. It is longer than a line because some letters take no cell.
+        # A slice limits the work for long records. It is longer than a line because some letters
+        # take no cell.
         ahead = text[at : at + 4 * width]
         line = next(iter(chop_cells(ahead, width)), "") or ahead[:1]
         after = text[at + len(line) : at + len(line) + 1]
         if after not in {"", " "} and (space := line.rfind(" ")) > 0:
-            line, after = line[:space], " "
+            line = line[:space]
+            after = " "
         yield line
         at += max(len(line), 1) + (after == " ")
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Iterator[int]:
-    """Indexes of the columns that fit. A narrow column may fit although a more important one did not."""
+    """Indexes of the columns that fit.
+
+    A narrow column may fit although a more important one did not.
+    """
     left = width
     for place, column in enumerate(columns):
         if column.least <= left:
@@ -114,7 +134,10 @@ def _side_by_side(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iter
 
 
 def _on_end(columns: Sequence[Column], width: int) -> list[str]:
-    """One line for each field, and a blank line between two rows. If values do not fit beside the names, they go below."""
+    """One line for each field, and a blank line between two rows.
+
+    If values do not fit beside the names, they go below.
+    """
     names = max(cell_len(column.name) for column in columns)
     beside = width - names - GAP >= FOLDED // 2
     lines = list[str]()

@@ -51,7 +51,8 @@ def state(
     step: Annotated[
         int | None,
         typer.Option(
-            help="Show only this step, counted from 1 as in sluice explain. Default: all steps with this key."
+            help="Show only this step, counted from 1 as in sluice explain. Default: all steps "
+            "with this key."
         ),
     ] = None,
     at_batch: Annotated[
@@ -75,18 +76,20 @@ def state(
         typer.Option(help="Number of rows to show, in the order of the key.", min=1, max=10_000),
     ] = 20,
 ) -> None:
-    """Show the state of the stateful steps: keys, groups, variables, timers. Writes nothing and does not disturb a run."""
+    """Show the state of the stateful steps: keys, groups, variables, timers.
+
+    Writes nothing and does not disturb a run.
+    """
     from spark_jobs.launch.submit import environment, state_command  # noqa: PLC0415 - as above
     from spark_jobs.state.query import StateQuery, resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
-        spec, settings = registry.load(pipeline), installation()
+        spec = registry.load(pipeline)
+        settings = installation()
         query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit)
         resolve(spec, settings, query)
-        words, variables = (
-            state_command(settings, pipeline, query.arguments()),
-            {**os.environ, **environment(settings)},
-        )
+        words = state_command(settings, pipeline, query.arguments())
+        variables = {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 
@@ -127,15 +130,20 @@ def show(
         Format,
         typer.Option(
             "--format",
-            help="table is for people; json has one object a line; csv has a header. In json and csv, times are "
-            "ISO 8601 in UTC and numbers are raw. In a pipe, a table has all columns at full width, unless the "
+            help="table is for people; json has one object a line; csv has a header. In json and "
+            "csv, times are "
+            "ISO 8601 in UTC and numbers are raw. In a pipe, a table has all columns at full "
+            "width, unless the "
             "variable COLUMNS gives a width.",
         ),
     ] = Format.table,
 ) -> None:
-    """Show an ops table: runs, batches, operators, late and quarantined records, checks. Reads Delta without Spark.
+    """Show an ops table: runs, batches, operators, late and quarantined records, checks.
 
-    Times are UTC. If the terminal is too narrow for all columns, the last line lists those that are left out.
+    Reads Delta without Spark.
+
+    Times are UTC. If the terminal is too narrow for all columns, the last line lists those that are
+    left out.
     """
     with one_line_errors():
         if pipeline is not None:
@@ -170,7 +178,10 @@ def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
 
 
 def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[str, ...]:
-    """The view's columns. A table of one pipeline has its name in the title. json and csv have the exact time for `when`."""
+    """The view's columns.
+
+    A table of one pipeline has its name in the title. json and csv have the exact time for `when`.
+    """
     omitted = set[str]()
     if output is not Format.table:
         omitted = {views.WHEN}

@@ -54,7 +54,8 @@ def validate(
         for name in pipelines or registry.names():
             spec = registry.load(name)
             console.print(
-                f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> {spec.output_mode}"
+                f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> "
+                f"{spec.output_mode}"
             )
 
 
@@ -80,7 +81,8 @@ def drain(
     report: Annotated[
         Path | None,
         typer.Option(
-            help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under SLUICE_ROOT."
+            help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under "
+            "SLUICE_ROOT."
         ),
     ] = None,
     run_id: Annotated[
@@ -88,9 +90,12 @@ def drain(
         typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
     ] = None,
 ) -> None:
-    """Read what Kafka holds now, through spark-submit, and stop. Starts nothing if there is nothing to do.
+    """Read what Kafka holds now, through spark-submit, and stop.
 
-    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a second Ctrl-C stops at once.
+    Starts nothing if there is nothing to do.
+
+    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a
+    second Ctrl-C stops at once.
     """
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415
     from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
@@ -99,7 +104,8 @@ def drain(
     run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
     with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
-        spec, settings = registry.load(pipeline), Settings.from_environment()
+        spec = registry.load(pipeline)
+        settings = Settings.from_environment()
         for line in (planned := make_plan(spec, settings)).lines:
             LOG.info("%s", line)
         if planned.idle:
@@ -113,16 +119,17 @@ def drain(
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
 def explain(pipeline: PipelineName) -> None:
-    """Show the physical plan, a sentence for each stateful operator, and what evicts its state. Reads no records."""
+    """Show the physical plan, a sentence for each stateful operator, and what evicts its state.
+
+    Reads no records.
+    """
     from spark_jobs.launch.submit import environment, explain_command  # noqa: PLC0415 - as above
 
     with one_line_errors():
         registry.load(pipeline)
         settings = Settings.from_environment()
-        words, variables = (
-            explain_command(settings, pipeline),
-            {**os.environ, **environment(settings)},
-        )
+        words = explain_command(settings, pipeline)
+        variables = {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 

@@ -1,4 +1,6 @@
-"""Terminal: the console of every command, the way errors end a command, and arguments that several commands share."""
+"""Terminal: the console of every command, the way errors end a command, and arguments that several
+commands share.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ console = Console(soft_wrap=True, highlight=False, emoji=False)
 
 
 def complete_pipelines(incomplete: str) -> list[str]:
-    """The names of pipelines that begin with `incomplete`; none if SLUICE_PIPELINES is wrong. Imports no spec."""
+    """The names of pipelines that begin with `incomplete`; none if SLUICE_PIPELINES is wrong.
+
+    Imports no spec.
+    """
     try:
         return [name for name in registry.names() if name.startswith(incomplete)]
     except SluiceError:
@@ -31,7 +36,8 @@ def complete_pipelines(incomplete: str) -> list[str]:
 PipelineName = Annotated[
     str,
     typer.Argument(
-        help="The pipeline's name: a folder of the package SLUICE_PIPELINES, by default spark_jobs.pipelines.",
+        help="The pipeline's name: a folder of the package SLUICE_PIPELINES, by default "
+        "spark_jobs.pipelines.",
         metavar="PIPELINE",
         autocompletion=complete_pipelines,
     ),
@@ -47,12 +53,17 @@ def examples(*lines: str) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line without markup: rich would read a value in brackets as markup and drop it or raise an error."""
+    """Print a line without markup: rich would read a value in brackets as markup and drop it or
+    raise an error.
+    """
     console.print(line, markup=False)
 
 
 def installation() -> Settings:
-    """The settings. Raises RootRefused or RootUnreachable if the root is an object store that does not answer."""
+    """The settings.
+
+    Raises RootRefused or RootUnreachable if the root is an object store that does not answer.
+    """
     settings = Settings.from_environment()
     require_readable(settings.root)
     return settings
@@ -68,7 +79,9 @@ def require_readable(root: str) -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End the command with one line on stderr and the exit status of the SluiceError raised within."""
+    """End the command with one line on stderr and the exit status of the SluiceError
+    raised within.
+    """
     try:
         yield
     except typer.Exit:

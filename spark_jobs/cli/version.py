@@ -21,7 +21,10 @@ def print_versions(wanted: bool) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Package -> version, or "not installed". Reads the packages' metadata and imports none of them."""
+    """Package -> version, or "not installed".
+
+    Reads the packages' metadata and imports none of them.
+    """
     return {"sluice": spark_jobs.__version__, **{name: _installed(name) for name in BESIDE}}
 
 

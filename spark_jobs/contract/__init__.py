@@ -1,1 +1,4 @@
-"""What Airflow and Spark agree on. It imports no pyspark, delta, pandas or great_expectations: DAG files must parse fast."""
+"""What Airflow and Spark agree on.
+
+It imports no pyspark, delta, pandas or great_expectations: DAG files must parse fast.
+"""

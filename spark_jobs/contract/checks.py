@@ -14,7 +14,9 @@ Severity = Literal["critical", "warning", "info"]
 
 
 class Check(Model):
-    """One expectation. `type` is GX's snake-case name, for example expect_column_values_to_not_be_null."""
+    """One expectation. `type` is GX's snake-case name, for example
+    expect_column_values_to_not_be_null.
+    """
 
     type: str = Described(
         description="GX's name of the expectation", pattern=r"^expect_[a-z0-9_]+$"
@@ -51,7 +53,10 @@ class Check(Model):
 
 
 def within(column: str, most: float, *, severity: Severity = "warning", about: str = "") -> Check:
-    """A state check: the metric `column` (one of STATE_METRICS) is at most `most`. Raises SpecInvalid for another column."""
+    """A state check: the metric `column` (one of STATE_METRICS) is at most `most`.
+
+    Raises SpecInvalid for another column.
+    """
     if column not in STATE_METRICS:
         raise SpecInvalid(
             f"within: column is {column!r}: it is not a state metric.",

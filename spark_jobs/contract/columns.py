@@ -1,4 +1,6 @@
-"""The names of the columns that enter and leave a step, as far as a spec knows them without Spark."""
+"""The names of the columns that enter and leave a step, as far as a spec knows them
+without Spark.
+"""
 
 from __future__ import annotations
 

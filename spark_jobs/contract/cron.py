@@ -1,6 +1,9 @@
-"""Strict parser of five cron fields. Airflow's croniter accepts every expression that passes here, and it fires some day.
+"""Strict parser of five cron fields.
 
-It takes lists, ranges, steps and English names. It refuses croniter's extensions (L, #, W, H, R, seconds).
+Airflow's croniter accepts every expression that passes here, and it fires some day.
+
+It takes lists, ranges, steps and English names. It refuses croniter's extensions (L, #, W, H, R,
+seconds).
 """
 
 from __future__ import annotations
@@ -28,11 +31,17 @@ def invalid_because(text: str) -> str | None:
     """Why a cron expression is invalid; None for a valid one."""
     fields = text.split(" ")
     if len(fields) != len(_BOUNDS):
-        return f"cron has {len(_BOUNDS)} fields with one space between them; this one has {len(fields)}"
+        return (
+            f"cron has {len(_BOUNDS)} fields with one space between them; this one has "
+            f"{len(fields)}"
+        )
     for name, field in zip(_BOUNDS, fields, strict=True):
         if any(_numbers(name, part) is None for part in field.split(",")):
             low, high = _BOUNDS[name]
-            return f"its {name} {field!r} is not a list of numbers, ranges and steps from {low} to {high}"
+            return (
+                f"its {name} {field!r} is not a list of numbers, ranges and steps from {low} "
+                f"to {high}"
+            )
     day, month, weekday = fields[2:]
     longest = max(_LONGEST[number - 1] for number in _all("month", month))
     if weekday == "*" and min(_all("day of month", day)) > longest:

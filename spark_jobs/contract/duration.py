@@ -19,12 +19,18 @@ UNITS = {
     "millisecond": timedelta(milliseconds=1),
 }
 LONGEST = timedelta(days=36_525)
-"""A century. Spark and Arrow count time in microseconds since 1970; far longer durations overflow that inside a worker."""
+"""A century.
+
+Spark and Arrow count time in microseconds since 1970; far longer durations overflow that inside a
+worker.
+"""
 _PART = re.compile(r"(\d{1,18})\s+([a-z]+?)s?(?:\s+|$)", re.ASCII)
 
 
 def parse_duration(given: object) -> timedelta:
-    """A timedelta from a timedelta or from interval text. Months and years are refused: they have no fixed length.
+    """A timedelta from a timedelta or from interval text.
+
+    Months and years are refused: they have no fixed length.
 
     >>> parse_duration("1 hour 30 minutes")
     datetime.timedelta(seconds=5400)
@@ -38,7 +44,8 @@ def parse_duration(given: object) -> timedelta:
             "duration",
             given,
             "it is not a duration",
-            f"Write a timedelta or text such as '2 hours' or '1 day 30 minutes'; the units are {', '.join(UNITS)}",
+            "Write a timedelta or text such as '2 hours' or '1 day 30 minutes'; the units are "
+            f"{', '.join(UNITS)}",
         )
     try:
         return _bounded(
@@ -67,7 +74,8 @@ def _bounded(duration: timedelta, given: object) -> timedelta:
 
 
 def interval(duration: timedelta) -> str:
-    """Spark's interval text for a duration, exact to the millisecond, in the largest units that fit.
+    """Spark's interval text for a duration, exact to the millisecond, in the largest units that
+    fit.
 
     >>> interval(timedelta(minutes=90))
     '1 hour 30 minutes'
@@ -94,7 +102,8 @@ def approximate(duration: timedelta) -> str:
     return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
-# A field of this type sets strict=False, so that mypy accepts text for it. parse_duration checks the value in any case.
+# A field of this type sets strict=False, so that mypy accepts text for it. parse_duration checks
+# the value in any case.
 Duration = Annotated[
     timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)
 ]

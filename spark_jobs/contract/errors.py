@@ -1,6 +1,8 @@
-"""Every way in which Sluice refuses or fails: one class, one code, one exit status, one remedy each.
+"""Every way in which Sluice refuses or fails: one class, one code, one exit status, one remedy
+each.
 
-docs/reference.md lists them: `make reference` writes it from here. docs/operations.md has a section for each.
+docs/reference.md lists them: `make reference` writes it from here. docs/operations.md has a section
+for each.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ from typing import ClassVar
 class SluiceError(Exception):
     """The report of a newer Sluice has a code that this Sluice does not know.
 
-    The base of all errors. A subclass is one kind of error. `what` says what went wrong and where; `remedy` says what to do.
+    The base of all errors. A subclass is one kind of error. `what` says what went wrong and where;
+    `remedy` says what to do.
 
-    `code` is stable: tests and dashboards match it. `exit_status` is the exit status of the process. `retry` says whether the
-    same run can succeed if it is tried again without a change; Airflow's retries follow it. `usual_remedy` is what helps in
-    most cases; the `remedy` of one error is more exact.
+    `code` is stable: tests and dashboards match it. `exit_status` is the exit status of the
+    process. `retry` says whether the same run can succeed if it is tried again without a change;
+    Airflow's retries follow it. `usual_remedy` is what helps in most cases; the `remedy` of one
+    error is more exact.
     """
 
     code: ClassVar[str] = "SLUICE_ERROR"
@@ -70,7 +74,9 @@ class JarsMissing(SluiceError):
 
 
 class KafkaConfigInvalid(SluiceError):
-    """A property of the Kafka declaration is unknown, has a wrong value, or conflicts with another property."""
+    """A property of the Kafka declaration is unknown, has a wrong value, or conflicts with another
+    property.
+    """
 
     code, exit_status = "KAFKA_CONFIG_INVALID", 15
     usual_remedy = "Correct the property that the line names."
@@ -105,7 +111,7 @@ class TopicMissing(SluiceError):
 
 
 class TopicRemade(SluiceError):
-    """The topic is not the one that the checkpoint has read: it was created again, or its newest records are lost."""
+    """The topic is not the one that the checkpoint has read: it was deleted and created again."""
 
     code, exit_status = "TOPIC_REMADE", 22
     usual_remedy = "Read the new topic into a new table: `sluice reset`."
@@ -115,14 +121,26 @@ class RecordsGone(SluiceError):
     """Retention removed records that this checkpoint has not read."""
 
     code, exit_status = "RECORDS_GONE", 23
-    usual_remedy = 'Lengthen the retention; or continue without the records: `on_lost_records="skip"` in the spec.'
+    usual_remedy = (
+        "Lengthen the retention; or continue without the records: "
+        '`on_lost_records="skip"` in the spec.'
+    )
 
 
 class KafkaRefused(SluiceError):
-    """The brokers rejected this client or its request, or their certificates do not match the declaration."""
+    """The brokers rejected this client or its request, or their certificates do not match the
+    declaration.
+    """
 
     code, exit_status = "KAFKA_REFUSED", 24
     usual_remedy = "Correct the property, or grant the right, that the line names."
+
+
+class OffsetsWentBack(SluiceError):
+    """A partition ends before offsets that the checkpoint has read: the brokers lost records."""
+
+    code, exit_status = "OFFSETS_WENT_BACK", 25
+    usual_remedy = "Restore the topic, or a root that is not newer; else `sluice reset`."
 
 
 class LeaseHeld(SluiceError):
@@ -181,6 +199,15 @@ class CheckpointBroken(SluiceError):
     usual_remedy = "Look for a repair: `sluice doctor`."
 
 
+class FormatNewer(SluiceError):
+    """A newer Sluice wrote a file of the checkpoint, or a report, in a form that this one does
+    not know.
+    """
+
+    code, exit_status = "FORMAT_NEWER", 39
+    usual_remedy = "Run the newer version of Sluice."
+
+
 class LeaseLost(SluiceError):
     """The run did not renew its lease in time: the lease expired, and another run took it."""
 
@@ -196,7 +223,9 @@ class SparkFailed(SluiceError):
 
 
 class ReportMissing(SluiceError):
-    """The process ended without a report. The run counts as failed, whatever the exit status was."""
+    """The process ended without a report. The run counts as failed, whatever the exit status
+    was.
+    """
 
     code, exit_status, retry = "REPORT_MISSING", 41, True
     usual_remedy = "Nothing: the next run resumes where this run ended."
@@ -217,7 +246,9 @@ class ProcessorFailed(SluiceError):
 
 
 class StateMisused(SluiceError):
-    """The pipeline's own code used its state in a way that Spark does not allow: a timer of another clock, None as a value."""
+    """The pipeline's own code used its state in a way that Spark does not allow: a timer of another
+    clock, None as a value.
+    """
 
     code, exit_status = "STATE_MISUSED", 44
     usual_remedy = "Correct the line of `logic.py` that is named."
@@ -260,6 +291,15 @@ class CheckBroken(SluiceError):
     usual_remedy = "Correct the check in the spec."
 
 
+class DecisionRefused(SluiceError):
+    """`sluice accept` named a check that did not fail, or rows that no run has judged."""
+
+    code, exit_status = "DECISION_REFUSED", 52
+    usual_remedy = (
+        "Run the pipeline, look at `sluice show checks`, and name the checks that failed."
+    )
+
+
 class ConnectionMissing(SluiceError):
     """Airflow has no connection with the given id, or the connection names no Spark master."""
 
@@ -274,12 +314,17 @@ def catalogue() -> tuple[type[SluiceError], ...]:
 
 
 def by_code(code: str) -> type[SluiceError]:
-    """The class with this `code`; SluiceError where no class has it (the report of a newer Sluice)."""
+    """The class with this `code`; SluiceError where no class has it (the report of a
+    newer Sluice).
+    """
     return next((error for error in catalogue() if error.code == code), SluiceError)
 
 
 def unexpected(error: BaseException) -> SluiceError:
-    """Any other error as SparkFailed, with its first line. SLUICE_TRACEBACK=1 prints its stack trace."""
+    """Any other error as SparkFailed, with its first line.
+
+    SLUICE_TRACEBACK=1 prints its stack trace.
+    """
     if isinstance(error, SluiceError):
         return error
     if os.environ.get("SLUICE_TRACEBACK"):

@@ -1,27 +1,56 @@
-"""The asset event of a run that passed its critical checks: what a consumer needs to read the published rows."""
+"""The asset event of a published table version: what a consumer needs to read the rows
+that passed.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
-from spark_jobs.contract.report import Report
+from pydantic import Field as Described
 
-_REPORT_FIELDS: Final = (
-    "pipeline",
-    "run_id",
-    "table_version",
-    "table_version_before",
-    "account",
-    "watermark",
-    "offsets_end",
-)
+from spark_jobs.contract.report import Account, Part, Report
+
+
+class Decision(Part):
+    """A failed check that a person accepted (`sluice accept`)."""
+
+    check: str = Described(description="the check's name")
+    reason: str = Described(description="why it was accepted")
+    by: str = Described(description="who accepted it")
+    at: datetime = Described(description="when")
+    unexpected: int = Described(default=0, description="rows that failed it")
+
+
+class Event(Part):
+    """The event's `extra`, as JSON.
+
+    The account is of everything since the version that was published before.
+    """
+
+    table: str = Described(description="the Delta table: a path or a URL")
+    pipeline: str = Described(description=Report.model_fields["pipeline"].description)
+    run_id: str = Described(description="the run that wrote the newest of these rows")
+    generation: str = Described(
+        description="the checkpoint's generation: another one after a reset or a rewind"
+    )
+    table_version: int = Described(description="the table version to read")
+    table_version_before: int | None = Described(
+        description="the version that was published before; null for the first"
+    )
+    account: Account = Described(
+        description="what happened to each offset since that version, summed over the batches"
+    )
+    watermark: datetime | None = Described(description=Report.model_fields["watermark"].description)
+    offsets_end: dict[str, int] = Described(
+        description=Report.model_fields["offsets_end"].description
+    )
+    decisions: tuple[Decision, ...] = Described(
+        default=(), description="the failed checks that persons accepted for these rows"
+    )
+
+
 FIELDS: Final[dict[str, str]] = {
-    "table": "the Delta table: a path or a URL",
-    **{name: Report.model_fields[name].description or "" for name in _REPORT_FIELDS},
+    name: field.description or "" for name, field in Event.model_fields.items()
 }
 """The fields of the event's `extra`, with their meaning."""
-
-
-def extra(report: Report, table: str) -> dict[str, Any]:
-    """The event's `extra`, as JSON: FIELDS."""
-    return {"table": table, **report.model_dump(mode="json", include=set(_REPORT_FIELDS))}

@@ -1,7 +1,8 @@
-"""The types of a record's fields, in one table. spark_jobs/type_conversions.py converts their values.
+"""The types of a record's fields, in one table. spark_jobs/type_conversions.py converts their
+values.
 
-A new type is a row of FIELD_TYPES and a line in each function of type_conversions.py. tests/unit/test_field_types.py names what
-is missing.
+A new type is a row of FIELD_TYPES and a line in each function of type_conversions.py.
+tests/unit/test_field_types.py names what is missing.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""The fields that stored state depends on, saved beside the checkpoint. Sluice checks changes to them before Spark starts.
+"""The fields that stored state depends on, saved beside the checkpoint.
 
-A field is free, warned or refused. Free fields are not here: schedule, checks, limits, budgets, descriptions. A warned field
-may change: the run logs what that means. A change to any other field is refused: Spark would fail, or resume with wrong
-numbers.
+Sluice checks changes to them before Spark starts.
+
+A field is free, warned or refused. Free fields are not here: schedule, checks, limits, budgets,
+descriptions. A warned field may change: the run logs what that means. A change to any other field
+is refused: Spark would fail, or resume with wrong numbers.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from spark_jobs.contract import registry
+from spark_jobs.contract import logic, registry
 from spark_jobs.contract.spec import Pipeline, State
 
 Fingerprint = dict[str, object]
@@ -18,7 +20,10 @@ _NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "s
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
 ABSENT = "(absent)"
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
-"""The first batch writes these into the checkpoint. Spark uses the checkpoint's values from then on (OffsetSeqMetadata)."""
+"""The first batch writes these into the checkpoint.
+
+Spark uses the checkpoint's values from then on (OffsetSeqMetadata).
+"""
 
 
 class Change(NamedTuple):
@@ -37,16 +42,28 @@ class Change(NamedTuple):
         """What the change of a warned field means for the run."""
         if self.field in FROZEN:
             return (
-                f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, which its first batch fixed; "
+                f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "
+                "which its first batch fixed; "
                 "`sluice reset` starts over from Kafka with the new value"
             )
         if self.field == "logic":
-            return "logic.py has changed; the spec declares it compatible with the stored state (compatible_logic)"
+            return (
+                "logic.py has changed; the spec declares it compatible with the stored state "
+                "(compatible_logic)"
+            )
+        if self.field == "spark":
+            return (
+                f"{self}: the state is read, and written in the newer Spark's form; the older "
+                "Spark cannot resume it any more"
+            )
         return f"{self}, from the next batch on"
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
-    """Dotted field -> value, as JSON types. Of Spark's version it has the minor version, within which Spark resumes state."""
+    """Dotted field -> value, as JSON types.
+
+    Of Spark's version it has the minor version, within which Spark resumes state.
+    """
     fields: Fingerprint = {
         "spark": ".".join(spark_version.split(".")[:2]),
         "topic.name": spec.topic.name,
@@ -63,33 +80,52 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         for name, value in step.model_dump(
             mode="json", exclude=_NOT_STATE, exclude_none=True
         ).items():
-            # Spark stores measures by position, not by name. Two dicts are equal in any order; two lists are not.
+            # Spark stores measures by position, not by name. Two dicts are equal in any order; two
+            # lists are not.
             fields[f"steps[{index}].{name}"] = (
                 [list(pair) for pair in value.items()] if name == "measures" else value
             )
     if any(step.logic for step in spec.steps):
-        fields["logic"] = registry.logic_digest(spec.name)
+        fields["logic"] = logic.digest(registry.logic_path(spec.name))
     return fields
+
+
+def in_todays_form(stored: Fingerprint, spec: Pipeline) -> Fingerprint:
+    """The stored fingerprint, with the digest of an unchanged logic.py as it is made today."""
+    path = registry.logic_path(spec.name)
+    if "logic" not in stored or stored["logic"] != logic.first_digest(path):
+        return stored
+    return stored | {"logic": logic.digest(path)}
 
 
 def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
     """The fields that differ, sorted by name."""
     return [
-        Change(name, was, now, _weight(name, was, spec))
+        Change(name, was, now, _weight(name, was, now, spec))
         for name in sorted(stored.keys() | wanted.keys())
         if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
     ]
 
 
-def _weight(name: str, was: object, spec: Pipeline) -> Literal["warned", "refused"]:
+def _weight(name: str, was: object, now: object, spec: Pipeline) -> Literal["warned", "refused"]:
     whole_rows = any(
         step.state_key(None) is None for step in spec.steps
     )  # all columns that enter are the key
     more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
     declared = name == "logic" and was in spec.compatible_logic
-    return (
-        "warned" if name in (*FROZEN, "watermark_delay") or more_fields or declared else "refused"
-    )
+    newer = name == "spark" and _newer_minor(str(was), str(now))
+    free = name in (*FROZEN, "watermark_delay") or more_fields or declared or newer
+    return "warned" if free else "refused"
+
+
+def _newer_minor(was: str, now: str) -> bool:
+    """Whether Spark has only been upgraded, within a major version.
+
+    Spark reads the checkpoints and state of older minor versions; older Sparks do not read newer
+    ones (its Structured Streaming guide, on recovering from changes).
+    """
+    before, after = (tuple(map(int, text.split(".")[:2])) for text in (was, now))
+    return before[0] == after[0] and before < after
 
 
 def in_force(spec: Pipeline, stored: Fingerprint) -> Pipeline:

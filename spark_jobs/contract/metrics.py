@@ -1,4 +1,6 @@
-"""The metrics of one stateful operator in one batch, name -> meaning and unit: the fields of ops.batches' operators."""
+"""The metrics of one stateful operator in one batch, name -> meaning and unit: the fields of
+ops.batches' operators.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ OWN = {
 }
 """Counted by Sluice."""
 REPORTED = {
-    "numRowsTotal": "rows in the state stores after the batch: keys, groups, or rows of all state variables",
+    "numRowsTotal": "rows in the state stores after the batch: keys, groups, or rows of all state "
+    "variables",
     "numRowsUpdated": "rows that the batch wrote into the state",
     "numRowsRemoved": "rows that the batch removed from the state",
     "numRowsDroppedByWatermark": "late rows that Spark dropped; an Aggregate counts groups of them",
@@ -24,7 +27,8 @@ REPORTED = {
 CUSTOM = {
     "numDroppedDuplicateRows": "duplicates that a Deduplicate dropped",
     "numRegisteredTimers": "timers that the processor registered",
-    "numDeletedTimers": "timers that were deleted: by the processor, or by Spark after they had fired",
+    "numDeletedTimers": "timers that were deleted: by the processor, or by Spark after they had "
+    "fired",
     "numValuesRemovedDueToTTLExpiry": "values removed because their TTL had passed",
     "rocksdbGetCount": "RocksDB: reads of a key",
     "rocksdbPutCount": "RocksDB: writes of a key",
@@ -32,15 +36,19 @@ CUSTOM = {
     "rocksdbPutLatency": "RocksDB: milliseconds for writes of a key",
     "rocksdbLoadLatencyMs": "RocksDB: milliseconds for loading a version of the state",
     "rocksdbCommitFlushLatency": "RocksDB: milliseconds of the commit for writing memory to files",
-    "rocksdbCommitCheckpointLatency": "RocksDB: milliseconds of the commit for RocksDB's local snapshot",
-    "rocksdbCommitFileSyncLatencyMs": "RocksDB: milliseconds of the commit for copying files into the checkpoint",
+    "rocksdbCommitCheckpointLatency": "RocksDB: milliseconds of the commit for RocksDB's local "
+    "snapshot",
+    "rocksdbCommitFileSyncLatencyMs": "RocksDB: milliseconds of the commit for copying files into "
+    "the checkpoint",
     "rocksdbFilesCopied": "RocksDB: files copied into the checkpoint",
     "rocksdbBytesCopied": "RocksDB: bytes copied into the checkpoint",
     "rocksdbSstFileSize": "RocksDB: bytes of all SST files of the state",
     "rocksdbTotalBytesRead": "RocksDB: bytes read by reads of a key",
     "rocksdbTotalBytesWritten": "RocksDB: bytes written by writes of a key",
-    "rocksdbPinnedBlocksMemoryUsage": "RocksDB: bytes of memory of blocks that cannot be evicted from its cache",
-    "rocksdbNumInternalColFamiliesKeys": "RocksDB: rows that Spark keeps for itself: of timers, TTLs and lists' lengths",
+    "rocksdbPinnedBlocksMemoryUsage": "RocksDB: bytes of memory of blocks that cannot be evicted "
+    "from its cache",
+    "rocksdbNumInternalColFamiliesKeys": "RocksDB: rows that Spark keeps for itself: of timers, "
+    "TTLs and lists' lengths",
 }
 """Entries of its customMetrics; null where the operator or its state store has no such metric."""
 COUNTS = {**OWN, **REPORTED, **CUSTOM}

@@ -16,11 +16,18 @@ class Batch(NamedTuple):
     start: Offsets
     end: Offsets
     watermark_ms: int
-    """Milliseconds since the epoch: the watermark by which this batch evicts state, and the next batch drops late rows."""
+    """Milliseconds since the epoch: the watermark by which this batch evicts state, and the next
+    batch drops late rows.
+    """
     late_before_ms: int
-    """Milliseconds since the epoch: this batch drops rows at or before it as late (the watermark of the batch before)."""
+    """Milliseconds since the epoch: this batch drops rows at or before it as late (the watermark of
+    the batch before).
+    """
     clock_ms: int = 0
-    """Milliseconds since the epoch: when Spark planned the batch. Processing-time timers and TTL use this time."""
+    """Milliseconds since the epoch: when Spark planned the batch.
+
+    Processing-time timers and TTL use this time.
+    """
 
     @property
     def covered(self) -> int:

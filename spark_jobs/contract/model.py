@@ -1,4 +1,6 @@
-"""The base of all declarations: frozen, no unknown fields, and errors that name field, value, reason and remedy."""
+"""The base of all declarations: frozen, no unknown fields, and errors that name field, value,
+reason and remedy.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Model(BaseModel):
 
 
 def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
-    """Refuse a value, inside a validator. `field` is the dotted name, counted from the model that is constructed.
+    """Refuse a value, inside a validator.
+
+    `field` is the dotted name, counted from the model that is constructed.
 
     If the validator belongs to a field's type, the message names the field of that type instead.
     """
@@ -52,7 +56,10 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
     field = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "refused":
         context = detail["ctx"]
-        return f"{field or context['field']} is {context['given']}: {context['why']}. {context['remedy']}."
+        return (
+            f"{field or context['field']} is {context['given']}: {context['why']}. "
+            f"{context['remedy']}."
+        )
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(detail["loc"][-1]), model.model_fields, n=1)
         hint = (

@@ -4,7 +4,8 @@ append    a row is written once, when it is final
 update    a changed group is written again: merged into the table on the columns that identify it
 complete  the whole result is written by every batch
 
-Source: Spark's UnsupportedOperationChecker. Where Sluice allows less than Spark, the reason says so.
+Source: Spark's UnsupportedOperationChecker. Where Sluice allows less than Spark, the reason says
+so.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def _refuse_other_than_append(
             refuse(
                 "output_mode",
                 mode,
-                "a growing session changes its window, and Spark does not support session windows in update mode",
+                "a growing session changes its window, and Spark does not support session windows "
+                "in update mode",
                 "Use append: it writes a session when the session has ended",
             )
         case Aggregate():

@@ -1,11 +1,12 @@
 """The paths under the root. No other module knows them; docs/architecture.md explains them.
 
 <root>/tables/<pipeline>                          the output table
-<root>/checkpoints/<pipeline>/lease               held by the only process that may write checkpoint and table
-<root>/checkpoints/<pipeline>/moving.json          the moves of an unfinished reset, on an object store
+<root>/checkpoints/<pipeline>/lease               held by the one process that may write
+<root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
-<root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint of that checkpoint
-<root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and the last checked table version
+<root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
+<root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
+<root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
@@ -30,7 +31,9 @@ OPS_TABLES = ("runs", "batches", "quarantine", "late", "checks")
 
 
 class Paths:
-    """The paths of one pipeline under one root: a folder, or a URL that both fsspec and Spark can read."""
+    """The paths of one pipeline under one root: a folder, or a URL that both fsspec and Spark can
+    read.
+    """
 
     def __init__(self, root: str, pipeline: Pipeline) -> None:
         self.root: UPath = opened(root)
@@ -43,13 +46,17 @@ class Paths:
         self.lease: UPath = self.version.parent / "lease"
         self.moving: UPath = self.version.parent / "moving.json"
         self.cursor: UPath = self.version / "cursor.json"
+        self.published: UPath = self.version / "published.json"
 
     def ops(self, table: str) -> UPath:
         """The path of one ops table."""
         return self.root / "ops" / table
 
     def ensure_writable(self) -> None:
-        """Create the state version's folder and write a probe into it. Raises RootNotWritable with the system's reason."""
+        """Create the state version's folder and write a probe into it.
+
+        Raises RootNotWritable with the system's reason.
+        """
         probe = self.version / ".writable"
         try:
             self.version.mkdir(parents=True, exist_ok=True)
@@ -77,10 +84,11 @@ def report_path(root: str, pipeline: str, run_id: str) -> UPath:
 
 
 def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
-    """The path of the report on the machine that starts the run: under a local root, else in the machine's temporary folder.
+    """The path of the report on the machine that starts the run: under a local root, else in the
+    machine's temporary folder.
 
-    In the temporary folder each user and each root has its own folder: two installations on one worker may use the same
-    pipeline and run id.
+    In the temporary folder each user and each root has its own folder: two installations on one
+    worker may use the same pipeline and run id.
     """
     local = root.removeprefix("file://")
     own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"

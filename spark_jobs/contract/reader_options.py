@@ -1,6 +1,8 @@
-"""The options of Spark's Kafka reader that a spec may set, with their meaning; and those that Sluice refuses, with the reason.
+"""The options of Spark's Kafka reader that a spec may set, with their meaning; and those that
+Sluice refuses, with the reason.
 
-Names are exactly Spark's (KafkaSourceProvider, spark-sql-kafka-0-10) and, after `kafka.`, Java's (ConsumerConfig).
+Names are exactly Spark's (KafkaSourceProvider, spark-sql-kafka-0-10) and, after `kafka.`, Java's
+(ConsumerConfig).
 """
 
 from __future__ import annotations
@@ -16,19 +18,30 @@ ALLOWED = {
     "minPartitions": "lowest number of tasks that read; more than the partitions splits large ones",
     "fetchOffset.numRetries": "how often a request for offsets is sent again when it fails; 3",
     "fetchOffset.retryIntervalMs": "milliseconds between two such requests; 1000",
-    "kafkaConsumer.pollTimeoutMs": "milliseconds that a task waits for records before it fails; 120000",
-    "kafka.max.poll.records": "most records in one poll: fewer for large records or little memory; Sluice sets 5000",
-    "kafka.fetch.max.wait.ms": "milliseconds that a broker waits for fetch.min.bytes; Sluice sets 10",
-    "kafka.fetch.min.bytes": "least bytes in an answer: more gives fewer, larger answers over a slow network; 1",
+    "kafkaConsumer.pollTimeoutMs": "milliseconds that a task waits for records before it fails; "
+    "120000",
+    "kafka.max.poll.records": "most records in one poll: fewer for large records or little "
+    "memory; Sluice sets 5000",
+    "kafka.fetch.max.wait.ms": "milliseconds that a broker waits for fetch.min.bytes; Sluice sets "
+    "10",
+    "kafka.fetch.min.bytes": "least bytes in an answer: more gives fewer, larger answers over a "
+    "slow network; 1",
     "kafka.fetch.max.bytes": "most bytes in one answer; 52428800",
     "kafka.max.partition.fetch.bytes": "most bytes of one partition in an answer; 1048576",
-    "kafka.receive.buffer.bytes": "bytes of the socket's receive buffer: more for distant brokers; 65536",
+    "kafka.receive.buffer.bytes": "bytes of the socket's receive buffer: more for distant "
+    "brokers; 65536",
     "kafka.request.timeout.ms": "milliseconds that the client waits for a broker's answer; 30000",
-    "kafka.default.api.timeout.ms": "milliseconds that the client waits for one request with its retries; 60000",
-    "kafka.connections.max.idle.ms": "milliseconds until an idle connection closes: less than a firewall's limit; 540000",
-    "kafka.metadata.max.age.ms": "milliseconds until the client reads the list of brokers again; 300000",
+    "kafka.default.api.timeout.ms": "milliseconds that the client waits for one request with its "
+    "retries; 60000",
+    "kafka.connections.max.idle.ms": "milliseconds until an idle connection closes: less than a "
+    "firewall's limit; 540000",
+    "kafka.metadata.max.age.ms": "milliseconds until the client reads the list of brokers again; "
+    "300000",
 }
-"""Name -> meaning; default. Each value is a whole number greater than 0 that fits the 32 bits that Spark and Java use."""
+"""Name -> meaning; default.
+
+Each value is a whole number greater than 0 that fits the 32 bits that Spark and Java use.
+"""
 LARGEST = 2**31 - 1
 
 _OFFSETS = (
@@ -79,7 +92,8 @@ def _options(given: dict[str, str]) -> dict[str, str]:
                 "reader_options",
                 [name],
                 "the installation sets Kafka's security, and a spec must hold no secret",
-                "Put it into the Kafka declaration: SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka",
+                "Put it into the Kafka declaration: SLUICE_KAFKA_CONFIG, or Airflow's connection "
+                "sluice_kafka",
             )
         if name not in ALLOWED:
             close = difflib.get_close_matches(name, ALLOWED, n=1)

@@ -1,16 +1,17 @@
-"""Finds pipelines: every folder of the pipelines' package (SLUICE_PIPELINES) with a spec.py that defines SPEC."""
+"""Finds pipelines: every folder of the pipelines' package (SLUICE_PIPELINES) with a spec.py that
+defines SPEC.
+"""
 
 from __future__ import annotations
 
-import ast
 import difflib
-import hashlib
 import importlib
 import os
 from pathlib import Path
 from types import ModuleType
 
 from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
+from spark_jobs.contract.logic import refuse_unfit
 from spark_jobs.contract.settings import VARIABLES
 from spark_jobs.contract.spec import Pipeline
 
@@ -30,31 +31,9 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in _folder().glob("*/spec.py"))
 
 
-def logic_digest(name: str) -> str | None:
-    """Digest of a pipeline's logic.py: 12 hexadecimal digits. Comments, docstrings and layout do not change it.
-
-    None where the pipeline has no logic.py. Raises SpecInvalid where it does not parse.
-    """
-    path = _folder() / name / "logic.py"
-    if not path.exists():
-        return None
-    try:
-        tree = ast.parse(path.read_text())
-    except SyntaxError as error:
-        raise SpecInvalid(
-            f"pipelines/{name}/logic.py line {error.lineno} is not valid Python: {error.msg}.",
-            "Correct the line.",
-        ) from None
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if (
-            isinstance(body, list)
-            and body
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-        ):
-            node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+def logic_path(name: str) -> Path:
+    """Where a pipeline's logic.py is, or would be."""
+    return _folder() / name / "logic.py"
 
 
 def _folder() -> Path:
@@ -68,7 +47,11 @@ def _folder() -> Path:
 
 
 def load(name: str) -> Pipeline:
-    """The spec of one pipeline. Raises PipelineUnknown, or SpecInvalid where its spec.py does not load."""
+    """The spec of one pipeline.
+
+    Raises PipelineUnknown, or SpecInvalid where its spec.py does not load or its logic.py has not
+    what the spec names.
+    """
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1)
         hint = (
@@ -88,9 +71,11 @@ def load(name: str) -> Pipeline:
         )
     if spec.name != name:
         raise SpecInvalid(
-            f"pipelines/{name}/spec.py: name is {spec.name!r}; the folder, the table and the DAG must have the same name.",
+            f"pipelines/{name}/spec.py: name is {spec.name!r}; the folder, the table and the DAG "
+            "must have the same name.",
             f"Set name={name!r}, or rename the folder.",
         )
+    refuse_unfit(spec, logic_path(name))
     return spec
 
 

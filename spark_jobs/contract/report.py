@@ -1,7 +1,11 @@
-"""The report: the JSON file in which a run tells Airflow what it did. A run without a report has failed."""
+"""The report: the JSON file in which a run tells Airflow what it did.
+
+A run without a report has failed.
+"""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
@@ -11,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.contract.files import write_whole
+from spark_jobs.contract.format import refuse_newer
 from spark_jobs.contract.store import is_remote
 
 if TYPE_CHECKING:
@@ -18,7 +23,9 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 Kind = Literal["drain"]
-"""What kind of run: an argument of the application, and a field of reports, ops tables and log lines."""
+"""What kind of run: an argument of the application, and a field of reports, ops tables and log
+lines.
+"""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
@@ -36,7 +43,8 @@ class Account(Part):
     )
     gaps: int = Described(
         default=0,
-        description="offsets without a record: removed by compaction or retention, or used by transactions",
+        description="offsets without a record: removed by compaction or retention, or used by "
+        "transactions",
     )
     read: int = Described(default=0, description="records that Spark read: covered - gaps")
     malformed: int = Described(
@@ -44,7 +52,8 @@ class Account(Part):
     )
     premature: int = Described(
         default=0,
-        description="records with an event time more than max_ahead after the Kafka timestamp; in ops.quarantine",
+        description="records with an event time more than max_ahead after the Kafka timestamp; in "
+        "ops.quarantine",
     )
     filtered: int = Described(
         default=0, description="records that a Transform before the first stateful step removed"
@@ -168,11 +177,13 @@ class Report(Part):
     )
     lost: dict[str, tuple[int, int]] = Described(
         default_factory=dict,
-        description="partition -> first and last offset of unread records that retention removed and the run skipped",
+        description="partition -> first and last offset of unread records that retention removed "
+        "and the run skipped",
     )
     bounded_by: str = Described(
         default="",
-        description="the limit that ended the run: max_batches or max_minutes; empty where none did",
+        description="the limit that ended the run: max_batches or max_minutes; empty where none "
+        "did",
     )
     waiting: int = Described(
         default=0, description="offsets that a run with such a limit left for the next run"
@@ -191,7 +202,8 @@ class Report(Part):
     )
     table_version_before: int | None = Described(
         default=None,
-        description="the last table version that passed the checks; this run checked the rows written since then",
+        description="the last table version that passed the checks; this run checked the rows "
+        "written since then",
     )
     table_version: int | None = Described(
         default=None, description="the table's version at the end of the run"
@@ -208,7 +220,10 @@ class Report(Part):
         """One sentence about the windows that are open after the run; empty where none is."""
         if self.open_until is None:
             return ""
-        return f"{self.state.open:,} groups are open; the last closes when the watermark reaches {self.open_until:%F %H:%M}"
+        return (
+            f"{self.state.open:,} groups are open; the last closes when the watermark reaches "
+            f"{self.open_until:%F %H:%M}"
+        )
 
     def failing(self, severity: Severity) -> tuple[CheckResult, ...]:
         """The checks of one severity that failed."""
@@ -226,16 +241,31 @@ class Report(Part):
 
 
 def read_report(path: Path | UPath) -> Report:
-    """The report at `path`. Raises ReportMissing where there is none, or where its version is another."""
+    """The report at `path`.
+
+    Raises ReportMissing where there is none, or it does not parse; FormatNewer where its version
+    is newer.
+    """
     try:
         return Report.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise ReportMissing(
             f"the run left no report at {path}: it was killed, or it never started.",
-            "Look at the lines above in the task's log. The next run resumes where this run stopped.",
+            "Look at the lines above in the task's log. The next run resumes where this run "
+            "stopped.",
         ) from None
     except ValidationError as error:
+        refuse_newer(_version(path), VERSION, str(path))
         raise ReportMissing(
             f"{path} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
             "Run Airflow and Spark with the same version of Sluice.",
         ) from None
+
+
+def _version(path: Path | UPath) -> object:
+    """What the file says of its version; None if it is no JSON."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        return None
+    return content.get("report_version") if isinstance(content, dict) else None

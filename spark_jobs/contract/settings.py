@@ -1,5 +1,8 @@
-"""The settings of an installation: one environment variable each. Only kafka_config holds secrets. Its text shows none of them,
-and another process gets it as the path of a file."""
+"""The settings of an installation: one environment variable each.
+
+Only kafka_config holds secrets. Its text shows none of them, and another process gets it as the
+path of a file.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ VARIABLES = {
         "spark_jobs.pipelines",
     ),
     "SLUICE_LOCAL_FILES": (
-        "how Spark sets file modes and finds links on a local disk: sluice (java.nio, starts no process) or hadoop",
+        "how Spark sets file modes and finds links on a local disk: sluice (java.nio, starts no "
+        "process) or hadoop",
         "sluice",
     ),
     "SLUICE_SPARK_CONF": (
@@ -48,7 +52,8 @@ VARIABLES = {
         "",
     ),
     "SLUICE_EXECUTOR_PYTHON": (
-        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; default: the driver's",
+        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; "
+        "default: the driver's",
         "",
     ),
     "SLUICE_EXECUTOR_JARS": (
@@ -61,6 +66,11 @@ VARIABLES = {
         "",
     ),
     "SLUICE_LOG": ("the format of a run's log lines: text, or json (one object per line)", "text"),
+    "SLUICE_LOCKS": (
+        "one-host: runs start on one machine only, so a root on a network file system whose locks "
+        "hold on one machine is allowed; else safe",
+        "safe",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
         "",
@@ -70,6 +80,7 @@ VARIABLES = {
 
 LOCAL_FILES = ("sluice", "hadoop")
 LOGS = ("text", "json")
+LOCKS = ("safe", "one-host")
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
 """The allowed parts between the slashes of a root's prefix on S3."""
 
@@ -91,13 +102,17 @@ class Settings(NamedTuple):
     executor_wait: str = "120"
     path_style: str = ""
     log: str = "text"
+    locks: str = "safe"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
     def from_environment(cls, kafka_config: KafkaConfig | None = None) -> Settings:
-        """`kafka_config`, if given, replaces the file of SLUICE_KAFKA_CONFIG. Its brokers override SLUICE_KAFKA.
+        """`kafka_config`, if given, replaces the file of SLUICE_KAFKA_CONFIG.
 
-        Raises SettingInvalid, which names the variable that is missing or malformed; or KafkaConfigInvalid.
+        Its brokers override SLUICE_KAFKA.
+
+        Raises SettingInvalid, which names the variable that is missing or malformed; or
+        KafkaConfigInvalid.
         """
         if kafka_config is None:
             kafka_config = (
@@ -119,12 +134,6 @@ class Settings(NamedTuple):
                     f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
                     "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
                 )
-        files = values["SLUICE_LOCAL_FILES"]
-        if files not in LOCAL_FILES:
-            raise SettingInvalid(
-                f"SLUICE_LOCAL_FILES is {files!r}: it must be {' or '.join(LOCAL_FILES)}.",
-                "Leave it out for sluice. With hadoop, each mode and each link costs a process.",
-            )
         Store.from_environment()  # raises at once what is wrong with it
         return cls(
             _checked_root(values["SLUICE_ROOT"]),
@@ -133,7 +142,12 @@ class Settings(NamedTuple):
             values["SLUICE_MASTER"],
             values["SLUICE_DRIVER_MEMORY"],
             values["SLUICE_PIPELINES"],
-            files,
+            _one_of(
+                "SLUICE_LOCAL_FILES",
+                values["SLUICE_LOCAL_FILES"],
+                LOCAL_FILES,
+                "with hadoop, each mode and each link costs a process",
+            ),
             spark_options.render(
                 spark_options.parse(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")
             ),
@@ -142,7 +156,13 @@ class Settings(NamedTuple):
             values["SLUICE_EXECUTOR_JARS"].rstrip("/"),
             _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
             values[PATH_STYLE],
-            _log(values["SLUICE_LOG"]),
+            _one_of("SLUICE_LOG", values["SLUICE_LOG"], LOGS, "json is for log collectors"),
+            _one_of(
+                "SLUICE_LOCKS",
+                values["SLUICE_LOCKS"],
+                LOCKS,
+                "with one-host, two machines that start runs would write one checkpoint",
+            ),
             kafka_config,
         )
 
@@ -150,7 +170,8 @@ class Settings(NamedTuple):
     def of_the_build(cls) -> Settings:
         """As from_environment, for `make setup`: no broker has to be set. Raises SettingInvalid.
 
-        It ignores the Kafka declaration: set-up has its own broker, and must publish its records to no other.
+        It ignores the Kafka declaration: set-up has its own broker, and must publish its records to
+        no other.
         """
         os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
         return cls.from_environment(NOTHING)
@@ -161,7 +182,10 @@ class Settings(NamedTuple):
         return self.master.startswith("local") and not self.master.startswith("local-cluster")
 
     def environment(self) -> dict[str, str]:
-        """The settings as variables for a child process. For kafka_config, the last one, it gives the path of its file."""
+        """The settings as variables for a child process.
+
+        For kafka_config, the last one, it gives the path of its file.
+        """
         return dict(
             zip(
                 VARIABLES,
@@ -172,23 +196,37 @@ class Settings(NamedTuple):
 
 
 def log_format() -> Literal["text", "json"]:
-    """SLUICE_LOG, for code that logs before it has the settings. Text where the value is wrong: Settings refuse that value."""
+    """SLUICE_LOG, for code that logs before it has the settings.
+
+    Text where the value is wrong: Settings refuse that value.
+    """
     return "json" if os.environ.get("SLUICE_LOG") == "json" else "text"
 
 
+def one_host() -> bool:
+    """SLUICE_LOCKS, for the lease: whether its user says that one machine alone starts runs."""
+    return os.environ.get("SLUICE_LOCKS") == "one-host"
+
+
 def root() -> str:
-    """SLUICE_ROOT, for code that needs no other setting. It works where brokers or Kafka declaration are wrong."""
+    """SLUICE_ROOT, for code that needs no other setting.
+
+    It works where brokers or Kafka declaration are wrong.
+    """
     return _checked_root(_value("SLUICE_ROOT"))
 
 
 def _checked_root(given: str) -> str:
-    """The root in Sluice's form. Raises SettingInvalid for a root with keys, or one that the store's clients read differently.
+    """The root in Sluice's form.
 
-    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs: they would write to
-    different places.
+    Raises SettingInvalid for a root with keys, or one that the store's clients read differently.
+
+    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs:
+    they would write to different places.
     """
     if not is_remote(given):
-        return given.rstrip("/")
+        # One form for a folder: locks, delta-rs and Spark read file:///path each in its own way.
+        return given.removeprefix("file://").rstrip("/")
     address = given.partition("://")[2]
     if "@" in address.partition("/")[0] or (
         is_s3(given) and ("@" in address or ":" in address)
@@ -246,11 +284,11 @@ def _secret_file(path: str) -> str:
     return path
 
 
-def _log(value: str) -> str:
-    if value not in LOGS:
+def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
+    if value not in values:
         raise SettingInvalid(
-            f"SLUICE_LOG is {value!r}: it must be {' or '.join(LOGS)}.",
-            "Leave it out for text; json is for log collectors.",
+            f"{name} is {value!r}: it must be {' or '.join(values)}.",
+            f"Leave it out for {values[0]}; {why}.",
         )
     return value
 

@@ -1,4 +1,6 @@
-"""The Spark options that an installation, Airflow's connection or a spec may set. Sluice refuses those that it sets itself.
+"""The Spark options that an installation, Airflow's connection or a spec may set.
+
+Sluice refuses those that it sets itself.
 
 It passes any other option on unchanged: Spark has many, and checks their values itself.
 """
@@ -17,7 +19,10 @@ from spark_jobs.contract.model import refuse
 Options = dict[str, str]
 
 _CODE = "Sluice sends its code and the pipelines' with each run"
-_PATHS = "all runs have the same class path: SLUICE_JARS and SLUICE_EXECUTOR_JARS name the folders of the jars"
+_PATHS = (
+    "all runs have the same class path: SLUICE_JARS and SLUICE_EXECUTOR_JARS name the "
+    "folders of the jars"
+)
 _JAVA = "Sluice sets how the JVMs start, with their time zone and class-data archive"
 _STREAM = "checkpoint, recovery and account depend on Sluice's value"
 _TABLE = "the table's exactly-once commits depend on Sluice's value"
@@ -62,7 +67,8 @@ OWNED = {
     ),
     **dict.fromkeys(
         ("spark.pyspark.python", "spark.pyspark.driver.python"),
-        "SLUICE_EXECUTOR_PYTHON names the executors' Python; the driver's is the one that Sluice runs in",
+        "SLUICE_EXECUTOR_PYTHON names the executors' Python; the driver's is the one that Sluice "
+        "runs in",
     ),
     "spark.executorEnv.TZ": "everything runs in UTC",
     **dict.fromkeys(
@@ -103,10 +109,12 @@ OWNED = {
         _RESULT,
     ),
     "spark.sql.session.timeZone": "everything runs in UTC",
-    "spark.sql.shuffle.partitions": "the spec has a field for it, which the first batch fixes: state.shuffle_partitions",
+    "spark.sql.shuffle.partitions": "the spec has a field for it, which the first batch fixes: "
+    "state.shuffle_partitions",
     "spark.sql.redaction.options.regex": "it keeps Kafka's secrets out of plans",
     "spark.redaction.regex": "it keeps secrets out of Spark's logs and pages",
-    "spark.databricks.delta.snapshotPartitions": "Sluice's tables have small logs, and one task reads them",
+    "spark.databricks.delta.snapshotPartitions": "Sluice's tables have small logs, and one task "
+    "reads them",
     **dict.fromkeys(
         (
             "spark.databricks.delta.write.txnAppId",
@@ -119,7 +127,8 @@ OWNED = {
         ("spark.plugins", "spark.plugins.defaultList"),
         "no run needs plugins, and every run would load them",
     ),
-    "spark.databricks.delta.history.metricsEnabled": "the account compares with the row counts in the table's history",
+    "spark.databricks.delta.history.metricsEnabled": "the account compares with the row counts in "
+    "the table's history",
 }
 """Name -> why Sluice refuses it."""
 OWNED_PREFIXES = {
@@ -133,11 +142,16 @@ _SECRETIVE = re.compile(
     r"(?i)secret|passw(or)?d|passphrase|token|credential|[._]sas[._]|"
     r"(access|account|api|private|storage)[._-]?key"
 )
-"""The names that Spark redacts (spark.redaction.regex), Azure's keys, private keys and environment variables."""
+"""The names that Spark redacts (spark.redaction.regex), Azure's keys, private keys and environment
+variables.
+"""
 
 
 class Refusal(NamedTuple):
-    """Why Sluice refuses an option, and what to do. `shown` is the option, without a value that may be secret."""
+    """Why Sluice refuses an option, and what to do.
+
+    `shown` is the option, without a value that may be secret.
+    """
 
     shown: Options | list[str]
     why: str
@@ -155,7 +169,8 @@ def refusal(name: str, value: str) -> Refusal | None:
         return Refusal(
             [name],
             "command lines show options, and its name is that of a secret",
-            "Give it to Spark on the workers: in a mounted file, the instance's role or spark-defaults.conf",
+            "Give it to Spark on the workers: in a mounted file, the instance's role or "
+            "spark-defaults.conf",
         )
     if not name.startswith("spark.") or not re.fullmatch(r"[A-Za-z0-9_.\-]+", name):
         return Refusal(
@@ -183,7 +198,10 @@ SparkOptions = Annotated[Options, AfterValidator(_spec_options)]
 
 
 def checked(given: Options, source: str) -> Options:
-    """The options unchanged. Raises SettingInvalid, which names `source`: the setting or the connection that has them."""
+    """The options unchanged.
+
+    Raises SettingInvalid, which names `source`: the setting or the connection that has them.
+    """
     for name, value in given.items():
         if wrong := refusal(name, value):
             raise SettingInvalid(f"{source} has {wrong.shown}: {wrong.why}.", f"{wrong.remedy}.")
@@ -191,7 +209,10 @@ def checked(given: Options, source: str) -> Options:
 
 
 def parse(text: str, source: str) -> Options:
-    """Options in shell syntax: `name=value name='a value with spaces'`. Raises SettingInvalid, which names `source`."""
+    """Options in shell syntax: `name=value name='a value with spaces'`.
+
+    Raises SettingInvalid, which names `source`.
+    """
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -205,7 +226,8 @@ def parse(text: str, source: str) -> Options:
                 f"{source} has {word!r}, which is not name=value.",
                 "Write for example 'spark.executor.memory=2g spark.cores.max=8'.",
             )
-        # One at a time: a word after a secret may be the rest of it, and no message may show that word.
+        # One at a time: a word after a secret may be the rest of it, and no message may show that
+        # word.
         options |= checked(dict([word.split("=", 1)]), source)
     return options
 

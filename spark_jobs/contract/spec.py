@@ -21,27 +21,33 @@ from spark_jobs.contract.topic import Name, Topic
 
 
 class State(Model):
-    """How Spark stores state. The first batch fixes provider, format and partitions in the checkpoint."""
+    """How Spark stores state. The first batch fixes provider, format and partitions in the
+    checkpoint.
+    """
 
     version: int = Described(
         default=1,
         ge=1,
-        description="the v1 in the checkpoint's path; a higher version also needs a new table: sluice reset",
+        description="the v1 in the checkpoint's path; a higher version also needs a new table: "
+        "sluice reset",
     )
     shuffle_partitions: int = Described(
         default=2,
         ge=1,
         le=10_000,
-        description="state stores for each stateful step: about as many as cores, since each costs time in every batch",
+        description="state stores for each stateful step: about as many as cores, since each "
+        "costs time in every batch",
     )
     provider: Literal["rocksdb", "hdfs"] = Described(
         default="rocksdb",
-        description="rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits into the heap",
+        description="rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits "
+        "into the heap",
     )
     budget_rows: int | None = Described(
         default=None,
         ge=1,
-        description="most rows of state before a critical check fails; required if nothing evicts state",
+        description="most rows of state before a critical check fails; required if nothing evicts "
+        "state",
     )
     budget_bytes: int = Described(
         default=2**30,
@@ -51,8 +57,11 @@ class State(Model):
 
     @property
     def format(self) -> int:
-        """The version of Spark's state checkpoint format. Version 2 gives each checkpoint an id, so that a batch that ran twice
-        cannot leave a mixture of two states. Only RocksDB has version 2."""
+        """The version of Spark's state checkpoint format.
+
+        Version 2 gives each checkpoint an id, so that a batch that ran twice cannot leave a mixture
+        of two states. Only RocksDB has version 2.
+        """
         return 2 if self.provider == "rocksdb" else 1
 
 
@@ -103,7 +112,8 @@ class Pipeline(Model):
     )
     output_mode: OutputMode = Described(
         default="append",
-        description="append: a row is written once, when it is final; update: a changed group is written again and "
+        description="append: a row is written once, when it is final; update: a changed group is "
+        "written again and "
         "replaces its last row; complete: every batch writes the whole result",
     )
     max_offsets_per_batch: int | None = Described(
@@ -113,7 +123,8 @@ class Pipeline(Model):
     )
     on_lost_records: Literal["refuse", "skip"] = Described(
         default="refuse",
-        description="if retention removed unread records: refuse to run, or skip them and record how many",
+        description="if retention removed unread records: refuse to run, or skip them and record "
+        "how many",
     )
     reader_options: ReaderOptions = Described(
         default_factory=dict,
@@ -121,7 +132,8 @@ class Pipeline(Model):
     )
     spark: SparkOptions = Described(
         default_factory=dict,
-        description="Spark options for this pipeline's runs; they override all others: docs/cluster.md",
+        description="Spark options for this pipeline's runs; they override all others: "
+        "docs/cluster.md",
     )
     max_batches: int | None = Described(
         default=None,
@@ -131,17 +143,20 @@ class Pipeline(Model):
     max_minutes: float | None = Described(
         default=None,
         gt=0,
-        description="start no batch later than this many minutes after the query's start; the next run reads the rest",
+        description="start no batch later than this many minutes after the query's start; the "
+        "next run reads the rest",
     )
     close_after: Duration | None = Described(
         default=None,
         strict=False,
-        description="once the topic is silent for this long, event time advances to now minus this, so windows close",
+        description="once the topic is silent for this long, event time advances to now minus "
+        "this, so windows close",
     )
     state: State = Described(default_factory=State, description="how Spark stores state")
     compatible_logic: tuple[str, ...] = Described(
         default=(),
-        description="digests of earlier logic.py files whose state the present one can use; a refused run names the digest",
+        description="digests of earlier logic.py files whose state the present one can use; a "
+        "refused run names the digest",
     )
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
     output_checks: tuple[Check, ...] = Described(
@@ -149,7 +164,8 @@ class Pipeline(Model):
     )
     state_checks: tuple[Check, ...] = Described(
         default=(),
-        description="checks over a run's state metrics; each replaces the default check on its metric",
+        description="checks over a run's state metrics; each replaces the default check on its "
+        "metric",
     )
     state_checks_off: tuple[str, ...] = Described(
         default=(), description="state metrics without their default check"
@@ -260,14 +276,16 @@ class Pipeline(Model):
                 "watermark_delay",
                 None,
                 f"only a watermark evicts the state of {evicted[0]}; without one it grows for ever",
-                "Set how long to wait for out-of-order events, for example watermark_delay='2 hours'",
+                "Set how long to wait for out-of-order events, for example watermark_delay='2 "
+                "hours'",
             )
         if unbounded and self.state.budget_rows is None:
             refuse(
                 "state.budget_rows",
                 None,
                 f"nothing evicts the state of {unbounded[0]}",
-                "Set the most rows of state that you allow, or use a step that the watermark evicts",
+                "Set the most rows of state that you allow, or use a step that the watermark "
+                "evicts",
             )
         if self.watermark_delay is not None and self.watermark_delay <= timedelta():
             refuse(
@@ -296,5 +314,7 @@ class Pipeline(Model):
 
     @property
     def endless(self) -> bool:
-        """Whether Spark alone would never end an availableNow run: a step uses processing-time timers or TTL."""
+        """Whether Spark alone would never end an availableNow run: a step uses processing-time
+        timers or TTL.
+        """
         return any(step.endless for step in self.steps)

@@ -1,4 +1,6 @@
-"""What Spark SQL in a spec must not do: it must call no Java and read no files, only compute on a record's columns."""
+"""What Spark SQL in a spec must not do: it must call no Java and read no files, only compute on a
+record's columns.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ _EXTRACT = re.compile(r"\b(extract|substring|trim|overlay)\s*\([^()]*\bfrom\b", 
 
 
 def refuse_unsafe(field: str, sql: str, *, query: bool = False) -> None:
-    """Refuse SQL that calls into the JVM or reads files; and a subquery, unless it is a query. For use in validators."""
+    """Refuse SQL that calls into the JVM or reads files; and a subquery, unless it is a query.
+
+    For use in validators.
+    """
     text = _LITERAL.sub("''", sql)
     if java := _JAVA.search(text):
         refuse(

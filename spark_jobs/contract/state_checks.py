@@ -11,13 +11,17 @@ UNACCOUNTED = within(
     "unaccounted",
     0,
     severity="critical",
-    about="every offset must be accounted for; if not, Sluice has a bug or the checkpoint is damaged",
+    about="every offset must be accounted for; if not, Sluice has a bug or the checkpoint is "
+    "damaged",
 )
 """A spec cannot change or disable it."""
 
 
 def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
-    """All state checks of a pipeline. A check of the spec replaces the default check on the same metric."""
+    """All state checks of a pipeline.
+
+    A check of the spec replaces the default check on the same metric.
+    """
     own = {column for check in spec.state_checks for column in check.columns}
     defaults = (
         check for check in _defaults(spec) if check.columns[0] not in {*own, *spec.state_checks_off}
@@ -45,22 +49,26 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
         within(
             "behind_watermark_seconds",
             0,
-            about="the watermark moved, but no batch has evicted by it yet: a run was cut short; the next run evicts",
+            about="the watermark moved, but no batch has evicted by it yet: a run was cut short; "
+            "the next run evicts",
         ),
         within(
             "still_batches",
             10,
-            about="records arrive, but none is newer: a producer's clock stands still, or old data is sent again",
+            about="records arrive, but none is newer: a producer's clock stands still, or old "
+            "data is sent again",
         ),
         within(
             "late_share",
             0.05,
-            about="above this, watermark_delay is too short for this producer: see sluice show late",
+            about="above this, watermark_delay is too short for this producer: see sluice show "
+            "late",
         ),
         within(
             "timers_per_row",
             10,
-            about="timers are set faster than they fire: a processor must delete a timer before it sets a new one",
+            about="timers are set faster than they fire: a processor must delete a timer before "
+            "it sets a new one",
         ),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

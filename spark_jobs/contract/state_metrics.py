@@ -1,4 +1,7 @@
-"""State metrics: what the state checks evaluate after a run. A new metric is a field here, with its meaning."""
+"""State metrics: what the state checks evaluate after a run.
+
+A new metric is a field here, with its meaning.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field as Described
 
 
 class StateMetrics(BaseModel):
-    """The one row that Great Expectations checks: each field is a column. None becomes null, and null passes every bound."""
+    """The one row that Great Expectations checks: each field is a column.
+
+    None becomes null, and null passes every bound.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,16 +34,20 @@ class StateMetrics(BaseModel):
     premature_share: float = Described(description="premature records as a share of those read")
     duplicate_share: float = Described(description="duplicates as a share of the accepted records")
     watermark_lag_seconds: float | None = Described(
-        description="largest event time seen minus the watermark, in seconds; null before the first batch"
+        description="largest event time seen minus the watermark, in seconds; null before the "
+        "first batch"
     )
     behind_watermark_seconds: float | None = Described(
-        description="seconds that the watermark has moved since a batch last evicted by it; 0 after a complete run"
+        description="seconds that the watermark has moved since a batch last evicted by it; 0 "
+        "after a complete run"
     )
     still_batches: int = Described(
-        description="consecutive batches that read records but no newer event time: the watermark stood still"
+        description="consecutive batches that read records but no newer event time: the watermark "
+        "stood still"
     )
     timers_per_row: float | None = Described(
-        description="timers that are set and have not fired, per row of state; null where TTL or list state hides them"
+        description="timers that are set and have not fired, per row of state; null where TTL or "
+        "list state hides them"
     )
 
 

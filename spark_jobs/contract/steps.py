@@ -1,6 +1,8 @@
-"""The steps of a pipeline, as declarations: one file for each step, and step.py with the facts that each must declare.
+"""The steps of a pipeline, as declarations: one file for each step, and step.py with the facts that
+each must declare.
 
-A new step joins Step here and gets an operator in steps/operators.py. mypy and tests/unit/test_steps.py name what is missing.
+A new step joins Step here and gets an operator in steps/operators.py. mypy and
+tests/unit/test_steps.py name what is missing.
 """
 
 from __future__ import annotations

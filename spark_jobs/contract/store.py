@@ -1,7 +1,8 @@
 """The object store of a root: its options for each of the four clients that read and write it.
 
-Endpoint, region and keys come from the variables that all four clients read: AWS_ENDPOINT_URL, AWS_REGION, and for keys the
-chain of environment, profile and instance. This module sees no key and imports no client.
+Endpoint, region and keys come from the variables that all four clients read: AWS_ENDPOINT_URL,
+AWS_REGION, and for keys the chain of environment, profile and instance. This module sees no key and
+imports no client.
 """
 
 from __future__ import annotations
@@ -22,13 +23,21 @@ DEFAULT_REGION: Final = "us-east-1"
 """For a store with its own endpoint where no region is set: most such stores accept any region."""
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 20
-"""The longest silence of a connection. After it the client closes the connection and sends the request again."""
+"""The longest silence of a connection.
+
+After it the client closes the connection and sends the request again.
+"""
 RETRIES: Final = 8
-"""Of s3fs. Each waits 1.7 times as long as the one before: about ten seconds in total where a store answers 503."""
+"""Of s3fs.
+
+Each waits 1.7 times as long as the one before: about ten seconds in total where a store answers
+503.
+"""
 PATIENCE_SECONDS: Final = 60
 """The longest time for one request with all its retries."""
 _CHAIN: Final = (
-    # Spark passes a driver's AWS_ACCESS_KEY_ID on to executors, as the options that the first two providers read.
+    # Spark passes a driver's AWS_ACCESS_KEY_ID on to executors, as the options that the first two
+    # providers read.
     "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider",
     "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
@@ -64,7 +73,8 @@ def bucket(url: str) -> str:
 def opened(root: str) -> UPath:
     """The path of `root`, to read and write the files under it.
 
-    fsspec would cache listings, and they would be stale as soon as another process writes, above all Spark's JVM.
+    fsspec would cache listings, and they would be stale as soon as another process writes, above
+    all Spark's JVM.
     """
     from upath import UPath
 
@@ -85,11 +95,15 @@ class Store(NamedTuple):
     endpoint: str = ""
     region: str = ""
     path_style: bool = False
-    """Whether the bucket is in the path of a URL and not in its host: most self-hosted stores need it."""
+    """Whether the bucket is in the path of a URL and not in its host: most self-hosted stores need
+    it.
+    """
 
     @classmethod
     def from_environment(cls) -> Store:
-        """Raises SettingInvalid where the endpoint is no URL or has keys, or SLUICE_S3_PATH_STYLE is not true or false."""
+        """Raises SettingInvalid where the endpoint is no URL or has keys, or SLUICE_S3_PATH_STYLE
+        is not true or false.
+        """
         named = next(filter(os.environ.get, ENDPOINTS), ENDPOINTS[-1])
         endpoint = os.environ.get(named, "")
         if "@" in endpoint:
@@ -111,7 +125,8 @@ class Store(NamedTuple):
         if style not in {"true", "false"}:
             raise SettingInvalid(
                 f"{PATH_STYLE} is {style!r}: it must be true or false.",
-                "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for Amazon's S3.",
+                "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for "
+                "Amazon's S3.",
             )
         return cls(endpoint.rstrip("/"), region, style == "true")
 
@@ -130,11 +145,15 @@ class Store(NamedTuple):
         }
 
     def delta_options(self, url: str) -> dict[str, str]:
-        """For delta-rs and the table at `url`. Conditional puts are set: on a store without them a commit must fail."""
+        """For delta-rs and the table at `url`.
+
+        Conditional puts are set: on a store without them a commit must fail.
+        """
         return {
             **self._rust(url),
             "conditional_put": "etag",
-            "aws_force_credential_load": "true",  # else it ignores profiles where the endpoint is not Amazon's
+            # else it ignores profiles where the endpoint is not Amazon's
+            "aws_force_credential_load": "true",
             "connect_timeout": f"{CONNECT_SECONDS}s",
             "timeout": f"{ANSWER_SECONDS}s",
             "max_retries": "6",
@@ -153,11 +172,12 @@ class Store(NamedTuple):
             "fs.s3a.path.style.access": "true" if self.path_style else "false",
             **({"fs.s3a.endpoint": self.endpoint} if self.endpoint else {}),
             **({"fs.s3a.endpoint.region": self.region} if self.region else {}),
-            # Sluice has reached the server before Spark starts. Later the machine may be busy with the batch itself.
+            # Sluice has reached the server before Spark starts. Later the machine may be busy with
+            # the batch itself.
             "fs.s3a.connection.establish.timeout": f"{ANSWER_SECONDS}s",
             "fs.s3a.connection.timeout": f"{ANSWER_SECONDS}s",
-            # A run must end. S3A's defaults are twenty retries, each after twice the time of the one before: on a store that
-            # answers 503 they take days.
+            # A run must end. S3A's defaults are twenty retries, each after twice the time of the
+            # one before: on a store that answers 503 they take days.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "5",
             "fs.s3a.retry.throttle.limit": "7",
@@ -166,8 +186,9 @@ class Store(NamedTuple):
     def _rust(self, url: str) -> dict[str, str]:
         """For object_store, which delta-rs and obstore use.
 
-        With the bucket in the host it expects the bucket's endpoint. With the store's endpoint it would take the first part
-        of a key for a bucket. Source: AmazonS3Builder.with_virtual_hosted_style_request.
+        With the bucket in the host it expects the bucket's endpoint. With the store's endpoint it
+        would take the first part of a key for a bucket. Source:
+        AmazonS3Builder.with_virtual_hosted_style_request.
         """
         scheme, _, host = self.endpoint.partition("://")
         endpoint = self.endpoint if self.path_style else f"{scheme}://{bucket(url)}.{host}"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from spark_jobs.contract.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.contract.store import Store
 
 _CLIENTS: Final = re.compile(
-    r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ store|software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception"
+    r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ "
+    r"store|software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception"
 )
-"""A line without one of these is not about the store: a refused connection may be Kafka's, or the one to Spark's JVM."""
+"""A line without one of these is not about the store: a refused connection may be Kafka's, or the
+one to Spark's JVM.
+"""
 _FRAME: Final = re.compile(r"^\s*(?:at |File ).*$", re.MULTILINE)
 _MORE: Final = "↳"
 """In delta-rs' messages, the mark of a line that continues the line before it."""
@@ -22,44 +25,118 @@ _CLOCK: Final = "the clocks of this machine and of the store are too far apart"
 _REGION: Final = "the bucket is in another region"
 _CONDITION: Final = "it does not support conditional puts (If-None-Match: *), which Sluice needs"
 _REFUSED: Final = {
-    "RequestTimeTooSkewed|difference between the request time": _CLOCK,
-    "PermanentRedirect|TemporaryRedirect|redirect without LOCATION|AuthorizationHeaderMalformed|IllegalLocationConstraint|"
-    "status.{0,8}30[17]": _REGION,
-    "NotImplemented|Not Implemented|status.{0,8}501": _CONDITION,
-    "InvalidAccessKeyId|invalid access key": "it does not know the access key",
-    "SignatureDoesNotMatch|signature (?:we calculated )?does not match": "the secret key does not match the access key",
-    "ExpiredToken|TokenRefreshRequired|token has expired": "the session's token has expired",
-    "NoCredentials|Unable to (?:locate|load) credentials|NoAuthWithAWSException|CredentialsNotLoaded|no providers in chain": "no credentials were found in the environment, in a profile or in a role of this machine",
-    "ProfileNotFound|config profile": "AWS_PROFILE names a profile that does not exist",
-    "NoSuchBucket|(?:specified )?bucket does not exist|bucket not found": "the bucket does not exist, and Sluice creates none",
-    "AccessDenied|Access Denied|Forbidden|Unauthenticated|PermissionDenied|PermissionError|status.{0,8}40[13]|40[13] ": "it does not allow the request",
+    _CLOCK: ("RequestTimeTooSkewed", "difference between the request time"),
+    _REGION: (
+        "PermanentRedirect",
+        "TemporaryRedirect",
+        "redirect without LOCATION",
+        "AuthorizationHeaderMalformed",
+        "IllegalLocationConstraint",
+        "status.{0,8}30[17]",
+    ),
+    _CONDITION: ("NotImplemented", "Not Implemented", "status.{0,8}501"),
+    "it does not know the access key": ("InvalidAccessKeyId", "invalid access key"),
+    "the secret key does not match the access key": (
+        "SignatureDoesNotMatch",
+        "signature (?:we calculated )?does not match",
+    ),
+    "the session's token has expired": (
+        "ExpiredToken",
+        "TokenRefreshRequired",
+        "token has expired",
+    ),
+    "no credentials were found in the environment, in a profile or in a role of this machine": (
+        "NoCredentials",
+        "Unable to (?:locate|load) credentials",
+        "NoAuthWithAWSException",
+        "CredentialsNotLoaded",
+        "no providers in chain",
+    ),
+    "AWS_PROFILE names a profile that does not exist": ("ProfileNotFound", "config profile"),
+    "the bucket does not exist, and Sluice creates none": (
+        "NoSuchBucket",
+        "(?:specified )?bucket does not exist",
+        "bucket not found",
+    ),
+    "it does not allow the request": (
+        "AccessDenied",
+        "Access Denied",
+        "Forbidden",
+        "Unauthenticated",
+        "PermissionDenied",
+        "PermissionError",
+        "status.{0,8}40[13]",
+        "40[13] ",
+    ),
 }
-"""Pattern of a client's message -> its meaning. The order counts: some clients also say "denied" about a wrong key or clock."""
+"""Meaning -> patterns of a client's message.
+
+The order counts: some clients also say "denied" about a wrong key or clock.
+"""
 _CORRECT: Final = {
     _CLOCK: "Set this machine's clock, then run again.",
-    _REGION: "Set AWS_REGION to the bucket's region, and AWS_ENDPOINT_URL, if it is set, to the endpoint of that region.",
+    _REGION: "Set AWS_REGION to the bucket's region, and AWS_ENDPOINT_URL, if it is set, to the "
+    "endpoint of that region.",
     _CONDITION: "Use a store, or a version of it, that supports them: docs/object-store.md.",
 }
 """Meaning -> remedy, where it is not the usual remedy."""
 _UNREACHABLE: Final = {
-    "SlowDown|Slow Down|ServiceUnavailable|Service Unavailable|reduce your request rate|AWSServiceThrottled|\\b503\\b": "it answered 503 until the time limit: it is overloaded, or not there",
-    "InternalError|Internal Server Error|Bad Gateway|Gateway Time-?out|\\b50[024]\\b|AWSStatus500": "it answered with a server error",
-    "timed[ -]?out|TimeoutE|ReadTimeout|SocketTimeout": "it did not answer in time",
-    "Could not connect|Connection ?refused|ConnectException|error sending request|ConnectorError|dns error|UnknownHost|"
-    "Name or service not known|NoHttpResponse|Connection ?reset|ConnectionClosed|connection closed|Broken pipe|"
-    "Unable to execute HTTP request|error decoding response body|EOF|ConnectTimeout|ClientPayloadError|IncompleteMessage|"
-    "operation was incomplete|AWSClientIOException|SdkClientException": "there was no connection to it, or it was cut off",
+    "it answered 503 until the time limit: it is overloaded, or not there": (
+        "SlowDown",
+        "Slow Down",
+        "ServiceUnavailable",
+        "Service Unavailable",
+        "reduce your request rate",
+        "AWSServiceThrottled",
+        r"\b503\b",
+    ),
+    "it answered with a server error": (
+        "InternalError",
+        "Internal Server Error",
+        "Bad Gateway",
+        "Gateway Time-?out",
+        r"\b50[024]\b",
+        "AWSStatus500",
+    ),
+    "it did not answer in time": ("timed[ -]?out", "TimeoutE", "ReadTimeout", "SocketTimeout"),
+    "there was no connection to it, or it was cut off": (
+        "Could not connect",
+        "Connection ?refused",
+        "ConnectException",
+        "error sending request",
+        "ConnectorError",
+        "dns error",
+        "UnknownHost",
+        "Name or service not known",
+        "NoHttpResponse",
+        "Connection ?reset",
+        "ConnectionClosed",
+        "connection closed",
+        "Broken pipe",
+        "Unable to execute HTTP request",
+        "error decoding response body",
+        "EOF",
+        "ConnectTimeout",
+        "ClientPayloadError",
+        "IncompleteMessage",
+        "operation was incomplete",
+        "AWSClientIOException",
+        "SdkClientException",
+    ),
 }
 
 
 def translate_store_error(
     error: BaseException, root: str = "", *, certain: bool = False
 ) -> SluiceError | None:
-    """The error as RootRefused or RootUnreachable; None where the store did not cause it. The message contains no key.
+    """The error as RootRefused or RootUnreachable; None where the store did not cause it.
+
+    The message contains no key.
 
     SLUICE_TRACEBACK=1 prints its stack trace.
 
-    `certain`: the caller knows that the store caused the error. Some clients raise a FileNotFoundError that does not name them.
+    `certain`: the caller knows that the store caused the error. Some clients raise a
+    FileNotFoundError that does not name them.
     """
     text = "\n".join(_chain(error))
     text = text if certain else "\n".join(_of_the_store(text))
@@ -68,17 +145,29 @@ def translate_store_error(
     if os.environ.get("SLUICE_TRACEBACK"):
         traceback.print_exception(error)
     where = f"the object store{f' of {root}' if root else ''}{_endpoint()}"
-    for pattern, meaning in _REFUSED.items():
-        if re.search(pattern, text, re.IGNORECASE):
-            usual = "Correct the keys, the bucket or its policy; docs/object-store.md lists the rights that Sluice needs."
-            return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
-    for pattern, meaning in _UNREACHABLE.items():
-        if re.search(pattern, text, re.IGNORECASE):
-            return RootUnreachable(
-                f"{where}: {meaning}.",
-                "Check AWS_ENDPOINT_URL and the store. The next run resumes.",
-            )
+    if meaning := _meaning(text, _REFUSED):
+        usual = (
+            "Correct the keys, the bucket or its policy; docs/object-store.md lists the rights "
+            "that Sluice needs."
+        )
+        return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
+    if meaning := _meaning(text, _UNREACHABLE):
+        return RootUnreachable(
+            f"{where}: {meaning}.", "Check AWS_ENDPOINT_URL and the store. The next run resumes."
+        )
     return None
+
+
+def _meaning(text: str, table: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The first meaning that has a pattern in the text."""
+    return next(
+        (
+            meaning
+            for meaning, patterns in table.items()
+            if re.search("|".join(patterns), text, re.IGNORECASE)
+        ),
+        None,
+    )
 
 
 def _of_the_store(text: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""The summary of a run, as lines for a person. The command line and Airflow's task log print the same lines."""
+"""The summary of a run, as lines for a person.
+
+The command line and Airflow's task log print the same lines.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,25 @@ from spark_jobs.contract.report import CheckResult, Report
 
 
 def summary(report: Report) -> tuple[str, ...]:
-    """The run's counts, time, batches, table version, state and watermark; open windows; the limit that ended it."""
+    """The run's counts, time, batches, table version, state and watermark; open windows; the limit
+    that ended it.
+    """
     account, state = report.account, report.state
     counts = (
-        f"read {account.read:,}, accepted {account.accepted:,}, out {account.rows_out:,}, duplicates {account.duplicates:,}, "
+        f"read {account.read:,}, accepted {account.accepted:,}, out {account.rows_out:,}, "
+        f"duplicates {account.duplicates:,}, "
         f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
         f"premature {account.premature:,}, unaccounted {account.unaccounted:,}"
     )
     watermark = report.watermark.isoformat() if report.watermark else "none yet"
     seconds = (report.ended_at - report.started_at).total_seconds()
     lines = [
-        f"{report.pipeline} {report.status}: {counts}; {seconds:.1f} s, the query {report.query_seconds:.1f} s of them",
-        f"{len(report.batches)} batches, table version {report.table_version_before} -> {report.table_version}, "
-        f"state {state.rows_before:,} -> {state.rows:,} rows, {state.bytes / 2**20:,.1f} MiB, watermark {watermark}",
+        f"{report.pipeline} {report.status}: {counts}; {seconds:.1f} s, the query "
+        f"{report.query_seconds:.1f} s of them",
+        f"{len(report.batches)} batches, table version {report.table_version_before} -> "
+        f"{report.table_version}, "
+        f"state {state.rows_before:,} -> {state.rows:,} rows, {state.bytes / 2**20:,.1f} MiB, "
+        f"watermark {watermark}",
     ]
     if report.left_open:
         lines.append(report.left_open)

@@ -71,7 +71,8 @@ class Topic(Model):
     max_ahead: Duration = Described(
         default=timedelta(minutes=10),
         strict=False,
-        description="how much later than the Kafka timestamp an event time may be; records beyond it are premature",
+        description="how much later than the Kafka timestamp an event time may be; records beyond "
+        "it are premature",
     )
     format: Literal["json"] = Described(default="json", description="how values are encoded")
 
@@ -91,12 +92,12 @@ class Topic(Model):
             refuse("fields", taken, "Sluice adds columns with these names", "Rename the field")
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
+            possible = [f.name for f in self.fields if f.type == "timestamp" and f.required]
             refuse(
                 "event_time",
                 self.event_time,
                 "it is not a required field of type timestamp",
-                f"Name one of {[f.name for f in self.fields if f.type == 'timestamp' and f.required]}, "
-                "or declare it so in fields",
+                f"Name one of {possible}, or declare it so in fields",
             )
         if self.max_ahead <= timedelta():
             refuse(

@@ -1,4 +1,7 @@
-"""The verdict of a run's checks: whether its rows may be published. Runs, check tasks and the cursor all use it."""
+"""The verdict of a run's checks: whether its rows may be published.
+
+Runs, check tasks and the cursor all use it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from spark_jobs.contract.report import CheckResult
 def verdict(
     pipeline: str, table_version: int | None, checks: Iterable[CheckResult]
 ) -> CheckBroken | CheckFailed | None:
-    """CheckBroken if any check could not be evaluated, else CheckFailed if any critical one failed, else None.
+    """CheckBroken if any check could not be evaluated, else CheckFailed if any critical one failed,
+    else None.
 
     The error names all such checks.
     """
@@ -31,8 +35,11 @@ def verdict(
     if failed:
         named = ", ".join(f"{check.name} ({check.unexpected} rows)" for check in failed)
         return CheckFailed(
-            f"{pipeline}: {len(failed)} critical check(s) failed: {named}. The rows are written in table version "
+            f"{pipeline}: {len(failed)} critical check(s) failed: {named}. The rows are written "
+            "in table version "
             f"{table_version}, but not published.",
-            f"See the failing values: sluice show checks --pipeline {pipeline}.",
+            f"See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
+            "rows in the table and run again, or publish them as they are: "
+            f"sluice accept {pipeline} --check NAME --reason TEXT",
         )
     return None

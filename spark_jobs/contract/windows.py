@@ -1,4 +1,7 @@
-"""The windows of an Aggregate, over the event time, aligned to the epoch in UTC. Their Spark code: steps/aggregate.py."""
+"""The windows of an Aggregate, over the event time, aligned to the epoch in UTC.
+
+Their Spark code: steps/aggregate.py.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ def _floor(at: datetime, step: timedelta) -> datetime:
 
 
 class Tumbling(Model):
-    """Windows of one size without overlap: every event is in one window. Spark's window(time, size)."""
+    """Windows of one size without overlap: every event is in one window. Spark's window(time,
+    size).
+    """
 
     kind: Literal["tumbling"] = "tumbling"
     size: Duration = Described(strict=False, description="the length of a window")
@@ -45,7 +50,8 @@ class Tumbling(Model):
 
 
 class Sliding(Model):
-    """Windows of one size that begin every `slide`. An event is in several windows, and can be late for some of them.
+    """Windows of one size that begin every `slide`. An event is in several windows, and can be
+    late for some of them.
 
     Spark's window(time, size, slide).
     """
@@ -72,7 +78,8 @@ class Sliding(Model):
     def last_end(self, at: datetime) -> datetime:
         """The end of the last window that contains an event of this time.
 
-        >>> str(Sliding(size="1 hour", slide="20 minutes").last_end(datetime(2026, 1, 1, 10, 50, tzinfo=UTC)))
+        >>> window = Sliding(size="1 hour", slide="20 minutes")
+        >>> str(window.last_end(datetime(2026, 1, 1, 10, 50, tzinfo=UTC)))
         '2026-01-01 11:40:00+00:00'
         """
         return _floor(at, self.slide) + self.size
@@ -82,7 +89,9 @@ class Sliding(Model):
 
 
 class Session(Model):
-    """A window that ends when no event of its key came for the gap. Spark's session_window(time, gap)."""
+    """A window that ends when no event of its key came for the gap. Spark's session_window(time,
+    gap).
+    """
 
     kind: Literal["session"] = "session"
     gap: Duration | None = Described(
@@ -90,7 +99,8 @@ class Session(Model):
     )
     gap_sql: str | None = Described(
         default=None,
-        description="instead of gap: a Spark SQL expression for the gap after each row, an interval or its text",
+        description="instead of gap: a Spark SQL expression for the gap after each row, an "
+        "interval or its text",
     )
 
     @model_validator(mode="after")
@@ -100,7 +110,8 @@ class Session(Model):
                 "gap",
                 self.gap or self.gap_sql,
                 "a session needs exactly one of gap and gap_sql",
-                "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... END\"",
+                "Give gap='30 minutes', or gap_sql=\"CASE WHEN ... THEN interval '5 minutes' ... "
+                'END"',
             )
         if self.gap is not None:
             _positive("gap", self.gap)

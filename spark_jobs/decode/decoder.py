@@ -1,7 +1,9 @@
-"""Decode: bytes to typed columns. Drops no record: a record that cannot be decoded has nulls and the reason.
+"""Decode: bytes to typed columns.
 
-Runs in Spark's Python workers (mapInArrow), because it reads JSON strictly. Spark's from_json accepts text after the first
-object, converts numbers to strings, and does not report the error.
+Drops no record: a record that cannot be decoded has nulls and the reason.
+
+Runs in Spark's Python workers (mapInArrow), because it reads JSON strictly. Spark's from_json
+accepts text after the first object, converts numbers to strings, and does not report the error.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 
 
 def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = None) -> DataFrame:
-    """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if decoded).
+    """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if
+    decoded).
 
-    A malformed record has null in every field. With `capture`, kafka.raw is null except for records that may be rejected.
+    A malformed record has null in every field. With `capture`, kafka.raw is null except for records
+    that may be rejected.
     """
     columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
     kafka = StructType(

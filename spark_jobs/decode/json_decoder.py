@@ -1,7 +1,10 @@
-"""JSON decoder: decodes the bytes of a record to typed values, or gives the reason why it cannot. Pure Python; never raises.
+"""JSON decoder: decodes the bytes of a record to typed values, or gives the reason why it cannot.
 
-msgspec decodes strictly: one JSON object and nothing after it, exact types, numbers in range, times with a zone. Undeclared
-keys are ignored. If a key occurs twice, the last value is used. The whole value must be UTF-8.
+Pure Python; never raises.
+
+msgspec decodes strictly: one JSON object and nothing after it, exact types, numbers in range, times
+with a zone. Undeclared keys are ignored. If a key occurs twice, the last value is used. The whole
+value must be UTF-8.
 """
 
 from __future__ import annotations
@@ -35,13 +38,16 @@ class JsonDecoder:
             (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None)
             for f in topic.fields
         ]
-        # gc=False: a record has no reference cycles, and the garbage collector would traverse millions of records.
+        # gc=False: a record has no reference cycles, and the garbage collector would traverse
+        # millions of records.
         self._decoder = msgspec.json.Decoder(
             msgspec.defstruct("Record", fields, kw_only=True, gc=False)
         )
 
     def columns(self, values: Sequence[bytes | None]) -> tuple[list[Values], list[str | None]]:
-        """The decoded columns in the topic's order, and for each record the reason why it is malformed, or None."""
+        """The decoded columns in the topic's order, and for each record the reason why it is
+        malformed, or None.
+        """
         rows, reasons = [], []
         for value in values:
             row, reason = self.row(value)
@@ -62,7 +68,8 @@ class JsonDecoder:
             row = msgspec.structs.astuple(self._decoder.decode(value))
         except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as error:
             return self._nulls, self._reason(value, error)
-        # A key in the wrong case looks like a missing optional field, so only records that lack one are checked again.
+        # A key in the wrong case looks like a missing optional field, so only records that lack one
+        # are checked again.
         if any(row[index] is None for index in self._optional) and (
             reason := self._wrong_case(value)
         ):

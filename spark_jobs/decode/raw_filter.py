@@ -1,6 +1,9 @@
-"""Raw filter: drops the raw bytes of records that cannot be rejected. Runs in Spark's Python workers.
+"""Raw filter: drops the raw bytes of records that cannot be rejected.
 
-The other bytes are few. They are returned with the decoded columns, so that the audit need not read Kafka again (rejected.py).
+Runs in Spark's Python workers.
+
+The other bytes are few. They are returned with the decoded columns, so that the audit need not read
+Kafka again (rejected.py).
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BUDGET = 4_000_000
-"""The captured bytes of one batch. The driver holds the progress of many batches. A batch with more is read again."""
+"""The captured bytes of one batch.
+
+The driver holds the progress of many batches. A batch with more is read again.
+"""
 
 OVERHEAD = 100
 """The bytes of a captured record besides its key and value."""
@@ -25,7 +31,8 @@ class CapturePolicy(NamedTuple):
     """Decides which records' raw bytes a query captures."""
 
     late_before_ms: int
-    """The watermark for late records in the query's first batch, in milliseconds since the epoch."""
+    """The watermark for late records in the query's first batch, in milliseconds since the epoch.
+    """
     task_bytes: int
     """The byte budget of one task."""
 
@@ -44,7 +51,8 @@ class RawFilter:
         self._bytes_left = policy.task_bytes
 
     def apply(self, kafka: pa.StructArray, event_time: pa.Array) -> pa.StructArray:
-        """The column kafka struct<partition, offset, timestamp, raw>, with `raw` null except for records that may be rejected.
+        """The column kafka struct<partition, offset, timestamp, raw>, with `raw` null except for
+        records that may be rejected.
 
         When the task's byte budget is spent, `raw` is null for all.
         """
@@ -62,7 +70,8 @@ class RawFilter:
         spent = np.cumsum(np.where(suspect, sizes + OVERHEAD, 0))
         dropped = ~(suspect & (spent <= self._bytes_left))
         self._bytes_left -= int(spent[-1]) if len(spent) else 0
-        # take() with a null index gives null. The result of if_else would keep all of the bytes in memory.
+        # take() with a null index gives null. The result of if_else would keep all of the bytes in
+        # memory.
         indices = pa.array(np.arange(len(dropped)), mask=dropped)
         captured = pa.StructArray.from_arrays(
             [part.take(indices) for part in key_and_value],
@@ -75,7 +84,9 @@ class RawFilter:
         return pa.StructArray.from_arrays(parts, fields=list(kafka.type))
 
     def _suspect(self, timestamp: pa.Array, event_time: pa.Array) -> npt.NDArray[np.bool_]:
-        """One boolean for each record: malformed, premature, or at or before the watermark (as all late records are)."""
+        """One boolean for each record: malformed, premature, or at or before the watermark (as all
+        late records are).
+        """
         import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.compute as pc  # noqa: PLC0415 - as above
 

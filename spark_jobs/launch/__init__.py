@@ -1,1 +1,3 @@
-"""Launch: submits a run, makes its Spark session, watches its executors and the processes around it."""
+"""Launch: submits a run, makes its Spark session, watches its executors and the processes around
+it.
+"""

@@ -1,6 +1,8 @@
-"""Cluster: the session of a run with executors on other machines, and a clear error if the cluster gives none.
+"""Cluster: the session of a run with executors on other machines, and a clear error if the cluster
+gives none.
 
-Spark itself waits without end for a master that does not accept the application, and for an executor to run a task on.
+Spark itself waits without end for a master that does not accept the application, and for an
+executor to run a task on.
 """
 
 from __future__ import annotations
@@ -36,17 +38,23 @@ AUTHENTICATED = {
     "spark.network.crypto.cipher": "AES/GCM/NoPadding",
     "spark.io.encryption.enabled": "true",
 }
-"""Only processes with the secret may connect. Network traffic and files spilled to disk are encrypted."""
+"""Only processes with the secret may connect.
+
+Network traffic and files spilled to disk are encrypted.
+"""
 
 
 class Cluster:
-    """The installation's cluster. As a context manager it asks for executors at once, while the run does its preflight.
+    """The installation's cluster.
+
+    As a context manager it asks for executors at once, while the run does its preflight.
 
     In local mode it only makes the session.
     """
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self._name, self._settings = name, settings
+        self._name = name
+        self._settings = settings
         self._failed = list[Exception]()
         self._joining: threading.Thread | None = None
         self._watch: ExecutorWatch | None = None
@@ -66,14 +74,19 @@ class Cluster:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Raises NoExecutors in place of the block's error if the watch ended the application for lack of executors."""
+        """Raises NoExecutors in place of the block's error if the watch ended the application for
+        lack of executors.
+        """
         if self._watch is not None:
             self._watch.end()
             if error is not None and self._watch.problem is not None:
                 raise self._watch.problem from None
 
     def session(self, state: State) -> SparkSession:
-        """The Spark session. On a cluster its executors are watched until the block ends. Raises ClusterUnreachable."""
+        """The Spark session.
+
+        On a cluster its executors are watched until the block ends. Raises ClusterUnreachable.
+        """
         if self._joining is not None:
             self._await(self._joining)
         spark = session(self._name, state, self._settings.root)
@@ -93,11 +106,9 @@ class Cluster:
             self._failed.append(error)
 
     def _await(self, joining: threading.Thread) -> None:
-        began, limit, master = (
-            time.monotonic(),
-            int(self._settings.executor_wait),
-            self._settings.master,
-        )
+        began = time.monotonic()
+        limit = int(self._settings.executor_wait)
+        master = self._settings.master
         while joining.is_alive() and (waited := time.monotonic() - began) < limit:
             joining.join(min(LOG_EVERY_SECONDS, limit - waited))
             if joining.is_alive():
@@ -121,8 +132,14 @@ class Cluster:
 
 def _remedy(settings: Settings) -> str:
     if settings.spark_secret_file:
-        return f"Its secret may be another than that in {settings.spark_secret_file}, or it has none. See the master's log."
-    return "It may ask for a secret: name the file with it in SLUICE_SPARK_SECRET_FILE. See the master's log."
+        return (
+            f"Its secret may be another than that in {settings.spark_secret_file}, or it has "
+            "none. See the master's log."
+        )
+    return (
+        "It may ask for a secret: name the file with it in SLUICE_SPARK_SECRET_FILE. See the "
+        "master's log."
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -132,13 +149,15 @@ def _first_line(error: Exception) -> str:
 
 
 def secret_conf(settings: Settings) -> dict[str, str]:
-    """Spark's settings for the secret in `spark_secret_file`: Spark's name -> value; empty without a file.
+    """Spark's settings for the secret in `spark_secret_file`: Spark's name -> value; empty without
+    a file.
 
-    This process sets the secret in its own JVM, which it reaches over loopback. So the secret is on no command line and in no
-    file that Sluice writes. Spark gives it to standalone executors in their environment, and redacts it wherever it shows
-    configuration. spark.authenticate.secret.file works on Kubernetes only (SecurityManager.secretKeyFromFile), and
-    _SPARK_AUTH_SECRET does not work in a driver (initializeAuth reads the configuration). On YARN and Kubernetes Spark makes a
-    secret for each application.
+    This process sets the secret in its own JVM, which it reaches over loopback. So the secret is on
+    no command line and in no file that Sluice writes. Spark gives it to standalone executors in
+    their environment, and redacts it wherever it shows configuration.
+    spark.authenticate.secret.file works on Kubernetes only (SecurityManager.secretKeyFromFile), and
+    _SPARK_AUTH_SECRET does not work in a driver (initializeAuth reads the configuration). On YARN
+    and Kubernetes Spark makes a secret for each application.
     """
     if not settings.spark_secret_file:
         return {}
@@ -167,17 +186,22 @@ def _require_master(master: str) -> None:
 
 
 class ExecutorWatch:
-    """Watches the executors in a thread. If a job has had none for SLUICE_EXECUTOR_WAIT, it ends the application.
+    """Watches the executors in a thread.
 
-    Without an active job it does nothing: dynamic allocation removes executors while the driver works alone. The call that
-    waits for the job then fails with Spark's error; `problem` has the one to raise in its place.
+    If a job has had none for SLUICE_EXECUTOR_WAIT, it ends the application.
+
+    Without an active job it does nothing: dynamic allocation removes executors while the driver
+    works alone. The call that waits for the job then fails with Spark's error; `problem` has the
+    one to raise in its place.
     """
 
     def __init__(self, spark: SparkSession, name: str, settings: Settings) -> None:
         self.problem: SluiceError | None = None
         self._context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no method for it; a Java object, so Any
         self._executor_size = _executor_size(spark)
-        self._name, self._master, self._limit = name, settings.master, int(settings.executor_wait)
+        self._name = name
+        self._master = settings.master
+        self._limit = int(settings.executor_wait)
         self._over = threading.Event()
         threading.Thread(
             target=copy_context().run, args=(self._watch,), name="executors", daemon=True
@@ -189,16 +213,20 @@ class ExecutorWatch:
 
     def _watch(self) -> None:
         since = time.monotonic()
-        logged, had_any = 0.0, False
+        logged = 0.0
+        had_any = False
         with suppress(Exception):  # the JVM is gone: the call that uses it fails
             while not self._over.wait(POLL_SECONDS):
                 waited = time.monotonic() - since
                 if self._context.getExecutorIds().size():
                     if logged:
                         LOG.info("%s: an executor is there after %.0f s", self._name, waited)
-                    since, logged, had_any = time.monotonic(), 0.0, True
+                    since = time.monotonic()
+                    logged = 0.0
+                    had_any = True
                 elif not len(self._context.statusTracker().getActiveJobIds()):
-                    since, logged = time.monotonic(), 0.0
+                    since = time.monotonic()
+                    logged = 0.0
                 elif waited >= self._limit:
                     self._give_up(had_any=had_any)
                     return
@@ -217,7 +245,8 @@ class ExecutorWatch:
         what = "the last executor is gone, and no other came" if had_any else "no executor came"
         self.problem = NoExecutors(
             f"{what} within {self._limit} s on {self._master}; each needs {self._executor_size}.",
-            "Check that workers are alive and have that much free; ask for less (spark.executor.memory, spark.executor.cores), "
+            "Check that workers are alive and have that much free; ask for less "
+            "(spark.executor.memory, spark.executor.cores), "
             "or wait longer (SLUICE_EXECUTOR_WAIT).",
         )
         self._context.stop()

@@ -1,4 +1,7 @@
-"""Foreground: runs a submitted drain. Ctrl-C asks its driver to stop; a second Ctrl-C kills all its processes."""
+"""Foreground: runs a submitted drain.
+
+Ctrl-C asks its driver to stop; a second Ctrl-C kills all its processes.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,12 @@ POLL_SECONDS = 0.1
 
 
 def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> None:
-    """Run the command to its end. `driver` is the script whose Python process takes SIGTERM as a request to stop.
+    """Run the command to its end.
 
-    The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in the middle of a batch.
+    `driver` is the script whose Python process takes SIGTERM as a request to stop.
+
+    The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in
+    the middle of a batch.
     """
     with _interrupts() as pressed:
         submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
@@ -40,9 +46,12 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
 
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """The Ctrl-C of the block, one entry each. None is raised: one that came while another is handled would abandon the drain.
+    """The Ctrl-C of the block, one entry each.
 
-    If the process ignores them, as a process that a shell started in the background does, it still does.
+    None is raised: one that came while another is handled would abandon the drain.
+
+    If the process ignores them, as a process that a shell started in the background does, it still
+    does.
     """
     received = list[int]()
     before = signal.getsignal(signal.SIGINT)

@@ -1,7 +1,8 @@
 """Parent watch: ends a driver whose submitter has died, so that it does not continue to write.
 
-Airflow kills a task's process group. But a supervisor that is itself killed leaves spark-submit's JVM and this driver running,
-while Airflow tries the task again. The lease keeps the two runs apart; this ends the one for which nobody waits.
+Airflow kills a task's process group. But a supervisor that is itself killed leaves spark-submit's
+JVM and this driver running, while Airflow tries the task again. The lease keeps the two runs apart;
+this ends the one for which nobody waits.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ REPORT_SECONDS = 20.0
 
 
 def watch() -> None:
-    """Start to watch: send this process SIGTERM once its parent, spark-submit's JVM, or the JVM's parent has died.
+    """Start to watch: send this process SIGTERM once its parent, spark-submit's JVM, or the JVM's
+    parent has died.
 
-    While the JVM lives, the run may finish its current batch. Once it is dead, the run can only report that, and the watch
-    kills the process REPORT_SECONDS later.
+    While the JVM lives, the run may finish its current batch. Once it is dead, the run can only
+    report that, and the watch kills the process REPORT_SECONDS later.
     """
     threading.Thread(target=_watch, args=(_ancestors(),), name="parent-watch", daemon=True).start()
 
@@ -38,7 +40,10 @@ def _watch(ancestors: tuple[int, ...]) -> None:
 
 
 def _ancestors() -> tuple[int, ...]:
-    """The process ids of the parent and its parent. The kernel gives another parent to a process whose parent died."""
+    """The process ids of the parent and its parent.
+
+    The kernel gives another parent to a process whose parent died.
+    """
     parent = os.getppid()
     try:
         return parent, psutil.Process(parent).ppid()

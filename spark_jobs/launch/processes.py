@@ -1,4 +1,7 @@
-"""Processes: a process and all its descendants. Its process group is not enough: PySpark's worker daemon has its own."""
+"""Processes: a process and all its descendants.
+
+Its process group is not enough: PySpark's worker daemon has its own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ def kill_tree(pid: int) -> None:
 
 
 def end_tree(pid: int, grace_seconds: float) -> None:
-    """Send SIGTERM to the process and its descendants, descendants first; SIGKILL to those left after `grace_seconds`."""
+    """Send SIGTERM to the process and its descendants, descendants first; SIGKILL to those left
+    after `grace_seconds`.
+    """
     processes = tree(pid)
     for process in reversed(processes):
         with suppress(psutil.NoSuchProcess):
@@ -31,7 +36,8 @@ def end_tree(pid: int, grace_seconds: float) -> None:
 
 
 def is_driver(process: psutil.Process, application: str) -> bool:
-    """Whether it is the Python process of this script, which takes SIGTERM as a request to stop, and not the JVM above it.
+    """Whether it is the Python process of this script, which takes SIGTERM as a request to stop,
+    and not the JVM above it.
 
     Raises psutil.Error if the process is gone or may not be read.
     """

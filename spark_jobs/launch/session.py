@@ -1,7 +1,8 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
-Spark's other settings are in submit.py and shipment.py (set before the JVM starts), contract/store.py (the object store),
-cluster.py (a cluster's secret) and sink/commit.py (the transaction of each commit).
+Spark's other settings are in submit.py and shipment.py (set before the JVM starts),
+contract/store.py (the object store), cluster.py (a cluster's secret) and sink/commit.py (the
+transaction of each commit).
 """
 
 from __future__ import annotations
@@ -26,34 +27,41 @@ STATIC = {
 }
 """Set once, when the session is made: a running session cannot change them."""
 CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
-"""The class that writes a checkpoint's files. Spark's default renames them, which an object store cannot."""
+"""The class that writes a checkpoint's files.
+
+Spark's default renames them, which an object store cannot.
+"""
 
 
 def dynamic(state: State) -> dict[str, str]:
     """Settings of one pipeline's state that a running session takes: Spark's name -> value."""
     return {
         "spark.sql.session.timeZone": "UTC",
-        # The first batch fixes it in the checkpoint. Each partition of each stateful step is a store to open and commit.
+        # The first batch fixes it in the checkpoint. Each partition of each stateful step is a
+        # store to open and commit.
         "spark.sql.shuffle.partitions": str(state.shuffle_partitions),
         "spark.sql.streaming.stateStore.providerClass": PROVIDERS[state.provider],
         "spark.sql.streaming.stateStore.checkpointFormatVersion": str(state.format),
-        # Each commit writes a snapshot, not a changelog. Every scheduled run restarts the query. A run that ends before the
-        # maintenance thread wakes (60 s) would leave only changelogs, and each later run would replay them all from the first.
-        # Measured in bench/.
+        # Each commit writes a snapshot, not a changelog. Every scheduled run restarts the query. A
+        # run that ends before the maintenance thread wakes (60 s) would leave only changelogs, and
+        # each later run would replay them all from the first. Measured in bench/.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # By default Delta reads its log with 50 tasks. The logs of these tables are small.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # No plan of this Spark version shows the reader's options, which include passwords and keys. If one did, this would
-        # redact them.
+        # No plan of this Spark version shows the reader's options, which include passwords and
+        # keys. If one did, this would redact them.
         "spark.sql.redaction.options.regex": r"(?i)url|kafka\.(sasl|ssl)\.",
-        # The audit reads each progress while the query runs (AT_ONCE). They hold the rejected records to be written (BUDGET).
+        # The audit reads each progress while the query runs (AT_ONCE). They hold the rejected
+        # records to be written (BUDGET).
         "spark.sql.streaming.numRecentProgressUpdates": "100",
         "spark.sql.streaming.minBatchesToRetain": "100",
     }
 
 
 def session(name: str, state: State, root: str = "") -> SparkSession:
-    """The Spark session of this process, with the settings for one pipeline's state and for its root, a folder or URL."""
+    """The Spark session of this process, with the settings for one pipeline's state and for its
+    root, a folder or URL.
+    """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
     builder = SparkSession.builder.appName(f"sluice {name}")

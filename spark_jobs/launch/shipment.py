@@ -1,7 +1,10 @@
-"""Shipment: the code and the Python that a run sends to the executors of a cluster. Imports no pyspark.
+"""Shipment: the code and the Python that a run sends to the executors of a cluster.
 
-The code is sent as an archive, not by spark.submit.pyFiles. That would put a zip before the driver's own code on its path, and
-the driver needs pipelines and configuration as files, which a zip does not have.
+Imports no pyspark.
+
+The code is sent as an archive, not by spark.submit.pyFiles. That would put a zip before the
+driver's own code on its path, and the driver needs pipelines and configuration as files, which a
+zip does not have.
 """
 
 from __future__ import annotations
@@ -25,12 +28,17 @@ from spark_jobs.contract.settings import Settings
 CODE_FOLDER = "code"
 """The folder with the code, in the working folder of an executor."""
 KEPT_SECONDS = 7 * 86_400
-"""An archive that no run has used for so long is removed; executors that come late in a run fetch it from the driver."""
+"""An archive that no run has used for so long is removed; executors that come late in a run fetch
+it from the driver.
+"""
 LEFT_OUT = "__pycache__"
 JAVA = "spark_jobs/java/"
 """Sources of a jar. Executors get the jar."""
 _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
-"""Before an executor unpacks an archive, it deletes what has that name in its folder. With . or .. it would delete more."""
+"""Before an executor unpacks an archive, it deletes what has that name in its folder.
+
+With . or .. it would delete more.
+"""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -46,18 +54,21 @@ def configuration(settings: Settings) -> dict[str, str]:
         name, _, within = inside.strip("/").partition("/")
         if not name or not within:
             raise SettingInvalid(
-                f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
+                f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the "
+                "archive.",
                 "Write for example environment.tar.gz#environment/bin/python.",
             )
         if name == CODE_FOLDER or not _FOLDER.fullmatch(name):
             raise SettingInvalid(
-                f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the executors.",
+                f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the "
+                "executors.",
                 "After #, begin with a new folder: environment.tar.gz#environment/bin/python.",
             )
         if "://" not in archive and not Path(archive).is_file():
             raise SettingInvalid(
                 f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
-                "Pack an environment as docs/cluster.md shows, or name a Python that the workers have.",
+                "Pack an environment as docs/cluster.md shows, or name a Python that the workers "
+                "have.",
             )
         archives.append(f"{archive}#{name}")
         python = f"./{name}/{within}"
@@ -72,7 +83,8 @@ def configuration(settings: Settings) -> dict[str, str]:
 def code_archive() -> Path:
     """The archive with Sluice and the package of the pipelines; written if it does not exist yet.
 
-    Its name has the digest of its content, so that runs of the same code share one. Raises SparkFailed.
+    Its name has the digest of its content, so that runs of the same code share one. Raises
+    SparkFailed.
     """
     files = _files()
     digest = hashlib.sha256()
@@ -88,7 +100,10 @@ def code_archive() -> Path:
 
 
 def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
-    """The archive of that name, written if needed. Removes archives that no run has used for KEPT_SECONDS."""
+    """The archive of that name, written if needed.
+
+    Removes archives that no run has used for KEPT_SECONDS.
+    """
     archive = folder / name
     try:
         os.utime(archive)
@@ -102,9 +117,12 @@ def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> 
 
 
 def _files() -> list[tuple[str, bytes]]:
-    """Name within the archive and content of each file, by name. In a namespace package the first folder with a file wins.
+    """Name within the archive and content of each file, by name.
 
-    Each file is read once. If it were read again for the archive, a deployment in between would put other code under this name.
+    In a namespace package the first folder with a file wins.
+
+    Each file is read once. If it were read again for the archive, a deployment in between would put
+    other code under this name.
     """
     paths = dict[str, Path]()
     for top in {__name__.partition(".")[0], registry.package().partition(".")[0]}:
@@ -131,7 +149,9 @@ def _module(name: str) -> ModuleType:
 
 
 def _folder() -> Path:
-    """The folder of the archives, which only this user may write: anyone else who could would run code as this user."""
+    """The folder of the archives, which only this user may write: anyone else who could would run
+    code as this user.
+    """
     folder = Path(tempfile.gettempdir()) / f"sluice-code-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()

@@ -1,4 +1,6 @@
-"""Submit: the command, options and environment with which the CLI and Airflow's operator start a run. Imports no pyspark."""
+"""Submit: the command, options and environment with which the CLI and Airflow's operator start a
+run. Imports no pyspark.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +31,26 @@ FILES = {
     "spark.hadoop.fs.file.impl": "sluice.files.ChecksummedFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "sluice.files.ChecksummedFs",
 }
-"""Hadoop's own classes start a process for each chmod and readlink. That is 17 % of a small batch's processor time."""
+"""Hadoop's own classes start a process for each chmod and readlink.
+
+That is 17 % of a small batch's processor time.
+"""
 SCHEDULED = {
-    # A task takes any free executor. With the default, partitions of Kafka's reader wait 3 s for a busy one.
+    # A task takes any free executor. With the default, partitions of Kafka's reader wait 3 s for a
+    # busy one.
     "spark.locality.wait": "0s",
-    # The first executor starts to work. By default YARN and Kubernetes wait for most of the executors, or for 30 s.
+    # The first executor starts to work. By default YARN and Kubernetes wait for most of the
+    # executors, or for 30 s.
     "spark.scheduler.minRegisteredResourcesRatio": "0.0",
 }
 """Scheduling on a cluster. An installation or a spec may set other values."""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"}
-"""The class that writes Delta's log on S3. Delta's own class overwrites what another writer committed in the meantime."""
+"""The class that writes Delta's log on S3.
+
+Delta's own class overwrites what another writer committed in the meantime.
+"""
 
 
 def application() -> str:
@@ -59,7 +69,10 @@ def archive(settings: Settings) -> Path:
 
 
 def files_jar(settings: Settings) -> Path:
-    """The path of the jar of spark_jobs/java, which `make setup` compiles. Without it runs use Hadoop's own classes."""
+    """The path of the jar of spark_jobs/java, which `make setup` compiles.
+
+    Without it runs use Hadoop's own classes.
+    """
     return settings.jars / FILES_JAR
 
 
@@ -71,11 +84,14 @@ def s3_jars(settings: Settings) -> Path:
 def configuration(
     settings: Settings, records: int = 0, *, archived: bool = True, pipeline: Options | None = None
 ) -> Options:
-    """Spark's settings that must be made before the JVM starts; others are in session.py. Raises JarsMissing or SettingInvalid.
+    """Spark's settings that must be made before the JVM starts; others are in session.py.
 
-    `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles. Without `archived` the JVM does
-    not use the class-data archive: it cannot write one while it uses one. `pipeline` has the spec's options of Spark. They
-    override those of the installation and of Airflow's connection, which are in the settings, and those override SCHEDULED.
+    Raises JarsMissing or SettingInvalid.
+
+    `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles.
+    Without `archived` the JVM does not use the class-data archive: it cannot write one while it
+    uses one. `pipeline` has the spec's options of Spark. They override those of the installation
+    and of Airflow's connection, which are in the settings, and those override SCHEDULED.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
@@ -110,7 +126,8 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
     """Settings of the executors: class path, JVM options, Python and code."""
     kafka = settings.kafka_config.java_options()
     if settings.local:
-        # On the class path, not in spark.jars: every executor of every run copies and fetches those again.
+        # On the class path, not in spark.jars: every executor of every run copies and fetches those
+        # again.
         return {
             "spark.executor.extraClassPath": ":".join(map(str, [*jars, *s3])),
             **({"spark.executor.extraJavaOptions": " ".join(kafka)} if kafka else {}),
@@ -131,7 +148,8 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
             if remote_jars
             else {"spark.jars": ",".join(map(str, [*jars, *s3]))}
         ),
-        # Last on the class path, as for the driver: the part before it must stay the one that the class-data archive is for.
+        # Last on the class path, as for the driver: the part before it must stay the one that the
+        # class-data archive is for.
         **(
             {"spark.executorEnv.SPARK_DIST_CLASSPATH": f"{Path(remote_jars).parent / 's3'}/*"}
             if remote_jars and s3
@@ -145,7 +163,10 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
 
 
 def object_store() -> dict[str, str]:
-    """What Spark must be told of the S3 that the root lies on. No key is among it: see docs/object-store.md."""
+    """What Spark must be told of the S3 that the root lies on.
+
+    No key is among it: see docs/object-store.md.
+    """
     return {
         **LOG_STORE,
         **{
@@ -158,7 +179,8 @@ def object_store() -> dict[str, str]:
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
     """Options of the driver's JVM.
 
-    Seconds below are processor seconds of a drain on two busy cores, one or two runs each; docs/architecture.md has them all.
+    Seconds below are processor seconds of a drain on two busy cores, one or two runs each;
+    docs/architecture.md has them all.
     """
     options = [
         f"-Dlog4j2.configurationFile=file:{PACKAGE / 'conf' / 'log4j2.properties'}",
@@ -166,27 +188,34 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
         "-Duser.timezone=UTC",
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",
-        "-XX:+ExitOnOutOfMemoryError",  # or only the query's thread dies, and the driver waits for it without end
-        "-Dio.netty.jfr.enabled=false",  # or netty starts the JVM's flight recorder for events that nobody reads
+        # or only the query's thread dies, and the driver waits for it without end
+        "-XX:+ExitOnOutOfMemoryError",
+        # or netty starts the JVM's flight recorder for events that nobody reads
+        "-Dio.netty.jfr.enabled=false",
     ]
     options += settings.kafka_config.java_options()
     if records < C2_MIN_RECORDS:
-        # Only the first compiler (C1): 42 seconds instead of 57 to 64 for 144,000 records, 65 instead of 85 for a million.
+        # Only the first compiler (C1): 42 seconds instead of 57 to 64 for 144,000 records, 65
+        # instead of 85 for a million.
         options.append("-XX:TieredStopAtLevel=1")
     if archived and archive(settings).exists():
-        # Classes as they are in memory, not read from jars and verified: 32 seconds instead of 43 for 144,000 records.
+        # Classes as they are in memory, not read from jars and verified: 32 seconds instead of 43
+        # for 144,000 records.
         options += _archived(archive(settings))
     return options
 
 
 def _archived(path: Path) -> list[str]:
-    """The JVM silently ignores an archive that does not exist or does not fit the JVM or the jars."""
+    """The JVM silently ignores an archive that does not exist or does not fit the JVM or
+    the jars.
+    """
     return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def environment(settings: Settings) -> dict[str, str]:
     """Environment variables of spark-submit and the processes that it starts."""
-    # Last on the driver's class path: the part before it must stay the one that the class-data archive is for.
+    # Last on the driver's class path: the part before it must stay the one that the class-data
+    # archive is for.
     s3 = [f"{s3_jars(settings)}/*"] if is_s3(settings.root) else []
     return {
         **settings.environment(),
@@ -202,7 +231,8 @@ def environment(settings: Settings) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
-        # Else main.py's folder stands first on its path, and a pipeline's own module `storage` or `log` would be Sluice's.
+        # Else main.py's folder stands first on its path, and a pipeline's own module `storage` or
+        # `log` would be Sluice's.
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
         "RUST_BACKTRACE": "1"

@@ -1,1 +1,3 @@
-"""Ops: the Delta tables with the history of runs, batches, rejected records and checks, and the views of them."""
+"""Ops: the Delta tables with the history of runs, batches, rejected records and checks, and the
+views of them.
+"""

@@ -1,4 +1,5 @@
-"""Ops tables: Delta tables about Sluice's runs, partitioned by pipeline, written and read without a JVM.
+"""Ops tables: Delta tables about Sluice's runs, partitioned by pipeline, written and read without a
+JVM.
 
 All rows of a batch are replaced at once, so writing them again after a crash changes nothing.
 """
@@ -20,7 +21,8 @@ from spark_jobs.storage import delta
 if TYPE_CHECKING:
     from upath import UPath
 
-# Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second, which is retried.
+# Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second,
+# which is retried.
 _patiently = retry(
     retry=retry_if_exception_type(CommitFailedError),
     wait=wait_random_exponential(multiplier=0.1, max=5),
@@ -31,7 +33,10 @@ _patiently = retry(
 
 @_patiently
 def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
-    """Add rows: dicts or an Arrow table, with columns of ops/schema.py. Raises ValueError for an unknown column."""
+    """Add rows: dicts or an Arrow table, with columns of ops/schema.py.
+
+    Raises ValueError for an unknown column.
+    """
     deltalake.write_deltalake(
         path := str(_made(root, table)),
         _arrow(table, rows),
@@ -44,7 +49,10 @@ def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> No
 def replace(
     root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int
 ) -> None:
-    """Replace all rows whose columns equal `where`, in one commit. Raises ValueError for an unknown column."""
+    """Replace all rows whose columns equal `where`, in one commit.
+
+    Raises ValueError for an unknown column.
+    """
     predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
     deltalake.write_deltalake(
         path := str(_made(root, table)),
@@ -58,12 +66,18 @@ def replace(
 @_patiently
 def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_id: int) -> None:
     """Remove the rows of a generation's later batches, in one commit."""
-    where = f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND batch_id > {batch_id}"
+    where = (
+        f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND "
+        f"batch_id > {batch_id}"
+    )
     delta.open_table(_made(root, table)).delete(where)
 
 
 def query(root: UPath, table: str, sql: str) -> pa.Table:
-    """Run SQL (DataFusion's) on the ops table, by its name. A table that does not exist is empty, and is not created."""
+    """Run SQL (DataFusion's) on the ops table, by its name.
+
+    A table that does not exist is empty, and is not created.
+    """
     path = str(root / "ops" / table)
     if delta.is_table(path):
         return _select(path, table, sql)
@@ -96,7 +110,9 @@ def _create(path: str, table: str) -> None:
 
 
 def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
-    """Raises ValueError if rows have a column that the table lacks: Arrow would drop it silently."""
+    """Raises ValueError if rows have a column that the table lacks: Arrow would drop it
+    silently.
+    """
     if not isinstance(rows, list):
         return rows.cast(SCHEMAS[table])
     surplus = sorted(_surplus(rows, SCHEMAS[table]))

@@ -1,4 +1,6 @@
-"""The columns of the ops tables: name, Arrow type, and meaning with its unit. docs/reference.md shows them."""
+"""The columns of the ops tables: name, Arrow type, and meaning with its unit. docs/reference.md
+shows them.
+"""
 
 from __future__ import annotations
 

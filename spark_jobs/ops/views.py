@@ -1,4 +1,6 @@
-"""Views: the columns of the ops tables that `sluice show` prints, most important first, and its rows, newest first."""
+"""Views: the columns of the ops tables that `sluice show` prints, most important first, and its
+rows, newest first.
+"""
 
 from __future__ import annotations
 
@@ -24,29 +26,40 @@ class View(NamedTuple):
     """The columns, the order and the source of one view."""
 
     columns: dict[str, str]
-    """Name -> SQL expression, most important first. All are shown unless the user chooses columns."""
+    """Name -> SQL expression, most important first. All are shown unless the user chooses columns.
+    """
     order: str
     stored: str
     """The ops table that has the rows."""
     source: str = ""
     """SQL for FROM, if it is not the table itself."""
     more: dict[str, str] | None = None
-    """Name -> SQL expression of columns that are shown only if the user asks for them. None: all others of the ops table."""
+    """Name -> SQL expression of columns that are shown only if the user asks for them.
+
+    None: all others of the ops table.
+    """
 
 
 class Rows(NamedTuple):
-    """Rows of one view, with a value for each name. Times are datetimes with a time zone, raw records are bytes."""
+    """Rows of one view, with a value for each name.
+
+    Times are datetimes with a time zone, raw records are bytes.
+    """
 
     names: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
 
 
 WHEN = "when"
-"""The column that a table shows as the time since then, such as "3 hours ago". Its value is a time."""
+"""The column that a table shows as the time since then, such as "3 hours ago". Its value is a time.
+"""
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Columns with the names of the ops table. Quotes allow names that are SQL keywords, such as offset."""
+    """Columns with the names of the ops table.
+
+    Quotes allow names that are SQL keywords, such as offset.
+    """
     return {name: f'"{name}"' for name in names}
 
 
@@ -143,7 +156,9 @@ VIEWS = {
 
 
 def columns(table: Table) -> dict[str, str]:
-    """Name -> SQL expression of all columns that the user may choose: the view's, then the others of the ops table."""
+    """Name -> SQL expression of all columns that the user may choose: the view's, then the others
+    of the ops table.
+    """
     from spark_jobs.ops.schema import SCHEMAS  # noqa: PLC0415 - pyarrow, which the help does not need
 
     view = VIEWS[table]
@@ -158,12 +173,19 @@ def columns(table: Table) -> dict[str, str]:
 def select(
     root: str, table: Table, pipeline: str | None, limit: int, names: tuple[str, ...]
 ) -> Rows:
-    """The newest `limit` rows, of one pipeline or of all. Raises KeyError for a name that `columns` does not have."""
+    """The newest `limit` rows, of one pipeline or of all.
+
+    Raises KeyError for a name that `columns` does not have.
+    """
     from spark_jobs.ops import ops_tables  # noqa: PLC0415 - as above
 
-    view, known = VIEWS[table], columns(table)
+    view = VIEWS[table]
+    known = columns(table)
     expressions = ", ".join(f'{known[name]} AS "{name}"' for name in names)
     where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
-    sql = f"SELECT {expressions} FROM {view.source or view.stored} {where} ORDER BY {view.order} LIMIT {limit}"
+    sql = (
+        f"SELECT {expressions} FROM {view.source or view.stored} {where} ORDER BY {view.order} "
+        f"LIMIT {limit}"
+    )
     rows = ops_tables.query(opened(root), view.stored, sql).to_pylist()
     return Rows(names, tuple(tuple(row[name] for name in names) for row in rows))

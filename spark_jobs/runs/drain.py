@@ -1,4 +1,6 @@
-"""Drain: resumes the live checkpoint, reads what Kafka holds now, accounts for it, checks it and reports."""
+"""Drain: resumes the live checkpoint, reads what Kafka holds now, accounts for it, checks it and
+reports.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def drain(
 ) -> Report:
     """Run one drain and return its report, also if it fails. Logs its progress.
 
-    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its `stop`.
+    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its
+    `stop`.
     """
     outcome = Outcome("drain", spec.name, run_id)
     with nullcontext(stop) if stop else stop_on_signals() as request:
@@ -47,16 +50,18 @@ def drain(
             problem = _run(spec, settings, outcome, request)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
             problem = translate_error(error, spec.name)
-        return append_row(outcome.report(problem), spec, settings.root)
+        return append_row(outcome.report(problem), settings.root)
 
 
 def _run(
     spec: Pipeline, settings: Settings, outcome: Outcome, stop: StopRequest
 ) -> SluiceError | None:
-    """Run until nothing is left to do or a stop is requested. Returns the problem of the run, if it has one.
+    """Run until nothing is left to do or a stop is requested.
 
-    Before the first account, a stop raises Stopped. After it, the run ends between two batches and still evaluates its checks:
-    no later run evaluates the account of these batches. A stop requested during the checks has no effect.
+    Returns the problem of the run, if it has one.
+
+    Before the first account, a stop raises Stopped. After it, the run ends between two batches and
+    still evaluates its checks. A stop requested during the checks has no effect.
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
@@ -66,8 +71,7 @@ def _run(
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
         outcome.lost = found.lost
-        held.confirm()  # overwriting another run's identity would separate its checkpoint from its table
-        found.identity.write(paths.identity)
+        held.confirm()  # without the lease, another run may write these files now
         remove_orphan_checksums(found.checkpoint)
         outcome.lap("settle")
         stop.raise_if_asked()
@@ -92,8 +96,12 @@ def _run(
 def _drained(
     run: Run, latest: Offsets, warming: Thread, outcome: Outcome, stop: StopRequest
 ) -> SluiceError | None:
-    """Read up to `latest` or a limit, account for the batches, evaluate the checks. Returns the problem of the run, if any."""
-    name, audit = run.spec.name, Audit(run)
+    """Read up to `latest` or a limit, account for the batches, evaluate the checks.
+
+    Returns the problem of the run, if any.
+    """
+    name = run.spec.name
+    audit = Audit(run)
     audit.catch_up({}, ended=True)
     recovered = tuple(audit.accounts)
     if recovered:
@@ -118,5 +126,5 @@ def _drained(
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")
-    # The verdict goes before a stop: no later run evaluates the account of these batches.
+    # The verdict goes before a stop: a failed check must be told, and a stop is retried.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped

@@ -19,8 +19,12 @@ NO_BATCH = Batch(-1, {}, {}, 0, 0)
 def drained(
     run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets
 ) -> Drained:
-    """Call it after the last batch has its account. `latest`: partition -> Kafka's end offset when the run began."""
-    committed, accounts = run.checkpoint.committed(), audit.accounts
+    """Call it after the last batch has its account.
+
+    `latest`: partition -> Kafka's end offset when the run began.
+    """
+    committed = run.checkpoint.committed()
+    accounts = audit.accounts
     last = run.checkpoint.batch(committed[-1]) if committed else NO_BATCH
     return Drained(
         generation=run.identity.generation,
@@ -40,7 +44,9 @@ def drained(
 
 
 def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
-    """The watermark at which the last open window closes; None if no window is open, or its end is not known."""
+    """The watermark at which the last open window closes; None if no window is open, or its end is
+    not known.
+    """
     windows = [step.grouping_window for step in spec.steps if step.grouping_window]
     newest = audit.cursor.last_event_time
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None

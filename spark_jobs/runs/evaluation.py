@@ -1,10 +1,14 @@
-"""Evaluation: runs the checks over a run's rows and state, writes ops.checks, and moves the cursor past rows that passed."""
+"""Evaluation: runs the checks over a run's rows and state, writes ops.checks, and moves the cursor
+past rows that passed.
+"""
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 
 from spark_jobs.audit.audit import Audit
+from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checks import expectations
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
@@ -12,13 +16,28 @@ from spark_jobs.contract.verdict import verdict
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.runs.outcome import Drained
+from spark_jobs.runs.unjudged import Unjudged, unjudged
+
+LOG = logging.getLogger(__name__)
 
 
 def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResult, ...]:
-    """Check the rows since the last version that passed, and the state. The next run checks rows that did not pass again."""
+    """Check the rows and the account since the last version that passed, and the state.
+
+    What does not pass is checked again by the next run, with what is new then: a failure stays
+    until it is mended.
+    """
+    waiting = unjudged(run, audit.cursor)
+    earlier = tuple(batch for batch in waiting.batches if batch not in audit.accounts)
+    if earlier:
+        LOG.warning(
+            "%s: also judging batches %s of earlier runs, which have not passed the checks",
+            run.spec.name,
+            list(earlier),
+        )
     results = (
         *expectations.check_output(run, drained.table_version_before, drained.table_version),
-        *expectations.check_state(run, state_metrics(run, audit, drained)),
+        *expectations.check_state(run, state_metrics(run, audit.cursor, waiting, drained)),
     )
     now = datetime.now(UTC)
     ops_tables.append(
@@ -40,9 +59,14 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
     return results
 
 
-def state_metrics(run: Run, audit: Audit, drained: Drained) -> StateMetrics:
-    """The metrics that the state checks evaluate: counts, bytes, seconds, and shares from 0 to 1."""
-    account, state, cursor = drained.account, drained.state, audit.cursor
+def state_metrics(run: Run, cursor: Cursor, waiting: Unjudged, drained: Drained) -> StateMetrics:
+    """The metrics that the state checks evaluate: counts, bytes, seconds, and shares from 0 to 1.
+
+    Those of the account are of all batches that have not passed yet; the others are of the end of
+    the run.
+    """
+    account = waiting.account
+    state = drained.state
     entered = account.accepted + account.late
     decoded = entered + account.premature + account.filtered
     return StateMetrics(
@@ -50,7 +74,7 @@ def state_metrics(run: Run, audit: Audit, drained: Drained) -> StateMetrics:
         rows_read=account.read,
         state_rows=state.rows,
         state_bytes=state.bytes,
-        state_growth=_share(state.rows - state.rows_before, entered),
+        state_growth=_share(state.rows - waiting.state_rows_before, entered),
         late_share=_share(account.late, decoded),
         malformed_share=_share(account.malformed, account.read),
         premature_share=_share(account.premature, account.read),
@@ -73,7 +97,9 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _behind(run: Run) -> float | None:
-    """Seconds from the watermark of the last batch to that of the next one; None without a batch or a watermark."""
+    """Seconds from the watermark of the last batch to that of the next one; None without a batch or
+    a watermark.
+    """
     committed = run.checkpoint.committed()
     if not committed or run.spec.watermark_delay is None:
         return None

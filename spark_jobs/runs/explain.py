@@ -1,4 +1,6 @@
-"""Explain: the physical plan of a pipeline, a sentence for each stateful operator, and what evicts its state."""
+"""Explain: the physical plan of a pipeline, a sentence for each stateful operator, and what evicts
+its state.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,27 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OPERATORS = {
-    "EventTimeWatermark": "takes the newest event time of each batch; that minus the delay is the next batch's watermark",
-    "StreamingDeduplicateWithinWatermark": "looks each key up in its store; a new key is kept and its row passed on",
-    "StreamingDeduplicate": "looks each key up in its store; a new key is kept and its row passed on",
+    "EventTimeWatermark": "takes the newest event time of each batch; that minus the delay is the "
+    "next batch's watermark",
+    "StreamingDeduplicateWithinWatermark": "looks each key up in its store; a new key is kept and "
+    "its row passed on",
+    "StreamingDeduplicate": "looks each key up in its store; a new key is kept and its row passed "
+    "on",
     "StateStoreRestore": "reads the stored value of each group that the batch changes",
-    "StateStoreSave": "stores the groups that changed, writes those that the output mode asks for, and drops late groups",
-    "SessionWindowStateStoreRestore": "reads the stored sessions of each key in the batch, to merge rows into them",
-    "SessionWindowStateStoreSave": "stores the sessions that changed and writes those that have ended",
-    "TransformWithStateInPySpark": "passes each key's rows and due timers to the processor in a Python worker",
-    "FlatMapGroupsInPandasWithState": "calls the function for each key that has rows, then for each key that timed out",
+    "StateStoreSave": "stores the groups that changed, writes those that the output mode asks "
+    "for, and drops late groups",
+    "SessionWindowStateStoreRestore": "reads the stored sessions of each key in the batch, to "
+    "merge rows into them",
+    "SessionWindowStateStoreSave": "stores the sessions that changed and writes those that have "
+    "ended",
+    "TransformWithStateInPySpark": "passes each key's rows and due timers to the processor in a "
+    "Python worker",
+    "FlatMapGroupsInPandasWithState": "calls the function for each key that has rows, then for "
+    "each key that timed out",
 }
-"""Spark's physical operators that read or write state, without their suffix Exec (o.a.s.sql.execution.streaming)."""
+"""Spark's physical operators that read or write state, without their suffix Exec
+(o.a.s.sql.execution.streaming).
+"""
 
 
 def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
@@ -43,7 +55,9 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
 
 
 def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    """Lines to print: Spark's plan, then its stateful operators from the source to the sink, then the state."""
+    """Lines to print: Spark's plan, then its stateful operators from the source to the sink, then
+    the state.
+    """
     text = plan_text(plan_of(spec, settings))
     yield from text.rstrip().splitlines()
     yield ""
@@ -52,8 +66,10 @@ def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
         yield f"  {name}: {OPERATORS[name]}"
     yield ""
     yield (
-        f"State: {spec.state.shuffle_partitions} partitions, hashed by key, one store in each for every stateful step; "
-        f"{PROVIDERS[spec.state.provider].rpartition('.')[2]}, state format {spec.state.format}; output mode {spec.output_mode}"
+        f"State: {spec.state.shuffle_partitions} partitions, hashed by key, one store in each for "
+        "every stateful step; "
+        f"{PROVIDERS[spec.state.provider].rpartition('.')[2]}, state format {spec.state.format}; "
+        f"output mode {spec.output_mode}"
     )
     for number, step in enumerate(spec.steps, 1):
         if step.stateful:
@@ -67,13 +83,17 @@ def plan_text(rows: DataFrame) -> str:
 
 
 def known_operators(plan: str) -> list[str]:
-    """The known operators in a plan that Spark printed, from the sink to the source; one that occurs twice is listed twice."""
+    """The known operators in a plan that Spark printed, from the sink to the source; one that
+    occurs twice is listed twice.
+    """
     names = (re.match(r"[\s+:*|()!\d-]*([A-Za-z]+)", line) for line in plan.splitlines())
     return [name[1] for name in names if name and name[1] in OPERATORS]
 
 
 def describe_state(step: Stateful, spec: Pipeline) -> str:
-    """The columns of a step's state; what evicts it, if anything; where Spark puts the watermark's predicates."""
+    """The columns of a step's state; what evicts it, if anything; where Spark puts the watermark's
+    predicates.
+    """
     operator = stateful_operator(step)
     eviction = operator.eviction(spec)
     if step.kind in unbounded(spec.output_mode, spec.steps):

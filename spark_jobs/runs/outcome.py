@@ -13,12 +13,18 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "checks"]
-"""The phases of a run, in the order of the report's `seconds`. The time of audit is part of recover and query."""
+"""The phases of a run, in the order of the report's `seconds`.
+
+The time of audit is part of recover and query.
+"""
 
 
 @dataclass(frozen=True)
 class Drained:
-    """The results of a run's batches. Its fields are the report's (contract/report.py). Offsets: partition -> offset."""
+    """The results of a run's batches.
+
+    Its fields are the report's (contract/report.py). Offsets: partition -> offset.
+    """
 
     generation: str = ""
     """Empty until the run has accounted for its batches."""
@@ -38,7 +44,9 @@ class Drained:
 
 @dataclass
 class Outcome:
-    """Filled by each phase of a run when it ends, so that the report of a failed run has all earlier phases."""
+    """Filled by each phase of a run when it ends, so that the report of a failed run has all
+    earlier phases.
+    """
 
     kind: Kind
     pipeline: str
@@ -63,7 +71,8 @@ class Outcome:
     def report(self, problem: SluiceError | None) -> Report:
         """The report of a run that has ended, with `problem` if it did not succeed.
 
-        If the outcome makes no valid report, the report has only the problem: the first error is never hidden.
+        If the outcome makes no valid report, the report has only the problem: the first error is
+        never hidden.
         """
         ended_at = datetime.now(UTC)
         try:

@@ -8,12 +8,14 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.published import Published
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.runs import publication
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
@@ -27,6 +29,8 @@ class Plan(BaseModel):
     pipeline: str
     new_offsets: int
     reasons: tuple[str, ...]
+    to_publish: int | None = None
+    """The table version that passed the checks and is not published; None if there is none."""
     lines: tuple[str, ...]
 
     @property
@@ -34,8 +38,13 @@ class Plan(BaseModel):
         return not self.reasons
 
 
-def plan(spec: Pipeline, settings: Settings) -> Plan:
-    """Look for work and write nothing. Raises LeaseHeld if another run works, and all errors of the preflight."""
+def plan(spec: Pipeline, settings: Settings, announced: int | None = None) -> Plan:
+    """Look for work and write nothing.
+
+    Raises LeaseHeld if another run works, and all errors of the preflight.
+
+    `announced`: the table version of the newest asset event, if the caller knows it.
+    """
     paths = Paths(settings.root, spec)
     require_writable(paths)
     held = holder(paths.lease)
@@ -51,11 +60,17 @@ def plan(spec: Pipeline, settings: Settings) -> Plan:
         for partition, latest in found.topic.latest.items()
     }
     reasons = _unfinished(found, sum(new.values())) or _due(found, settings)
+    due = publication.due(paths, announced)
     return Plan(
         pipeline=spec.name,
         new_offsets=sum(new.values()),
         reasons=reasons,
-        lines=_lines(found, settings, done, new, reasons),
+        to_publish=due.table_version if due else None,
+        lines=(
+            *_lines(found, settings, done, new),
+            *_to_publish(due),
+            *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+        ),
     )
 
 
@@ -88,12 +103,11 @@ def _due(found: Preflight, settings: Settings) -> tuple[str, ...]:
     return (f"a batch without data: {due.reason}",) if due else ()
 
 
-def _lines(
-    found: Preflight, settings: Settings, done: Offsets, new: Offsets, reasons: tuple[str, ...]
-) -> tuple[str, ...]:
+def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) -> tuple[str, ...]:
     spec = found.spec
     return (
-        f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation {found.identity.generation}, "
+        f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation "
+        f"{found.identity.generation}, "
         f"state version {spec.state.version}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
@@ -102,5 +116,13 @@ def _lines(
             f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"
             for p in sorted(new)
         ),
-        *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+    )
+
+
+def _to_publish(due: Published | None) -> tuple[str, ...]:
+    if due is None:
+        return ()
+    return (
+        f"table version {due.table_version} has passed the checks and is not published: "
+        "the DAG's next run publishes it",
     )

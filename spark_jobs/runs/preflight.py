@@ -1,7 +1,10 @@
-"""Preflight: verifies spec, topic, checkpoint and table before a run changes anything. Every run and `plan` begin with it.
+"""Preflight: verifies spec, topic, checkpoint and table before a run changes anything.
 
-It asks the broker and reads the checkpoint and the table's log, without a JVM, and writes nothing. A run takes its lease
-first. Without the lease, another run may change these before the result is used.
+Every run and `plan` begin with it.
+
+It asks the broker and reads the checkpoint and the table's log, without a JVM, and writes nothing.
+A run takes its lease first. Without the lease, another run may change these before the result is
+used.
 """
 
 from __future__ import annotations
@@ -31,16 +34,22 @@ class Preflight(NamedTuple):
     """Spec, topic, checkpoint and table that belong to each other."""
 
     spec: Pipeline
-    """The spec in force: a field that the checkpoint fixed at its creation has the checkpoint's value."""
+    """The spec in force: a field that the checkpoint fixed at its creation has the checkpoint's
+    value.
+    """
     topic: TopicState
     identity: Identity
     """Identity of the checkpoint. Without a checkpoint: of a new generation, not written yet."""
     target: Target
     cursor: Cursor
     lost: DataLoss
-    """Partition -> first and last offset that retention removed before they were read, and that the spec allows to skip."""
+    """Partition -> first and last offset that retention removed before they were read, and that the
+    spec allows to skip.
+    """
     warnings: tuple[str, ...]
-    """One line for each allowed difference between the spec and the spec that the checkpoint was created with."""
+    """One line for each allowed difference between the spec and the spec that the checkpoint was
+    created with.
+    """
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -54,21 +63,23 @@ class Preflight(NamedTuple):
             return self.warnings
         return (
             *self.warnings,
-            f"Skipping records deleted by retention (on_lost_records='skip'): {format_data_loss(self.lost)}",
+            "Skipping records deleted by retention (on_lost_records='skip'): "
+            f"{format_data_loss(self.lost)}",
         )
 
 
 def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     """Verify topic, checkpoint and table, in this order.
 
-    Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign
-    or RecordsGone; TableReplaced.
+    Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade,
+    OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced.
     """
     topic = topic_state(settings, spec.topic.name)
     warnings = spec_warnings(spec, paths)
     identity = verify_identity(spec, paths, topic)
     gone = data_loss(paths, topic)
-    target, cursor = Target.live(paths, identity.owner(spec.name)), read_cursor(paths.cursor)
+    target = Target.live(paths, identity.owner(spec.name))
+    cursor = read_cursor(paths.cursor)
     table.refuse_replaced(target.table, identity.table_id, cursor.table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     return Preflight(

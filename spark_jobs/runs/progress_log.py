@@ -1,4 +1,6 @@
-"""Progress log: one line for each batch when it ends, with the offsets left, then one line for each stateful operator."""
+"""Progress log: one line for each batch when it ends, with the offsets left, then one line for each
+stateful operator.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,21 @@ LOG = logging.getLogger(__name__)
 
 
 class ProgressLog:
-    """Logs each batch and its operators once. `target`: partition -> Kafka's end offset when the run began."""
+    """Logs each batch and its operators once.
+
+    `target`: partition -> Kafka's end offset when the run began.
+    """
 
     def __init__(self, run: Run, target: Offsets, timers: Timers) -> None:
-        self._run, self._target, self._timers = run, target, timers
+        self._run = run
+        self._target = target
+        self._timers = timers
         self._shown: set[int] = set()
         self._start: Offsets | None = None
-        """First offsets of the run's first batch. Greater than 0 if retention removed records before the first run."""
+        """First offsets of the run's first batch.
+
+        Greater than 0 if retention removed records before the first run.
+        """
         self._seconds = 0.0
         """Duration of this run's batches with data."""
 
@@ -42,7 +52,8 @@ class ProgressLog:
         so_far = self._so_far(batch)
         if progress.repeated:
             LOG.info(
-                "%s: %.1f s; %s; a part of it may have run again, so Spark's counts may be too high: the account is read "
+                "%s: %.1f s; %s; a part of it may have run again, so Spark's counts may be too "
+                "high: the account is read "
                 "from Kafka",
                 name,
                 progress.seconds,
@@ -66,12 +77,17 @@ class ProgressLog:
 
 
 def format_remaining(done: int, whole: int, seconds: float) -> str:
-    """Text with the offsets read in `seconds`, the offsets left, and the time left at the rate so far."""
+    """Text with the offsets read in `seconds`, the offsets left, and the time left at the rate so
+    far.
+    """
     if done >= whole:
         return f"all {done:,} offsets read" if done else "no new offsets"
     time = ""
     if done > 0 and seconds:
-        time = f", about {approximate(timedelta(seconds=(whole - done) * seconds / done))} at this rate"
+        time = (
+            f", about {approximate(timedelta(seconds=(whole - done) * seconds / done))} at "
+            "this rate"
+        )
     return (
         f"{done:,} of {whole:,} offsets read ({100 * done // whole}%), {whole - done:,} left{time}"
     )

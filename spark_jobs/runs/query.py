@@ -11,6 +11,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import dataflow
@@ -28,16 +29,24 @@ POLL_SECONDS = 0.2
 
 
 class Query:
-    """The queries of one run: one for the new offsets, then one for each no-data batch that is due."""
+    """The queries of one run: one for the new offsets, then one for each no-data batch
+    that is due.
+    """
 
     def __init__(self, run: Run, audit: Audit, target: Offsets, limits: RunLimits) -> None:
-        self._run, self._audit, self._target, self._limits = run, audit, target, limits
+        self._run = run
+        self._audit = audit
+        self._target = target
+        self._limits = limits
         self._timers = Timers(run.spark)
         self._closed = False
         self._progress_log = ProgressLog(run, target, self._timers)
 
     def run(self) -> None:
-        """Run to the end or to a limit. A requested stop takes effect between two batches, or before the first."""
+        """Run to the end or to a limit.
+
+        A requested stop takes effect between two batches, or before the first.
+        """
         if self._waiting() and not self._limits.asked:
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
@@ -76,7 +85,9 @@ class Query:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
         finally:
-            query.stop()  # also if the audit failed: the lease is released next, and no query may write without it
+            # also if the audit failed: the lease is released next, and no query may write without
+            # it
+            query.stop()
         self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
         no_data_batch.remove(self._run.checkpoint)
         self._keep_up(follower, ended=True)
@@ -89,17 +100,26 @@ class Query:
         return dataflow(records, run.spec, capture).output(run.paths.root, self._timers)
 
     def _claim_table(self, rows: DataFrame) -> None:
-        """Create the table, or verify that it takes these rows. Store its id, and the version after which checks begin."""
+        """Create the table, or verify that it takes these rows.
+
+        Then store the identity, and the version after which checks begin. Not before: a change of
+        the spec that the table refuses can be taken back.
+        """
         run = self._run
         version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
-        if not run.identity.table_id:
-            run.identity.model_copy(update={"table_id": table.identifier(run.target.table)}).write(
-                run.paths.identity
-            )
+        table_id = run.identity.table_id or table.identifier(run.target.table)
+        identity = run.identity.model_copy(update={"table_id": table_id})
+        if read_identity(run.paths) != identity:
+            # Overwriting another run's identity would separate its checkpoint from its table.
+            run.lease.confirm()
+            identity.write(run.paths.identity)
         self._audit.check_after(version)
 
     def _capture_policy(self) -> CapturePolicy:
-        """A record behind the committed watermark is late. The source's tasks share the byte budget of a batch."""
+        """A record behind the committed watermark is late.
+
+        The source's tasks share the byte budget of a batch.
+        """
         checkpoint = self._run.checkpoint
         committed = checkpoint.committed()
         readers = tasks(self._run.spec.reader_options, len(self._target))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.errors import RootNotWritable, RootRefused, RootUnreachable
 from spark_jobs.contract.report import Problem, Report
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.spark_errors import translate_error
 
@@ -27,21 +27,25 @@ COLUMNS = {
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 """Fields of the report's account that are columns of the same name."""
 
+OF_THE_ROOT = {error.code for error in (RootNotWritable, RootRefused, RootUnreachable)}
+"""Problems with which no table under the root can be written: a store is not asked twice."""
 
-def append_row(report: Report, spec: Pipeline, root: str) -> Report:
-    """The report, after its row is in ops.runs. A run without a generation accounted for nothing and has no row.
 
-    If the row could not be written, the run fails with the error of the append. A problem that the run had before stays.
+def append_row(report: Report, root: str) -> Report:
+    """The report, after its row is in ops.runs: every run has one, also a run that was refused.
+
+    If the row could not be written, the run fails with the error of the append. A problem that the
+    run had before stays. Where the root itself is the problem, no row is tried.
     """
-    if not report.generation:
+    if report.problem is not None and report.problem.code in OF_THE_ROOT:
         return report
     try:
-        ops_tables.append(Paths(root, spec).root, "runs", [_row(report)])
+        ops_tables.append(opened(root), "runs", [_row(report)])
     except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
-        cause = translate_error(error, spec.name)
+        cause = translate_error(error, report.pipeline)
         if report.problem is None:
             return report.model_copy(update={"status": "failed", "problem": Problem.of(cause)})
-        LOG.warning("%s: the row in ops.runs was not written: %s", spec.name, cause)
+        LOG.warning("%s: the row in ops.runs was not written: %s", report.pipeline, cause)
     return report
 
 

@@ -1,4 +1,7 @@
-"""Spark errors: translates the error of a failed query into one SluiceError. Spark wraps the cause in a thousand lines."""
+"""Spark errors: translates the error of a failed query into one SluiceError.
+
+Spark wraps the cause in a thousand lines.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ MISUSED = {
     ),
     "CANNOT_WITHOUT": (
         "it set a time-out by another clock than the GroupState's time mode",
-        "setTimeoutDuration needs time_mode='processing', setTimeoutTimestamp needs time_mode='event' and a watermark.",
+        "setTimeoutDuration needs time_mode='processing', setTimeoutTimestamp needs "
+        "time_mode='event' and a watermark.",
     ),
     "INVALID_TIMEOUT_TIMESTAMP": (
         "it set an event-time time-out behind the watermark, which Spark refuses",
@@ -46,13 +50,15 @@ MISUSED = {
     "VALUE_NOT_POSITIVE": ("a time-out must be at least 1 ms", "Give milliseconds greater than 0."),
     "CANNOT_BE_NONE": ("it set the state to None", "Remove the state instead: state.remove()."),
     "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED": (
-        "it yielded a row whose event time is behind the watermark, which the next stateful step cannot take",
+        "it yielded a row whose event time is behind the watermark, which the next stateful step "
+        "cannot take",
         "Yield rows with an event time after the watermark, for example the timer's own.",
     ),
 }
 """Spark's error class -> what the pipeline's code did wrong, and the remedy."""
 MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
-    # errno 2, 8, 13: the program is missing, is not executable code, or may not be run. With others the machine is at fault.
+    # errno 2, 8, 13: the program is missing, is not executable code, or may not be run. With others
+    # the machine is at fault.
     (
         r"Cannot run program \"(?P<detail>[^\"]+)\"[^\n]*?error(?:=|: )(?:2|8|13)\b|"
         r"ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
@@ -68,10 +74,12 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
         "It lacks memory, processes or open files. Free some, then run again: it resumes.",
     ),
     (
-        r"ClassNotFoundException: (?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
+        r"ClassNotFoundException: "
+        r"(?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
         SettingInvalid,
         "the executors lack one of Sluice's jars, the one with the class",
-        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or unset SLUICE_EXECUTOR_JARS.",
+        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or "
+        "unset SLUICE_EXECUTOR_JARS.",
     ),
     (
         "Master removed our application: KILLED",
@@ -83,7 +91,8 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
         "Master removed our application",
         NoExecutors,
         "Spark's master removed the application: executors ended as soon as they began",
-        "Read the executors' logs on the workers. Usual causes: no memory, no Java, another secret.",
+        "Read the executors' logs on the workers. Usual causes: no memory, no Java, another "
+        "secret.",
     ),
     (
         "Cannot call methods on a stopped SparkContext",
@@ -102,22 +111,27 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
         r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})",
         SparkFailed,
         "executors died while they worked",
-        "Their logs have the cause. If it was memory, increase spark.executor.memory or spark.executor.memoryOverhead.",
+        "Their logs have the cause. If it was memory, increase spark.executor.memory or "
+        "spark.executor.memoryOverhead.",
     ),
     (
-        "OutOfMemoryError|Answer from Java side is empty|Error while sending or receiving|Connection refused|Connection reset",
+        "OutOfMemoryError|Answer from Java side is empty|Error while sending or "
+        "receiving|Connection refused|Connection reset",
         SparkFailed,
         "Spark's JVM died: out of memory, or killed",
-        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch (max_offsets_per_batch). Run again.",
+        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch "
+        "(max_offsets_per_batch). Run again.",
     ),
     (
         r"Python worker exited unexpectedly|pyspark\.daemon",
         SparkFailed,
         "one of Spark's Python workers died: killed, or out of memory",
-        "Running again repeats the batch; if it dies each time, read less in a batch: max_offsets_per_batch.",
+        "Running again repeats the batch; if it dies each time, read less in a batch: "
+        "max_offsets_per_batch.",
     ),
     (
-        r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: (?P<detail>[^\n]{1,200})",
+        r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: "
+        r"(?P<detail>[^\n]{1,200})",
         KafkaRefused,
         "Kafka refused Spark's connector",
         "Correct the Kafka settings, or grant the rights that docs/kafka.md lists.",
@@ -129,7 +143,10 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
         "Check the brokers, then run again: it resumes.",
     ),
 )
-"""Pattern in Spark's text about its machine or Kafka -> the error, what happened, and the remedy. The first match counts."""
+"""Pattern in Spark's text about its machine or Kafka -> the error, what happened, and the remedy.
+
+The first match counts.
+"""
 _CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
 _FRAME = re.compile(
     r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)'
@@ -148,7 +165,10 @@ _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b"
 
 
 def translate_error(error: BaseException, pipeline: str) -> SluiceError:
-    """The SluiceError for what Spark, Delta, the store or the pipeline's code raised. An unknown error becomes SPARK_FAILED."""
+    """The SluiceError for what Spark, Delta, the store or the pipeline's code raised.
+
+    An unknown error becomes SPARK_FAILED.
+    """
     if isinstance(error, SluiceError):
         return error
     text = str(error)
@@ -164,7 +184,10 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
 
 
 def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
-    """The error of a checkpoint file that Spark could not read. A message that names the file is preferred."""
+    """The error of a checkpoint file that Spark could not read.
+
+    A message that names the file is preferred.
+    """
     matches = list(_UNREADABLE.finditer(text))
     changed = next(
         (f"{one['changed']} is not what was written" for one in matches if one["changed"]), None
@@ -220,7 +243,9 @@ def _logic_error(text: str, pipeline: str) -> SluiceError | None:
 
 
 def _machine_error(text: str) -> SluiceError | None:
-    """The error of a machine, of Spark's processes or of Kafka, with the detail that Spark gives."""
+    """The error of a machine, of Spark's processes or of Kafka, with the detail that
+    Spark gives.
+    """
     for pattern, error, what, remedy in MACHINE:
         if match := re.search(pattern, text):
             detail = next(filter(None, match.groupdict().values()), None)
@@ -229,7 +254,10 @@ def _machine_error(text: str) -> SluiceError | None:
 
 
 def _sink_error(text: str) -> SluiceError | None:
-    """The error of Sluice's own code in foreachBatch. Py4J carries it to the JVM and back; its last line has the error."""
+    """The error of Sluice's own code in foreachBatch.
+
+    Py4J carries it to the JVM and back; its last line has the error.
+    """
     proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
     raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
     if not raised:

@@ -1,4 +1,6 @@
-"""Commit: writes a batch's rows and its transaction id in one Delta commit, as the output mode requires."""
+"""Commit: writes a batch's rows and its transaction id in one Delta commit, as the output mode
+requires.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +59,13 @@ def _merge_strategy(last: Step) -> CommitStrategy:
 def append(rows: DataFrame, commit: Commit) -> None:
     """Append the rows.
 
-    It uses Delta's own transaction, not `write.option("txnAppId", ...)`. With that option Delta reads its log in a Spark job
-    before each write to find the last id, which the sink knows already. That costs as much as the rest of a small batch.
+    It uses Delta's own transaction, not `write.option("txnAppId", ...)`. With that option Delta
+    reads its log in a Spark job before each write to find the last id, which the sink knows
+    already. That costs as much as the rest of a small batch.
 
-    Raises Delta's ConcurrentTransactionException if another writer has committed with the same owner meanwhile.
-    Source: OptimisticTransaction.writeFiles and .commit, as DeltaSink.addBatchWithStatusImpl of Delta 4.4 uses them.
+    Raises Delta's ConcurrentTransactionException if another writer has committed with the same
+    owner meanwhile. Source: OptimisticTransaction.writeFiles and .commit, as
+    DeltaSink.addBatchWithStatusImpl of Delta 4.4 uses them.
     """
     spark = rows.sparkSession
     jvm: Any = spark._jvm  # noqa: SLF001 - Delta's transaction has no Python form
@@ -81,7 +85,9 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
 
 def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
-    """Replace the table's rows with equal keys (null equals null) and add the others: Delta's MERGE."""
+    """Replace the table's rows with equal keys (null equals null) and add the others: Delta's
+    MERGE.
+    """
     from delta.tables import DeltaTable  # noqa: PLC0415 - only update mode needs it
 
     # MERGE reads its source twice, but a batch of a stateful query may run only once.
@@ -104,7 +110,10 @@ def replace(rows: DataFrame, commit: Commit) -> None:
 
 
 def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """The last row of each key. A key's rows are in one partition, in the order in which the processor yielded them."""
+    """The last row of each key.
+
+    A key's rows are in one partition, in the order in which the processor yielded them.
+    """
     numbered = rows.withColumn("_order", F.monotonically_increasing_id())
     last = numbered.groupBy(*keys).agg(F.max_by(F.struct(*rows.columns), "_order").alias("_last"))
     return last.select("_last.*")

@@ -18,7 +18,9 @@ FIRST = 20
 
 
 def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Batch id and Delta's history entry of each commit of `owner` (pipeline/generation), newest first."""
+    """Batch id and Delta's history entry of each commit of `owner` (pipeline/generation), newest
+    first.
+    """
     for entry in _entries(open_table(path)):
         note = json.loads(entry.get("userMetadata") or "{}")
         if note.get("sluice") == owner:
@@ -26,7 +28,9 @@ def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
-    """All entries, newest first, read lazily: each is a file, and the table of a month has thousands."""
+    """All entries, newest first, read lazily: each is a file, and the table of a month has
+    thousands.
+    """
     yielded = 0
     limit = FIRST
     while len(entries := table.history(limit)) > yielded:
@@ -36,7 +40,20 @@ def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
 
 
 def version_after(path: UPath, owner: str, batch: int) -> int:
-    """The table's version after that batch: of its commit, or of the last batch before it; 0 without one."""
+    """The table's version after that batch: of its commit, or of the last batch before it; 0
+    without one.
+    """
     return next(
         (int(entry["version"]) for batch_id, entry in commits(path, owner) if batch_id <= batch), 0
     )
+
+
+def somebody_else_wrote(path: UPath, since: int, version: int) -> bool:
+    """Whether a version after `since`, up to `version`, is not the commit of a batch."""
+    for entry in _entries(open_table(path)):
+        if int(entry["version"]) <= since:
+            return False
+        note = json.loads(entry.get("userMetadata") or "{}")
+        if int(entry["version"]) <= version and "sluice" not in note:
+            return True
+    return True  # the log was cleaned up: nobody knows

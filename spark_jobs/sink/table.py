@@ -1,4 +1,6 @@
-"""Table: creates the pipeline's Delta table, ties it to one generation, and verifies its id, its version and its columns."""
+"""Table: creates the pipeline's Delta table, ties it to one generation, and verifies its id, its
+version and its columns.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,20 @@ if TYPE_CHECKING:
 
 GENERATION = "sluice.generation"
 CHECKPOINT_INTERVAL = "100"
-"""Commits between two checkpoints of the table's log. A checkpoint takes seconds; reading 100 small commits takes less."""
+"""Commits between two checkpoints of the table's log.
+
+A checkpoint takes seconds; reading 100 small commits takes less.
+"""
 
 
 def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> None:
-    """Raise TableReplaced if this is not the table that the checkpoint wrote, or if a RESTORE removed rows of its batches.
+    """Raise TableReplaced if this is not the table that the checkpoint wrote, or if a RESTORE
+    removed rows of its batches.
 
-    `known_id` is Delta's id of that table, empty before the first run; `known_version` its version at the last audited batch.
-    Users may delete or change rows after that. A RESTORE to an earlier version is refused: the checkpoint considers the removed
-    rows written, so no run would write them again.
+    `known_id` is Delta's id of that table, empty before the first run; `known_version` its version
+    at the last audited batch. Users may delete or change rows after that. A RESTORE to an earlier
+    version is refused: the checkpoint considers the removed rows written, so no run would write
+    them again.
     """
     if not known_id:
         return
@@ -37,7 +44,8 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
         )
     if identifier(path) != known_id:
         raise TableReplaced(
-            f"{path} is not the table that the checkpoint wrote: that was dropped, and this one created later.",
+            f"{path} is not the table that the checkpoint wrote: that was dropped, and this one "
+            "created later.",
             f"Restore the old table, or start again from Kafka: `sluice reset {path.name}`.",
         )
     if known_version is not None:
@@ -55,9 +63,12 @@ def _refuse_restored(path: UPath, known_version: int) -> None:
     to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
     if to is None or int(to) < known_version:
         raise TableReplaced(
-            f"{path} was restored to version {to or '(of a time)'}. This removed rows that batches wrote up to version "
-            f"{known_version}. The checkpoint considers them written, so no run would write them again.",
-            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or start again from Kafka: "
+            f"{path} was restored to version {to or '(of a time)'}. This removed rows that "
+            "batches wrote up to version "
+            f"{known_version}. The checkpoint considers them written, so no run would write them "
+            "again.",
+            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or start again from "
+            "Kafka: "
             f"`sluice reset {path.name}`.",
         )
 
@@ -65,9 +76,11 @@ def _refuse_restored(path: UPath, known_version: int) -> None:
 def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
     """Raise CheckpointBroken if the table has a batch that is not in the checkpoint.
 
-    Spark would plan that batch again with other offsets, and the sink would skip its rows as already written.
+    Spark would plan that batch again with other offsets, and the sink would skip its rows as
+    already written.
     """
-    done, newest = newest_batch(path, owner), max(checkpoint.planned(), default=-1)
+    done = newest_batch(path, owner)
+    newest = max(checkpoint.planned(), default=-1)
     if done > newest:
         raise checkpoint_broken(
             f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}",
@@ -76,7 +89,9 @@ def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
 
 
 def newest_batch(path: UPath, owner: str) -> int:
-    """The newest batch of this owner (pipeline/generation) in the table, by its transaction id; -1 without one."""
+    """The newest batch of this owner (pipeline/generation) in the table, by its transaction id; -1
+    without one.
+    """
     if not delta.is_table(path):
         return -1
     done = delta.open_table(path).transaction_version(owner)
@@ -84,10 +99,13 @@ def newest_batch(path: UPath, owner: str) -> int:
 
 
 def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
-    """Create the table for this generation if it does not exist, else verify it. Returns its version.
+    """Create the table for this generation if it does not exist, else verify it.
 
-    Raises CheckpointForeign if another generation wrote it: a new checkpoint on the same table would write every row twice.
-    Raises TableChanged if a column that the query writes is missing or has another type.
+    Returns its version.
+
+    Raises CheckpointForeign if another generation wrote it: a new checkpoint on the same table
+    would write every row twice. Raises TableChanged if a column that the query writes is missing or
+    has another type.
     """
     if not delta.is_table(path):
         # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
@@ -109,18 +127,23 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
     owner = table.metadata().configuration.get(GENERATION)
     if owner != generation:
         raise CheckpointForeign(
-            f"{path} was written by generation {owner} of {spec.name}, but this checkpoint is generation {generation}: this "
+            f"{path} was written by generation {owner} of {spec.name}, but this checkpoint is "
+            f"generation {generation}: this "
             "run would write its rows twice.",
-            f"Restore the old checkpoint, or start both again from Kafka: `sluice reset {spec.name}`.",
+            "Restore the old checkpoint, or start both again from Kafka: `sluice reset "
+            f"{spec.name}`.",
         )
     refuse_changed(table, columns)
     return table.version()
 
 
 def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
-    """Raise TableChanged unless the table has each of these columns with its type. Further columns of the table stay null.
+    """Raise TableChanged unless the table has each of these columns with its type.
 
-    Sluice's append does not use Delta's schema enforcement: a column that the table lacks would be in the files and in no read.
+    Further columns of the table stay null.
+
+    Sluice's append does not use Delta's schema enforcement: a column that the table lacks would be
+    in the files and in no read.
     """
     types = {
         field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]
@@ -135,7 +158,8 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
             )
             raise TableChanged(
                 f"{table.table_uri} cannot take column {name} {wanted}: {actual}.",
-                f"Restore the column (DESCRIBE HISTORY delta.`{table.table_uri}` shows what changed it), or start again from "
+                f"Restore the column (DESCRIBE HISTORY delta.`{table.table_uri}` shows what "
+                "changed it), or start again from "
                 "Kafka: `sluice reset`.",
             )
 

@@ -1,4 +1,6 @@
-"""Writer: starts the query and writes each batch to Delta exactly once, in one commit with a transaction id."""
+"""Writer: starts the query and writes each batch to Delta exactly once, in one commit with a
+transaction id.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Written(NamedTuple):
 
 
 def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> StreamingQuery:
-    """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the run allow, and stops."""
+    """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the
+    run allow, and stops.
+    """
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
     writer = writer.foreachBatch(_writer(run, limits, timers))
     return (
@@ -41,11 +45,13 @@ def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> Strea
 
 
 def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame, int], None]:
-    """The function for foreachBatch: writes a batch by its commit strategy, with owner and batch id as the transaction id.
+    """The function for foreachBatch: writes a batch by its commit strategy, with owner and batch id
+    as the transaction id.
 
-    It replaces Delta's streaming sink, which skips a batch that it has already committed without running it. After a crash
-    between the table's commit and the checkpoint's, state would then miss the batch, and with state checkpoint format 2 Spark
-    cannot continue (CheckpointInfo length: 0). So a batch that is already in the table runs again, only for its state.
+    It replaces Delta's streaming sink, which skips a batch that it has already committed without
+    running it. After a crash between the table's commit and the checkpoint's, state would then miss
+    the batch, and with state checkpoint format 2 Spark cannot continue (CheckpointInfo length: 0).
+    So a batch that is already in the table runs again, only for its state.
     """
     target = run.target
     commit_batch = commit.commit_strategy(run.spec)
@@ -76,21 +82,25 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
 def _wait_to_be_stopped(spark: SparkSession) -> None:
     """Sleep on the query's thread in the JVM until the driver's query.stop() interrupts it.
 
-    Spark recognises the error that follows as a stop by its text: StreamExecution.PROXY_ERROR. That regular expression
-    overflows the stack on Py4J's own message, which has a stack trace. So the error is raised again with a short message.
+    Spark recognises the error that follows as a stop by its text: StreamExecution.PROXY_ERROR. That
+    regular expression overflows the stack on Py4J's own message, which has a stack trace. So the
+    error is raised again with a short message.
     """
     jvm: Any = spark._jvm  # noqa: SLF001
     try:
         jvm.java.lang.Thread.sleep(STOP_WAIT_MS)
     except Py4JJavaError:
         raise RuntimeError(
-            "py4j.protocol.Py4JJavaError: An error occurred while calling z:java.lang.Thread.sleep.\n"
+            "py4j.protocol.Py4JJavaError: An error occurred while calling "
+            "z:java.lang.Thread.sleep.\n"
             ": java.lang.InterruptedException: sleep interrupted"
         ) from None
 
 
 def written(run: Run, since_batch: int) -> dict[int, Written]:
-    """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on, from the table's history."""
+    """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on, from
+    the table's history.
+    """
     by_batch: dict[int, Written] = {}
     for batch_id, entry in history.commits(run.target.table, run.target.owner):
         if batch_id < since_batch:

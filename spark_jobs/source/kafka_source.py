@@ -1,6 +1,7 @@
 """Reads records from Kafka with Spark's Kafka source (KafkaSourceProvider).
 
-Both readers return one column: kafka struct<partition int, offset bigint, timestamp timestamp, raw struct<key, value binary>>.
+Both readers return one column: kafka struct<partition int, offset bigint, timestamp timestamp, raw
+struct<key, value binary>>.
 """
 
 from __future__ import annotations
@@ -22,24 +23,31 @@ def _kafka_column() -> Column:
 
 def _options(settings: Settings, spec: Pipeline) -> dict[str, str]:
     return {
-        # Set here and not in Spark's configuration, which is visible on a command line and in event logs.
+        # Set here and not in Spark's configuration, which is visible on a command line and in event
+        # logs.
         **{f"kafka.{name}": value for name, value in settings.kafka_config.java().items()},
         "kafka.bootstrap.servers": settings.kafka,
-        # Skips records of aborted transactions. The offsets of transaction markers are counted as gaps.
+        # Skips records of aborted transactions. The offsets of transaction markers are counted as
+        # gaps.
         "kafka.isolation.level": "read_committed",
-        # identity.py finds and counts records deleted by retention before Spark starts. The spec decides whether to continue.
+        # identity.py finds and counts records deleted by retention before Spark starts. The spec
+        # decides whether to continue.
         "failOnDataLoss": "true" if spec.on_lost_records == "refuse" else "false",
-        # Spark requests a partition's offset range after each poll. The default poll returns 500 records.
+        # Spark requests a partition's offset range after each poll. The default poll returns 500
+        # records.
         "kafka.max.poll.records": "5000",
-        # The records of a batch exist when it starts. By default a fetch waits 500 ms for more; this delays the next request on
-        # the same connection, and so the end of every partition.
+        # The records of a batch exist when it starts. By default a fetch waits 500 ms for more;
+        # this delays the next request on the same connection, and so the end of every partition.
         "kafka.fetch.max.wait.ms": "10",
         **spec.reader_options,
     }
 
 
 def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> DataFrame:
-    """The topic as a stream, from its first offset or from the checkpoint's last one. Column: as above."""
+    """The topic as a stream, from its first offset or from the checkpoint's last one.
+
+    Column: as above.
+    """
     reader = spark.readStream.format("kafka").options(**_options(settings, spec))
     reader = reader.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
     if spec.max_offsets_per_batch:
@@ -48,9 +56,13 @@ def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> Data
 
 
 def read_batch(spark: SparkSession, spec: Pipeline, settings: Settings, batch: Batch) -> DataFrame:
-    """The records of one committed batch, read again by its exact offsets, as a batch query. Column: as above."""
+    """The records of one committed batch, read again by its exact offsets, as a batch query.
+
+    Column: as above.
+    """
     start = {partition: batch.start.get(partition, 0) for partition in batch.end}
-    # "assign", not "subscribe": partitions that were added to the topic later have no offsets in this batch.
+    # "assign", not "subscribe": partitions that were added to the topic later have no offsets in
+    # this batch.
     reader = spark.read.format("kafka").options(**_options(settings, spec))
     reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
     reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))

@@ -1,4 +1,7 @@
-"""Translates an error with which brokers or TLS reject the client. The result names the property or the right to correct."""
+"""Translates an error with which brokers or TLS reject the client.
+
+The result names the property or the right to correct.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,13 @@ from spark_jobs.source import token_endpoint
 HANDSHAKE_SECONDS = 3.0
 """The time limit for reading one broker's certificate."""
 ALERT = "SSL alert number"
-"""librdkafka's text if a TLS server closed the connection with a reason (RFC 8446, 6.2). Only then is the client the cause."""
+"""librdkafka's text if a TLS server closed the connection with a reason (RFC 8446, 6.2).
+
+Only then is the client the cause.
+"""
 MAX_CHARACTERS = 300
-"""The length at which an error's text is cut: a token endpoint may answer with a whole HTML page."""
+"""The length at which an error's text is cut: a token endpoint may answer with a whole HTML page.
+"""
 ISSUERS = (
     "unable to get local issuer certificate",
     "self-signed certificate",
@@ -40,7 +47,9 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> SluiceError | None:
-    """KafkaRefused or KafkaConfigInvalid for the first rejection among the client's errors; None if there is none."""
+    """KafkaRefused or KafkaConfigInvalid for the first rejection among the client's errors; None if
+    there is none.
+    """
     error = next(filter(is_refusal, errors), None)
     if error is None:
         return None
@@ -62,7 +71,8 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
         case _:
             client = _client(settings.kafka_config)
             refused = (
-                f"the brokers at {settings.kafka} do not allow this request to {client} ({format_error(error)}).",
+                f"the brokers at {settings.kafka} do not allow this request to {client} "
+                f"({format_error(error)}).",
                 "Grant the rights that docs/kafka.md lists.",
             )
     return KafkaRefused(*refused)
@@ -74,14 +84,18 @@ def format_error(error: KafkaError) -> str:
 
 
 def missing_right(right: str, topic: str, settings: Settings) -> tuple[str, str]:
-    """What and remedy of KafkaRefused for a missing right on the topic, with the command that grants it."""
+    """What and remedy of KafkaRefused for a missing right on the topic, with the command that
+    grants it.
+    """
     config = settings.kafka_config
     principal = f"User:{config.user}" if config.user else "User:..."
     # For a client without DESCRIBE, Kafka does not report whether the topic exists.
     or_missing = ", or the topic does not exist" if right == "DESCRIBE" else ""
     return (
-        f"the brokers at {settings.kafka} do not allow {_client(config)} to {right} topic {topic!r}{or_missing}.",
-        f"Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic {topic}",
+        f"the brokers at {settings.kafka} do not allow {_client(config)} to {right} topic "
+        f"{topic!r}{or_missing}.",
+        f"Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic "
+        f"{topic}",
     )
 
 
@@ -109,7 +123,8 @@ def _authentication_failed(error: KafkaError, settings: Settings) -> tuple[str, 
     if config.mechanism == "OAUTHBEARER" and "token" in error.str().lower():
         return (
             f"the token endpoint gave no token to {_client(config)} ({format_error(error)}).",
-            "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or sasl.oauthbearer.token.endpoint.url.",
+            "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or "
+            "sasl.oauthbearer.token.endpoint.url.",
         )
     properties = (
         "sasl.oauthbearer.*"
@@ -117,9 +132,11 @@ def _authentication_failed(error: KafkaError, settings: Settings) -> tuple[str, 
         else "sasl.username and sasl.password"
     )
     return (
-        f"the brokers at {settings.kafka} rejected {_client(config)} ({config.mechanism or config.protocol}): "
+        f"the brokers at {settings.kafka} rejected {_client(config)} "
+        f"({config.mechanism or config.protocol}): "
         f"{format_error(error)}.",
-        f"Correct {properties} in {_config_source(config)}, or sasl.mechanism, or security.protocol.",
+        f"Correct {properties} in {_config_source(config)}, or sasl.mechanism, or "
+        "security.protocol.",
     )
 
 
@@ -128,17 +145,21 @@ def _client_certificate_rejected(error: KafkaError, settings: Settings) -> tuple
     names = "ssl.certificate.location and ssl.key.location"
     if "ssl.certificate.pem" in config.librdkafka():
         return (
-            f"the brokers at {settings.kafka} did not accept the client's certificate ({format_error(error)}).",
+            f"the brokers at {settings.kafka} did not accept the client's certificate "
+            f"({format_error(error)}).",
             f"Correct {names} in {_config_source(config)}.",
         )
     return (
-        f"the brokers at {settings.kafka} require a client certificate, and none is declared ({format_error(error)}).",
+        f"the brokers at {settings.kafka} require a client certificate, and none is declared "
+        f"({format_error(error)}).",
         f"Give {names} in {_config_source(config)}.",
     )
 
 
 def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
-    """What and remedy of a failed TLS handshake. librdkafka reports that a certificate was not verified, but not why."""
+    """What and remedy of a failed TLS handshake. librdkafka reports that a certificate was not
+    verified, but not why.
+    """
     config = settings.kafka_config
     for server in settings.kafka.split(","):
         host, _, port = server.strip().rpartition(":")
@@ -151,22 +172,27 @@ def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
         if problem.startswith(("Hostname mismatch", "IP address mismatch")):
             return (
                 what,
-                "Name the broker in bootstrap.servers as its certificate does, or get one that has this name.",
+                "Name the broker in bootstrap.servers as its certificate does, or get one that "
+                "has this name.",
             )
         if problem.startswith(ISSUERS):
             return (
                 what,
-                f"Give the certificate of its authority in ssl.ca.location ({_config_source(config)}).",
+                "Give the certificate of its authority in ssl.ca.location "
+                f"({_config_source(config)}).",
             )
         return what, "Correct the certificate, or ssl.ca.location."
     return (
         f"TLS with the brokers at {settings.kafka} failed ({format_error(error)}).",
-        f"Correct security.protocol, ssl.certificate.location and ssl.key.location in {_config_source(config)}.",
+        "Correct security.protocol, ssl.certificate.location and ssl.key.location in "
+        f"{_config_source(config)}.",
     )
 
 
 def _certificate_problem(host: str, port: int, authorities: str) -> str | None:
-    """Why OpenSSL does not trust the broker's certificate; None if it does, or if the broker does not answer."""
+    """Why OpenSSL does not trust the broker's certificate; None if it does, or if the broker does
+    not answer.
+    """
     context = ssl.create_default_context(cadata=authorities or None)
     try:
         with (

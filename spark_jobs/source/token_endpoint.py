@@ -1,6 +1,8 @@
-"""The token endpoint of OAUTHBEARER: classifies the errors of librdkafka, and of its libcurl, when it gets no token.
+"""The token endpoint of OAUTHBEARER: classifies the errors of librdkafka, and of its libcurl, when
+it gets no token.
 
-The error text is the only information. Measured with librdkafka 2.16.0; tests/unit/test_token_endpoint.py checks it.
+The error text is the only information. Measured with librdkafka 2.16.0;
+tests/unit/test_token_endpoint.py checks it.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from spark_jobs.contract.kafka.config import KafkaConfig
 
 URL = "sasl.oauthbearer.token.endpoint.url"
 DOWN = re.compile(
-    r"OAUTHBEARER token: (?:Failed to connect|Could not (?:connect|resolve)|Connection (?:timed out|refused|reset|died)|"
-    r"Operation timed out|Resolving timed out|(?:Recv|Send) failure|Empty reply|end of response|OpenSSL SSL_connect|"
+    r"OAUTHBEARER token: (?:Failed to connect|Could not (?:connect|resolve)|Connection (?:timed "
+    r"out|refused|reset|died)|"
+    r"Operation timed out|Resolving timed out|(?:Recv|Send) failure|Empty reply|end of "
+    r"response|OpenSSL SSL_connect|"
     r"TLS connect error: .*unexpected eof)"
 )
-"""The endpoint does not answer. Matches only the beginning of libcurl's text: for a status of 400 to 499 the text is the
-response's body, which may contain anything. For 429 and 500 to 599 librdkafka reports nothing and tries again."""
+"""The endpoint does not answer.
+
+Matches only the beginning of libcurl's text: for a status of 400 to 499 the text is the response's
+body, which may contain anything. For 429 and 500 to 599 librdkafka reports nothing and tries again.
+"""
 NOT_TRUSTED = re.compile(r"OAUTHBEARER token: (?:SSL certificate |SSL: |error (?:adding|setting) )")
 """The endpoint's certificate is not trusted, or the file of trusted authorities cannot be read."""
 BUNDLES = (
@@ -43,7 +50,10 @@ def is_not_trusted(error: KafkaError) -> bool:
 
 
 def certificate_remedy(error: KafkaError, config_source: str) -> str:
-    """The remedy for a certificate that is not trusted. `config_source` names the Kafka declaration."""
+    """The remedy for a certificate that is not trusted.
+
+    `config_source` names the Kafka declaration.
+    """
     if "expired" in error.str() or "not yet valid" in error.str():
         return "Renew the endpoint's certificate, or correct this machine's clock."
     if "OAUTHBEARER token: SSL: " in error.str():
@@ -54,7 +64,8 @@ def certificate_remedy(error: KafkaError, config_source: str) -> str:
 def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
     """The remedy if no broker answered. `last` is the client's last error, if any.
 
-    While the client waits for a token, it connects to no broker: then the endpoint may be the cause.
+    While the client waits for a token, it connects to no broker: then the endpoint may be the
+    cause.
     """
     if last and is_down(last):
         return f"Check that the token endpoint answers ({URL})."
@@ -67,10 +78,12 @@ def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
 
 
 def authorities(config: KafkaConfig) -> dict[str, str]:
-    """The authorities that this machine trusts, as a librdkafka property; empty if the declaration names its own.
+    """The authorities that this machine trusts, as a librdkafka property; empty if the declaration
+    names its own.
 
-    The libcurl in confluent_kafka's wheel looks only where Red Hat keeps them. On other systems it trusts no endpoint. A file
-    replaces its own; a folder does not: libcurl still reads its own file, which does not exist there.
+    The libcurl in confluent_kafka's wheel looks only where Red Hat keeps them. On other systems it
+    trusts no endpoint. A file replaces its own; a folder does not: libcurl still reads its own
+    file, which does not exist there.
     """
     bundle = ssl.get_default_verify_paths().cafile or next(filter(os.path.exists, BUNDLES), None)
     needed = config.mechanism == "OAUTHBEARER" and "https.ca.pem" not in config.librdkafka()

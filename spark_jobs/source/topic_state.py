@@ -26,19 +26,26 @@ from spark_jobs.source.refusal import format_error, is_refusal, missing_right, r
 TIMEOUT_SECONDS = 7.0
 """The time limit of each request. A run sends four, so it gives up within 30 seconds."""
 TRIES = (0.07, 0.13, 0.8)
-"""Shares of the first request's time limit, one for each try. After a failed try the errors are checked: if a broker rejected
-the client, there is no further try (librdkafka would continue). The last share is long: a broker may need seconds to answer."""
+"""Shares of the first request's time limit, one for each try.
+
+After a failed try the errors are checked: if a broker rejected the client, there is no further try
+(librdkafka would continue). The last share is long: a broker may need seconds to answer.
+"""
 
 
 class TopicState(NamedTuple):
     """A topic on the brokers."""
 
     id: str
-    """The topic id that the broker assigned. A topic that is deleted and created again under the same name has another id."""
+    """The topic id that the broker assigned.
+
+    A topic that is deleted and created again under the same name has another id.
+    """
     earliest: Offsets
     """Partition -> the first offset that retention has left."""
     latest: Offsets
-    """Partition -> the last stable offset: a read_committed consumer sees only records before it."""
+    """Partition -> the last stable offset: a read_committed consumer sees only records before it.
+    """
 
 
 def topic_state(settings: Settings, topic: str) -> TopicState:
@@ -52,7 +59,8 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             include_authorized_operations=True,
             request_timeout=TIMEOUT_SECONDS,
         )[topic].result()
-        # Some brokers do not report the allowed operations. DESCRIBE is enough for the requests here; Spark also needs READ.
+        # Some brokers do not report the allowed operations. DESCRIBE is enough for the requests
+        # here; Spark also needs READ.
         allowed = described.authorized_operations or []
         if allowed and AclOperation.READ not in allowed:
             raise KafkaRefused(*missing_right("READ", topic, settings))
@@ -67,7 +75,10 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
 
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
-    """The largest Kafka timestamp of the topic's records; None if it has no records. Raises the same errors as topic_state."""
+    """The largest Kafka timestamp of the topic's records; None if it has no records.
+
+    Raises the same errors as topic_state.
+    """
     with _admin_client(settings, topic) as client:
         results = _list_offsets(client, topic, partitions, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
         newest_ms = max(result.timestamp for result in results.values())
@@ -104,13 +115,17 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
             raise refused from None
         last = next((one for one in reversed(errors) if one.name() != "_ALL_BROKERS_DOWN"), None)
         raise KafkaUnreachable(
-            f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s ({format_error(last or raised)}).",
+            f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s "
+            f"({format_error(last or raised)}).",
             token_endpoint.unreachable_remedy(last, config),
         ) from None
 
 
 def _connect(client: AdminClient, errors: list[KafkaError]) -> None:
-    """Returns when a broker has answered. Raises KafkaException when the time is over, or when a broker rejects the client."""
+    """Returns when a broker has answered.
+
+    Raises KafkaException when the time is over, or when a broker rejects the client.
+    """
     for share in TRIES:
         try:
             client.list_topics(timeout=share * TIMEOUT_SECONDS)
@@ -132,6 +147,7 @@ def _list_offsets(
     )
     results = {partition.partition: future.result() for partition, future in futures.items()}
     if any(result.offset == OFFSET_INVALID for result in results.values()):
-        # The client raises nothing if a leader did not answer in time. Without this check the topic would look empty.
+        # The client raises nothing if a leader did not answer in time. Without this check the topic
+        # would look empty.
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
     return results

@@ -1,1 +1,3 @@
-"""State: reads the state of a pipeline's stateful steps from the checkpoint, and formats it for a terminal. Writes nothing."""
+"""State: reads the state of a pipeline's stateful steps from the checkpoint, and formats it for a
+terminal. Writes nothing.
+"""

@@ -17,10 +17,12 @@ class RowChange(NamedTuple):
 
 
 def row_changes(before: Table | None, after: Table | None) -> list[RowChange]:
-    """The changes, in the order of the rows. `before` or `after` is None if the variable did not exist.
+    """The changes, in the order of the rows.
 
-    The key identifies a row. Elements of a list, and timers, have no key of their own: the whole row identifies them, and equal
-    rows are counted.
+    `before` or `after` is None if the variable did not exist.
+
+    The key identifies a row. Elements of a list, and timers, have no key of their own: the whole
+    row identifies them, and equal rows are counted.
     """
     table = after or before
     if table is None:

@@ -16,7 +16,9 @@ def key_columns(spec: Pipeline, number: int) -> Columns:
 
 
 def key_types(spec: Pipeline, number: int) -> dict[str, str]:
-    """Column -> Spark SQL type, where it is known without Spark: for key columns, and perhaps for other columns."""
+    """Column -> Spark SQL type, where it is known without Spark: for key columns, and perhaps for
+    other columns.
+    """
     types = {field.name: field.type for field in spec.topic.fields}
     for step in spec.steps[: number - 1]:
         types = step.types_after(types)

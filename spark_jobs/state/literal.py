@@ -7,7 +7,10 @@ from spark_jobs.contract.field_types import FIELD_TYPES, Value
 
 
 def parse(column: str, text: str, kind: str) -> Value:
-    """The value of `text`, of Spark SQL type `kind`. Times without a zone are UTC. Raises StateUnreadable."""
+    """The value of `text`, of Spark SQL type `kind`.
+
+    Times without a zone are UTC. Raises StateUnreadable.
+    """
     if kind not in FIELD_TYPES:
         raise StateUnreadable(
             f"--key {column}: --key does not support the type {kind}.",

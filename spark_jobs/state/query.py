@@ -64,14 +64,17 @@ class Target(NamedTuple):
 
 
 def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
-    """Raises StateUnreadable if the state does not exist, StateIncompatible if a different spec wrote it."""
+    """Raises StateUnreadable if the state does not exist, StateIncompatible if a different spec
+    wrote it.
+    """
     paths = Paths(settings.root, spec)
     identity = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     keys = parse_keys(query.keys)
     if query.changes and not keys:
         raise StateUnreadable(
-            "--changes needs a key: the changes of all keys would be the whole state of each batch.",
+            "--changes needs a key: the changes of all keys would be the whole state of each "
+            "batch.",
             "Name a key: --key COLUMN=VALUE.",
         )
     steps = tuple(_steps(spec, query.step, keys))
@@ -89,7 +92,8 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
     ]
     if differences:
         raise StateIncompatible(
-            f"the state at {paths.version} was written with a different spec: {'; '.join(differences)}.",
+            f"the state at {paths.version} was written with a different spec: "
+            f"{'; '.join(differences)}.",
             "Revert the spec to read this state.",
         )
     batch = committed[-1] if query.batch is None else query.batch
@@ -113,7 +117,10 @@ def format_batches(batches: Iterable[int]) -> str:
 
 
 def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int]:
-    """The numbers of the steps to read: `wanted`, or all whose key has the columns. Raises StateUnreadable."""
+    """The numbers of the steps to read: `wanted`, or all whose key has the columns.
+
+    Raises StateUnreadable.
+    """
     stateful = {number: step for number, step in enumerate(spec.steps, 1) if step.stateful}
     available = "; ".join(
         f"step {number}, {_format_step(spec, number, step)}" for number, step in stateful.items()
@@ -153,7 +160,10 @@ def _has(columns: Columns, keys: dict[str, str]) -> bool:
 
 
 def _format_step(spec: Pipeline, number: int, step: Step) -> str:
-    return f"{step.kind} by {', '.join(key_columns(spec, number) or ('columns that only Spark knows',))}"
+    return (
+        f"{step.kind} by "
+        f"{', '.join(key_columns(spec, number) or ('columns that only Spark knows',))}"
+    )
 
 
 def _refuse_batch(batch: int, committed: list[int], readable: tuple[int, ...]) -> None:

@@ -1,4 +1,6 @@
-"""Reads state stores with Spark's data sources state-metadata and statestore, which open a copy of a store's files."""
+"""Reads state stores with Spark's data sources state-metadata and statestore, which open a copy of
+a store's files.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,17 @@ TIMERS = {
     "$eventTimers_keyToTimestamp": "event-time timers",
     "$procTimers_keyToTimestamp": "processing-time timers",
 }
-"""Spark's column families of timers (TimerStateImpl) -> description. Spark's other families that begin with $ are internal."""
+"""Spark's column families of timers (TimerStateImpl) -> description.
+
+Spark's other families that begin with $ are internal.
+"""
 
 
 class StateOperator(NamedTuple):
-    """A stateful operator of the checkpoint. Spark numbers operators from the sink to the source."""
+    """A stateful operator of the checkpoint.
+
+    Spark numbers operators from the sink to the source.
+    """
 
     id: int
     name: str
@@ -32,7 +40,9 @@ class StateOperator(NamedTuple):
 
 
 def operators(spark: SparkSession, checkpoint: str, batch: int) -> list[StateOperator]:
-    """The stateful operators of a batch, from the source to the sink: the order of the spec's steps."""
+    """The stateful operators of a batch, from the source to the sink: the order of the spec's
+    steps.
+    """
     _ = (
         spark.streams.active
     )  # starts the StateStoreCoordinator; without it the reader fails (SPARK-58973)
@@ -70,7 +80,9 @@ def read(
     keys: Mapping[str, str],
     limit: int,
 ) -> Table:
-    """The first `limit` rows, ordered by key, that match `keys` (column -> text). Elements of a list keep their order.
+    """The first `limit` rows, ordered by key, that match `keys` (column -> text).
+
+    Elements of a list keep their order.
 
     Raises StateUnreadable if a column is not in the key, or if its text does not parse.
     """
@@ -105,7 +117,8 @@ def read(
 
 def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, str]) -> DataFrame:
     for name, text in keys.items():
-        # By name, whatever the role: the end of a session is a key column of the spec, but not of Spark's key.
+        # By name, whatever the role: the end of a session is a key column of the spec, but not of
+        # Spark's key.
         index = next((index for index, column in enumerate(columns) if column.name == name), None)
         if index is None:
             key = ", ".join(column.name for column in columns if column.role == "key")
@@ -118,7 +131,8 @@ def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, st
 
 
 def _zoned(value: Any) -> Any:
-    # Any: a value of a Spark Row. Its timestamps have no zone. They are in the process's zone; submit and main set it to UTC.
+    # Any: a value of a Spark Row. Its timestamps have no zone. They are in the process's zone;
+    # submit and main set it to UTC.
     return (
         value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
     )

@@ -1,4 +1,6 @@
-"""Flattens the rows of a state store to named columns: structs to their fields, milliseconds to timestamps."""
+"""Flattens the rows of a state store to named columns: structs to their fields, milliseconds to
+timestamps.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,13 @@ class StoreColumn(NamedTuple):
 def store_columns(
     rows: DataFrame, operator: str, step: Step | None, *, ttl: bool = False
 ) -> list[StoreColumn]:
-    """The columns of the rows that spark.read.format("statestore") reads, key columns first. `operator` is its name in Spark.
+    """The columns of the rows that spark.read.format("statestore") reads, key columns first.
 
-    `ttl` says whether the variable's values expire. Source: SchemaUtil.generateSchemaForStateVar and, for each operator, the
-    schemas that its physical plan declares (StatefulOperator.validateAndMaybeEvolveStateSchema).
+    `operator` is its name in Spark.
+
+    `ttl` says whether the variable's values expire. Source: SchemaUtil.generateSchemaForStateVar
+    and, for each operator, the schemas that its physical plan declares
+    (StatefulOperator.validateAndMaybeEvolveStateSchema).
     """
     fields = {field.name: field.dataType for field in rows.schema.fields}
     key = _keys(_parts("key", "key", fields["key"]))
@@ -71,7 +76,9 @@ def _parts(name: str, role: Role, struct: DataType) -> list[StoreColumn]:
 
 
 def _fields(at: Column, role: Role, struct: DataType) -> list[StoreColumn]:
-    """The fields of a struct, selected by position: the buffers of two counts both have the name count."""
+    """The fields of a struct, selected by position: the buffers of two counts both have the name
+    count.
+    """
     assert isinstance(struct, StructType)
     numbered = StructType(
         [StructField(f"f{index}", field.dataType) for index, field in enumerate(struct.fields)]
@@ -105,7 +112,10 @@ def _keys(key: list[StoreColumn]) -> list[StoreColumn]:
 
 
 def _expiry(values: list[StoreColumn]) -> list[StoreColumn]:
-    """For a deduplication: when the key expires. No column if Spark stores only the key's presence (`__dummy__`)."""
+    """For a deduplication: when the key expires.
+
+    No column if Spark stores only the key's presence (`__dummy__`).
+    """
     return [
         column._replace(
             name="expires_at",
@@ -136,7 +146,10 @@ def _state_and_timeout(values: list[StoreColumn]) -> list[StoreColumn]:
 def _aggregated(
     key: list[StoreColumn], values: list[StoreColumn], step: Aggregate
 ) -> tuple[list[StoreColumn], list[StoreColumn]]:
-    """Keys in the output's order, buffers with the names of their measures. A session's value repeats its keys and bounds."""
+    """Keys in the output's order, buffers with the names of their measures.
+
+    A session's value repeats its keys and bounds.
+    """
     key = [
         column._replace(name="window_start") if column.name == "sessionStartTime" else column
         for column in key
@@ -158,9 +171,10 @@ def _aggregated(
 def buffer_names(measures: Mapping[str, str], stored: Sequence[str]) -> list[str]:
     """The names of an aggregation's buffers. `stored` are Spark's names of them.
 
-    A measure's only buffer gets the measure's name. If a measure has several, its name is their prefix. Spark stores buffers
-    in the order of the measures, and equal aggregates once. If a measure is not one plain aggregate, or two measures share
-    one, the measure of a buffer is unknown. Then the names are Spark's, with a number if they repeat.
+    A measure's only buffer gets the measure's name. If a measure has several, its name is their
+    prefix. Spark stores buffers in the order of the measures, and equal aggregates once. If a
+    measure is not one plain aggregate, or two measures share one, the measure of a buffer is
+    unknown. Then the names are Spark's, with a number if they repeat.
     """
     names: list[str] = []
     expected: list[str] = []

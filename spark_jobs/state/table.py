@@ -13,9 +13,13 @@ class Variable(NamedTuple):
     """A state variable of a step."""
 
     name: str
-    """Its name in the processor; for timers, a description; empty if the operator stores one unnamed value for each key."""
+    """Its name in the processor; for timers, a description; empty if the operator stores one
+    unnamed value for each key.
+    """
     kind: str
-    """Spark's StateVariableType (ValueState, ListState, MapState, TimerState), or else the operator's name."""
+    """Spark's StateVariableType (ValueState, ListState, MapState, TimerState), or else the
+    operator's name.
+    """
     ttl: bool = False
     """Whether its values expire."""
 
@@ -26,7 +30,10 @@ class Variable(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of one variable; timestamps have a zone. `total` also counts rows that were not fetched."""
+    """Rows of one variable; timestamps have a zone.
+
+    `total` also counts rows that were not fetched.
+    """
 
     variable: Variable
     columns: tuple[tuple[str, Role], ...]

@@ -13,11 +13,17 @@ from spark_jobs.state.table import Table, Variable
 def format_title(table: Table) -> str:
     """The variable, its number of rows, and how many of them are shown."""
     shown = "" if table.total <= len(table.rows) else f"; the first {len(table.rows):,} are shown"
-    return f"{_variable_prefix(table.variable)}{table.total:,} row{'s' if table.total != 1 else ''}{shown}"
+    return (
+        f"{_variable_prefix(table.variable)}{table.total:,} "
+        f"row{'s' if table.total != 1 else ''}{shown}"
+    )
 
 
 def format_rows(table: Table) -> Iterator[str]:
-    """A line of column names and a line for each row, numbers aligned to the right. No lines if there are no rows."""
+    """A line of column names and a line for each row, numbers aligned to the right.
+
+    No lines if there are no rows.
+    """
     if not table.rows:
         return
     cells = [[format_value(value) for value in row] for row in table.rows]
@@ -35,7 +41,10 @@ def format_rows(table: Table) -> Iterator[str]:
 
 
 def format_change(change: RowChange, omit: Container[str] = ()) -> str:
-    """A change on one line: its kind, the key, and the values before and after. `omit` names key columns to leave out."""
+    """A change on one line: its kind, the key, and the values before and after.
+
+    `omit` names key columns to leave out.
+    """
     table = change.table
     row = change.before if change.after is None else change.after
     assert row is not None
@@ -66,7 +75,8 @@ def format_value(value: Any) -> str:
     if hasattr(value, "asDict"):  # Spark's Row
         value = value.asDict()
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{format_value(key)} {format_value(inner)}' for key, inner in value.items())}}}"
+        pairs = (f"{format_value(key)} {format_value(inner)}" for key, inner in value.items())
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, bool) or value is None:

@@ -28,7 +28,10 @@ class _Purged(StateUnreadable):
 
 
 def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterator[str]:
-    """Lines for a terminal. Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root."""
+    """Lines for a terminal.
+
+    Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root.
+    """
     target = resolve(spec, settings, query)
     spark = session(spec.name, target.spec.state, settings.root)
     for index, number in enumerate(target.steps):
@@ -50,7 +53,10 @@ def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iter
 
 
 def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery) -> Iterator[str]:
-    """Newest batch first. Each batch is compared with the previous one, and batch 0 with empty state."""
+    """Newest batch first.
+
+    Each batch is compared with the previous one, and batch 0 with empty state.
+    """
     batches = [batch for batch in reversed(target.readable) if batch <= target.batch][
         : query.batches
     ]
@@ -60,14 +66,20 @@ def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery
         try:
             before = _read_all_rows(spark, target, number, batch - 1)[1] if batch else {}
         except _Purged:
-            yield f"batch {batch}: its changes are unknown, because Spark has purged the state before it"
+            yield (
+                f"batch {batch}: its changes are unknown, because Spark has purged the state "
+                "before it"
+            )
             return
         changes = [
             change
             for name in {**before, **after}
             for change in row_changes(before.get(name), after.get(name))
         ]
-        yield f"{_format_batch(target, batch)}: {len(changes) or 'no'} change{'' if len(changes) == 1 else 's'}"
+        yield (
+            f"{_format_batch(target, batch)}: {len(changes) or 'no'} "
+            f"change{'' if len(changes) == 1 else 's'}"
+        )
         yield from (
             f"  {text.format_change(change, target.keys)}" for change in changes[: query.limit]
         )
@@ -80,7 +92,8 @@ def _read_variables(
     spark: SparkSession, target: Target, number: int, batch: int, limit: int
 ) -> tuple[StateOperator, Reading]:
     """The first `limit` matching rows of all variables of a step, after a batch."""
-    checkpoint, steps = spark_url(target.checkpoint.folder), target.spec.steps
+    checkpoint = spark_url(target.checkpoint.folder)
+    steps = target.spec.steps
     purged = _Purged(f"the state of batch {batch} is purged.", "Name a later batch.")
     if batch not in target.readable:
         raise purged
@@ -103,12 +116,16 @@ def _read_variables(
 def _read_all_rows(
     spark: SparkSession, target: Target, number: int, batch: int
 ) -> tuple[StateOperator, Reading]:
-    """All matching rows of all variables of a step, after a batch. Raises StateUnreadable above MAX_ROWS."""
+    """All matching rows of all variables of a step, after a batch.
+
+    Raises StateUnreadable above MAX_ROWS.
+    """
     operator, tables = _read_variables(spark, target, number, batch, MAX_ROWS)
     most = max(table.total for table in tables.values())
     if most > MAX_ROWS:
         raise StateUnreadable(
-            f"{most:,} rows of step {number} have this key. Changes are shown for at most {MAX_ROWS:,} rows.",
+            f"{most:,} rows of step {number} have this key. Changes are shown for at most "
+            f"{MAX_ROWS:,} rows.",
             "Name more columns of the key.",
         )
     return operator, tables
@@ -116,8 +133,10 @@ def _read_all_rows(
 
 def _header(target: Target, number: int, operator: StateOperator, which: str) -> str:
     return (
-        f"{target.spec.name}, generation {target.generation}, {which}, step {number} {target.spec.steps[number - 1].kind} "
-        f"({operator.name}), {operator.partitions} partition{'s' if operator.partitions != 1 else ''}; "
+        f"{target.spec.name}, generation {target.generation}, {which}, step {number} "
+        f"{target.spec.steps[number - 1].kind} "
+        f"({operator.name}), {operator.partitions} "
+        f"partition{'s' if operator.partitions != 1 else ''}; "
         f"times are UTC; {format_batches(target.readable)} can be read"
     )
 

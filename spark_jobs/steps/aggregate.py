@@ -16,7 +16,9 @@ from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 
 
 class AggregateOperator(NamedTuple):
-    """Spark drops and evicts each group as a whole, by the end of its window (StateStoreSaveExec)."""
+    """Spark drops and evicts each group as a whole, by the end of its window
+    (StateStoreSaveExec).
+    """
 
     step: Aggregate
 
@@ -29,10 +31,12 @@ class AggregateOperator(NamedTuple):
         return [F.sum(self.step.counts).alias("counted")] if self.step.counts else []
 
     def is_late(self, event_time: str, late_before: Column, output_mode: OutputMode) -> Column:
-        """A row is late if one of its windows is closed: Spark compares the window's end with the watermark.
+        """A row is late if one of its windows is closed: Spark compares the window's end with the
+        watermark.
 
-        In sliding windows a row may be late for some windows only: those that end at or before the watermark in ops.late. In
-        complete mode Spark keeps all groups, but it still drops late rows from sessions.
+        In sliding windows a row may be late for some windows only: those that end at or before the
+        watermark in ops.late. In complete mode Spark keeps all groups, but it still drops late rows
+        from sessions.
         """
         window = self.step.window
         if mode_facts(output_mode).keeps_all_state and not isinstance(window, Session):
@@ -45,8 +49,9 @@ class AggregateOperator(NamedTuple):
             case Sliding():
                 return _first_window_end(event_time, window.size, window.slide) <= late_before
             case Session():
-                # Spark uses the session of the row alone, in every output mode (SessionWindowStateStoreRestoreExec). After a
-                # Deduplicate no such row is left: it drops rows at or before the watermark.
+                # Spark uses the session of the row alone, in every output mode
+                # (SessionWindowStateStoreRestoreExec). After a Deduplicate no such row is left: it
+                # drops rows at or before the watermark.
                 return F.col(event_time) + _gap(window) <= late_before
             case _:
                 assert_never(window)
@@ -67,9 +72,12 @@ class AggregateOperator(NamedTuple):
 
 
 def grouped(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
-    """One row for each group. Columns: window_start and window_end timestamp if there is a window, the keys, the measures.
+    """One row for each group.
 
-    If the step names an event time, also this column: the window's last instant (Spark's window_time).
+    Columns: window_start and window_end timestamp if there is a window, the keys, the measures.
+
+    If the step names an event time, also this column: the window's last instant (Spark's
+    window_time).
     """
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
     if step.window is None:
@@ -100,7 +108,10 @@ def _window(window: Window, event_time: str) -> Column:
 
 
 def _row_gap(sql: str, event_time: str) -> Column:
-    """The gap of a row. If it is null, zero or negative, Spark silently drops the row (SessionWindowing); this fails."""
+    """The gap of a row.
+
+    If it is null, zero or negative, Spark silently drops the row (SessionWindowing); this fails.
+    """
     gap = f"CAST({sql} AS INTERVAL)"
     invalid = (
         "CAST(raise_error('gap_sql gave a row no gap, or one that is not positive') AS INTERVAL)"
@@ -111,14 +122,17 @@ def _row_gap(sql: str, event_time: str) -> Column:
 
 
 def _gap(window: Session) -> Column:
-    # Spark accepts the gap as an interval or as text, and casts it in the same way (SessionWindowing).
+    # Spark accepts the gap as an interval or as text, and casts it in the same way
+    # (SessionWindowing).
     if window.gap_sql:
         return F.expr(f"CAST({window.gap_sql} AS INTERVAL)")
     return F.expr(f"INTERVAL {interval(window.gap or timedelta())}")
 
 
 def _first_window_end(event_time: str, size: timedelta, slide: timedelta) -> Column:
-    """The end of the first window that contains the row: the first multiple of `slide`, plus `size`, after the event time."""
+    """The end of the first window that contains the row: the first multiple of `slide`, plus
+    `size`, after the event time.
+    """
     size_us = size // timedelta(microseconds=1)
     slide_us = slide // timedelta(microseconds=1)
     from_size = F.unix_micros(F.col(event_time)) - F.lit(size_us)

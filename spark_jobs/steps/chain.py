@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
-    """Good records after the steps before the first stateful one. Each row is still one record, with the column kafka."""
+    """Good records after the steps before the first stateful one.
+
+    Each row is still one record, with the column kafka.
+    """
     for step in spec.before_state:
         before = rows
         rows = transform.apply(before, step, spec.name)
@@ -32,7 +35,9 @@ def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
 
 
 def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) -> DataFrame:
-    """The stateful input with the pipeline's watermark, after the first stateful step and all later steps."""
+    """The stateful input with the pipeline's watermark, after the first stateful step and all later
+    steps.
+    """
     rows = rows.drop("kafka")
     event_time = spec.topic.event_time
     if spec.watermark_delay is not None:
@@ -48,14 +53,19 @@ def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers
 
 
 def observation_name(index: int) -> str:
-    """The name of the observation after a step: rows bigint; after an Aggregate also counted bigint (records in its groups)."""
+    """The name of the observation after a step: rows bigint; after an Aggregate also counted bigint
+    (records in its groups).
+    """
     return f"after_{index}"
 
 
 def is_late(spec: Pipeline, late_before_ms: int) -> Column:
-    """boolean over the stateful input: whether Spark drops the row as late. `late_before_ms` is the watermark for late rows.
+    """boolean over the stateful input: whether Spark drops the row as late.
 
-    Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala, WatermarkSupport).
+    `late_before_ms` is the watermark for late rows.
+
+    Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala,
+    WatermarkSupport).
     """
     if spec.watermark_delay is None or spec.entry is None:
         return F.lit(False)

@@ -1,4 +1,6 @@
-"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates, which evicts only if the event time is a key."""
+"""Deduplicate in Spark: dropDuplicatesWithinWatermark, or dropDuplicates, which evicts only if the
+event time is a key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""GroupState in Spark: the pipeline's own code, by key, in one of the three forms of Spark's Python API."""
+"""GroupState in Spark: the pipeline's own code, by key, in one of the three forms of Spark's Python
+API.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ class GroupStateOperator(NamedTuple):
     step: GroupState
 
     def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
-        """The rows that the processor yields: the step's declared output columns. Raises SpecInvalid, InitialStateMissing."""
+        """The rows that the processor yields: the step's declared output columns.
+
+        Raises SpecInvalid, InitialStateMissing.
+        """
         step = self.step
         mode = context.spec.output_mode.capitalize()
         fired = context.timers.accumulator(context.step_index)
@@ -64,13 +69,19 @@ class GroupStateOperator(NamedTuple):
         return []
 
     def is_late(self, event_time: str, late_before: Column, _: OutputMode) -> Column:
-        """Spark compares rows with the watermark only in time mode "event". In the other time modes no row is late."""
+        """Spark compares rows with the watermark only in time mode "event".
+
+        In the other time modes no row is late.
+        """
         return F.col(event_time) <= late_before if self.step.time_mode == "event" else F.lit(False)
 
     def state(self) -> str:
         keys = f"the key is {', '.join(self.step.keys)}"
         if self.step.form == "apply":
-            return f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, and a timeout"
+            return (
+                f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, "
+                "and a timeout"
+            )
         return f"{keys}; the values are the variables that {self.step.processor} declares in init"
 
     def predicates(self) -> str:
@@ -96,7 +107,10 @@ def schema(fields: tuple[Field, ...]) -> StructType:
 
 
 def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:
-    """The Delta table for handleInitialState in the first batch; None if the step names none. Raises InitialStateMissing."""
+    """The Delta table for handleInitialState in the first batch; None if the step names none.
+
+    Raises InitialStateMissing.
+    """
     if step.initial_state is None:
         return None
     path = (

@@ -10,7 +10,10 @@ from spark_jobs.contract.errors import SpecInvalid
 
 
 def load(pipeline: str, name: str) -> Any:
-    """The class or function. Any: the pipeline defines it. Raises SpecInvalid if logic.py does not define it."""
+    """The class or function.
+
+    Any: the pipeline defines it. Raises SpecInvalid if logic.py does not define it.
+    """
     try:
         return getattr(importlib.import_module(registry.module(pipeline, "logic")), name)
     except (ModuleNotFoundError, AttributeError) as error:

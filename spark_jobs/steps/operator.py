@@ -1,4 +1,7 @@
-"""The interface of a step in Spark. A new step is one file that implements it, and one line in operators.py."""
+"""The interface of a step in Spark.
+
+A new step is one file that implements it, and one line in operators.py.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ class StatefulOperator(Operator, Protocol):
     """A step that keeps state."""
 
     def is_late(self, event_time: str, late_before: Column, output_mode: OutputMode, /) -> Column:
-        """boolean over the input rows: whether Spark drops them as late if this is the first stateful step.
+        """boolean over the input rows: whether Spark drops them as late if this is the first
+        stateful step.
 
         `late_before` is the watermark for late rows.
         """
@@ -52,7 +56,9 @@ class StatefulOperator(Operator, Protocol):
         """Description of its state's columns."""
 
     def predicates(self) -> str:
-        """Description of the watermark predicates (WatermarkSupport): on the state's key, or on the event time of the rows."""
+        """Description of the watermark predicates (WatermarkSupport): on the state's key, or on the
+        event time of the rows.
+        """
 
     def eviction(self, spec: Pipeline, /) -> str:
         """Description of when its state is evicted, for output modes that evict state."""

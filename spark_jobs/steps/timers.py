@@ -1,4 +1,7 @@
-"""Counts fired timers in the workers. Spark's numExpiredTimers stays 0 for Python (measured on 4.2.0)."""
+"""Counts fired timers in the workers.
+
+Spark's numExpiredTimers stays 0 for Python (measured on 4.2.0).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 StateFunction = Callable[[Any, Iterable[Any], Any], Iterator[Any]]
-"""A pipeline's function for applyInPandasWithState: key, frames, state -> frames. Any: Spark gives them no closer type."""
+"""A pipeline's function for applyInPandasWithState: key, frames, state -> frames.
+
+Any: Spark gives them no closer type.
+"""
 
 
 class Timers:

@@ -20,7 +20,8 @@ STATEFUL = {
     "Deduplicate": "it keeps state: use the step Deduplicate",
     "DeduplicateWithinWatermark": "it keeps state: use the step Deduplicate",
     "Distinct": "it keeps state: use the step Deduplicate",
-    "GlobalLimit": "a row limit keeps its count for ever and leaves later records without an outcome: limit a run with "
+    "GlobalLimit": "a row limit keeps its count for ever and leaves later records without an "
+    "outcome: limit a run with "
     "max_offsets_per_batch and max_batches",
     "Join": "a join of streams keeps state, and Sluice has no step for it",
     "FlatMapGroupsInPandasWithState": "it keeps state: use the step GroupState",
@@ -44,10 +45,14 @@ class TransformOperator(NamedTuple):
 
 
 def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
-    """The step's output rows. Raises SpecInvalid if Spark rejects the query or the function, or if it keeps state."""
+    """The step's output rows.
+
+    Raises SpecInvalid if Spark rejects the query or the function, or if it keeps state.
+    """
     if step.where is not None:
         return rows.where(step.where)
-    what = f"{pipeline}: Transform({f'sql={step.sql!r}' if step.sql else f'function={step.function!r}'})"
+    given = f"sql={step.sql!r}" if step.sql else f"function={step.function!r}"
+    what = f"{pipeline}: Transform({given})"
     try:
         if step.sql is not None:
             rows.createOrReplaceTempView("rows")
@@ -68,13 +73,16 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
 
 
 def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pipeline: str) -> None:
-    """Before the first stateful step each row must be one record. Raises SpecInvalid if a record may become several rows, or if
-    `after` lacks the column kafka or the event time.
+    """Before the first stateful step each row must be one record.
+
+    Raises SpecInvalid if a record may become several rows, or if `after` lacks the column kafka or
+    the event time.
     """
     for name in ("kafka", event_time):
         if name not in after.columns:
             raise SpecInvalid(
-                f"{pipeline}: a Transform before the first stateful step leaves out the column {name}.",
+                f"{pipeline}: a Transform before the first stateful step leaves out the column "
+                f"{name}.",
                 "Keep it: SELECT *, or SELECT ..., kafka. Sluice identifies late records by it.",
             )
     added = [
@@ -84,7 +92,8 @@ def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pip
     ]
     if added:
         raise SpecInvalid(
-            f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may make more rows.",
+            f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may "
+            "make more rows.",
             "Put it after the stateful step, or use only columns and conditions.",
         )
 

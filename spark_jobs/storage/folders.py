@@ -1,7 +1,8 @@
 """Moves and copies folders: on a disk by the operating system, on an object store object by object.
 
-A move in an object store copies and removes each object, and may be cut off at any of them. So `move` first writes a note of
-all moves beside the checkpoint, and removes it last. While the note exists no run begins, and the same command continues.
+A move in an object store copies and removes each object, and may be cut off at any of them. So
+`move` first writes a note of all moves beside the checkpoint, and removes it last. While the note
+exists no run begins, and the same command continues.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ if TYPE_CHECKING:
 Move = tuple["UPath", "UPath"]
 """Old path, new path."""
 Confirm = Callable[[], None]
-"""Raises LeaseLost if the lease is held no longer: another run may have written the objects since."""
+"""Raises LeaseLost if the lease is held no longer: another run may have written the objects since.
+"""
 OBJECTS_PER_REMOVAL = 1000
 """The largest number of objects that S3 removes in one request (DeleteObjects)."""
 
 
 def move(moves: list[Move], note: UPath, confirm: Confirm) -> tuple[str, ...]:
-    """Make all moves; a line for each on an object store. Continues moves that were cut off: skips what is copied.
+    """Make all moves; a line for each on an object store.
 
-    Raises RootRefused if the store does not remove an object; the note then stays. Raises LeaseLost by `confirm`.
+    Continues moves that were cut off: skips what is copied.
+
+    Raises RootRefused if the store does not remove an object; the note then stays. Raises LeaseLost
+    by `confirm`.
     """
     if not is_remote(str(note)):
         for old, new in moves:
@@ -44,14 +49,19 @@ def move(moves: list[Move], note: UPath, confirm: Confirm) -> tuple[str, ...]:
 
 
 def unfinished_moves(note: UPath) -> list[Move]:
-    """The moves of a note that is left, because they were cut off; empty without one. Raises RootRefused for an old note."""
+    """The moves of a note that is left, because they were cut off; empty without one.
+
+    Raises RootRefused for an old note.
+    """
     if not is_remote(str(note)) or not note.exists():
         return []
     return [(_path(old, note), _path(new, note)) for old, new in json.loads(note.read_text())]
 
 
 def _name(path: UPath, note: UPath) -> str:
-    """The path relative to the note: after a root was copied, the note in the copy names the copy's own paths."""
+    """The path relative to the note: after a root was copied, the note in the copy names the copy's
+    own paths.
+    """
     return posixpath.relpath(path.path, note.parent.path)
 
 
@@ -69,10 +79,12 @@ def _path(name: str, note: UPath) -> UPath:
 
 
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
-    """Copy everything under `old` to `new`; the number of objects copied. Skips those that `new` has with the same size.
+    """Copy everything under `old` to `new`; the number of objects copied.
 
-    On a store it confirms the lease before each object: a process that was suspended for long, as by a machine that slept,
-    would otherwise copy what the next run has written over what was kept.
+    Skips those that `new` has with the same size.
+
+    On a store it confirms the lease before each object: a process that was suspended for long, as
+    by a machine that slept, would otherwise copy what the next run has written over what was kept.
     """
     if not is_remote(str(old)):
         shutil.copytree(Path(str(old)), Path(str(new)))
@@ -100,7 +112,8 @@ def set_aside(path: UPath, into: UPath) -> None:
 
 
 def _move_objects(old: UPath, new: UPath, confirm: Confirm) -> str:
-    copied, waiting = copy(old, new, confirm), list(_objects(old))
+    copied = copy(old, new, confirm)
+    waiting = list(_objects(old))
     for first in range(0, len(waiting), OBJECTS_PER_REMOVAL):
         confirm()
         old.fs.rm(waiting[first : first + OBJECTS_PER_REMOVAL])
@@ -110,18 +123,24 @@ def _move_objects(old: UPath, new: UPath, confirm: Confirm) -> str:
 
 
 def _refuse_left(folder: UPath, removed: list[str]) -> None:
-    """Raise RootRefused for objects that are still there: s3fs ignores single failures in an answer of 200."""
+    """Raise RootRefused for objects that are still there: s3fs ignores single failures in an answer
+    of 200.
+    """
     if left := sorted(_objects(folder).keys() & set(removed)):
         raise RootRefused(
-            f"the object store left {len(left)} objects of {folder} where they are, although asked to "
+            f"the object store left {len(left)} objects of {folder} where they are, although "
+            "asked to "
             f"remove them: {left[0]} is the first.",
-            "Check that the bucket's policy allows s3:DeleteObject there and that no object is locked. Then run "
+            "Check that the bucket's policy allows s3:DeleteObject there and that no object is "
+            "locked. Then run "
             "the same command again: it continues.",
         )
 
 
 def _remove_folder_markers(folder: UPath) -> None:
-    """Remove the empty objects that Hadoop puts for folders: with them the old folder would still seem to exist."""
+    """Remove the empty objects that Hadoop puts for folders: with them the old folder would still
+    seem to exist.
+    """
     if not is_s3(str(folder)):
         return
     bucket, _, prefix = folder.path.partition("/")
@@ -137,6 +156,8 @@ def _remove_folder_markers(folder: UPath) -> None:
 
 
 def _objects(folder: UPath) -> dict[str, int]:
-    """Path -> size in bytes of every object under the folder, without Hadoop's objects for folders."""
+    """Path -> size in bytes of every object under the folder, without Hadoop's objects
+    for folders.
+    """
     objects = folder.fs.find(folder.path, detail=True)
     return {name: int(about["size"]) for name, about in objects.items() if not name.endswith("/")}

@@ -1,4 +1,6 @@
-"""The object store's client, with credentials of AWS's standard chain, and the checks that the store can be used."""
+"""The object store's client, with credentials of AWS's standard chain, and the checks that the
+store can be used.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,16 @@ from spark_jobs.contract.store_errors import translate_store_error
 
 RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 FRESH = timedelta(minutes=5)
-"""How long obstore uses a temporary key before it asks for it again. botocore renews the key in time."""
+"""How long obstore uses a temporary key before it asks for it again. botocore renews the key in
+time.
+"""
 
 
 def client(url: str) -> ObjectStore:
-    """A client for all under `url`, on S3, Google, Azure or a local folder. Raises RootRefused without S3 credentials."""
+    """A client for all under `url`, on S3, Google, Azure or a local folder.
+
+    Raises RootRefused without S3 credentials.
+    """
     if not is_s3(url):
         return from_url(url)
     store = Store.from_environment()
@@ -42,7 +49,9 @@ def client(url: str) -> ObjectStore:
 
 
 def require_writable(paths: Paths) -> None:
-    """Raise RootNotWritable, RootRefused or RootUnreachable if the pipeline's checkpoint cannot be written."""
+    """Raise RootNotWritable, RootRefused or RootUnreachable if the pipeline's checkpoint cannot be
+    written.
+    """
     if is_remote(str(paths.root)):
         refuse_unusable(str(paths.version))
     else:
@@ -52,9 +61,10 @@ def require_writable(paths: Paths) -> None:
 def refuse_unusable(url: str) -> None:
     """Put an object, put it again with the condition that it is absent, and remove it.
 
-    Raises RootRefused if the store refuses these keys or this bucket, or makes the second put: many stores that do not know the
-    condition ignore it silently, and would give each lease and each commit to two processes. Raises RootUnreachable if the
-    store does not answer within some 20 seconds. Creates no bucket.
+    Raises RootRefused if the store refuses these keys or this bucket, or makes the second put: many
+    stores that do not know the condition ignore it silently, and would give each lease and each
+    commit to two processes. Raises RootUnreachable if the store does not answer within some 20
+    seconds. Creates no bucket.
     """
     probe = f".sluice-writable-{uuid.uuid4().hex[:8]}"
     with _translated_errors(url):
@@ -64,14 +74,19 @@ def refuse_unusable(url: str) -> None:
         obstore.delete(store, probe)
     if unsafe:
         raise RootRefused(
-            f"the object store of {url} overwrites an object that it was asked to put only if it is absent (If-None-Match: *): "
-            "two runs would hold the lease at once, and of two commits the second would hide the first.",
-            "Use a store, or a version of it, that supports conditional puts: docs/object-store.md.",
+            f"the object store of {url} overwrites an object that it was asked to put only if it "
+            "is absent (If-None-Match: *): "
+            "two runs would hold the lease at once, and of two commits the second would hide the "
+            "first.",
+            "Use a store, or a version of it, that supports conditional puts: "
+            "docs/object-store.md.",
         )
 
 
 def _overwrites(store: ObjectStore, name: str) -> bool:
-    """Whether the store puts an object that exists, although the put has the condition that it is absent."""
+    """Whether the store puts an object that exists, although the put has the condition that it is
+    absent.
+    """
     try:
         obstore.put(store, name, b"", mode="create")
     except AlreadyExistsError:
@@ -80,7 +95,9 @@ def _overwrites(store: ObjectStore, name: str) -> bool:
 
 
 def require_readable(root: str) -> None:
-    """Raise RootRefused or RootUnreachable if a root on a store cannot be listed: some clients find it empty then."""
+    """Raise RootRefused or RootUnreachable if a root on a store cannot be listed: some clients find
+    it empty then.
+    """
     if is_remote(root):
         with _translated_errors(root):
             obstore.list_with_delimiter(client(root))
@@ -98,13 +115,16 @@ def _translated_errors(url: str) -> Iterator[None]:
 
 
 def _credentials() -> Callable[[], Any]:
-    """obstore's credential provider by botocore's chain, as s3fs has it: environment, profile, container, instance."""
+    """obstore's credential provider by botocore's chain, as s3fs has it: environment, profile,
+    container, instance.
+    """
     from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415 - a disk needs none
 
     credentials = Session().get_credentials()
     if credentials is None:
         raise RootRefused(
-            "no credentials for the object store were found: not in the environment and in no profile, and "
+            "no credentials for the object store were found: not in the environment and in no "
+            "profile, and "
             "this machine has no role.",
             "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
         )

@@ -1,1 +1,4 @@
-"""Topics that more than one pipeline reads. A topic with a single reader is declared in that pipeline's spec."""
+"""Topics that more than one pipeline reads.
+
+A topic with a single reader is declared in that pipeline's spec.
+"""

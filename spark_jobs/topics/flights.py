@@ -1,4 +1,7 @@
-"""Departures and arrivals of the flights that left New York in 2013. The code in local/ publishes them."""
+"""Departures and arrivals of the flights that left New York in 2013.
+
+The code in local/ publishes them.
+"""
 
 from spark_jobs.contract.topic import Field, Topic
 

@@ -1,4 +1,6 @@
-"""The consumer's DAG of docs/reference.md: the asset that a pipeline publishes starts it, and it reads the event's version."""
+"""The consumer's DAG of docs/reference.md: the asset that a pipeline publishes starts it, and it
+reads the event's version.
+"""
 
 import importlib.util
 from datetime import UTC, datetime
@@ -12,8 +14,8 @@ from airflow.sdk.execution_time.comms import AssetEventDagRunReferenceResult
 from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
 from sluice_airflow.publish import asset_of
-from spark_jobs.contract.event import extra
-from spark_jobs.contract.report import Report
+from spark_jobs.contract.event import Event
+from spark_jobs.contract.report import Account
 from spark_jobs.contract.settings import REPO
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -30,19 +32,22 @@ def consumer() -> Any:
 
 
 def event(table: Path, version: int) -> AssetEventDagRunReferenceResult:
-    """The event of a run that wrote so many versions."""
-    report = Report(
+    """The event of a version."""
+    extra = Event(
+        table=str(table),
         pipeline="departure_delays",
         run_id="run",
-        status="succeeded",
-        started_at=AT,
-        ended_at=AT,
+        generation="g",
         table_version=version,
+        table_version_before=None,
+        account=Account(),
+        watermark=None,
+        offsets_end={},
     )
     asset = asset_of("departure_delays")
     return AssetEventDagRunReferenceResult(
         asset=AssetReferenceAssetEventDagRun(name=asset.name, uri=asset.uri, extra={}),
-        extra=extra(report, str(table)),
+        extra=extra.model_dump(mode="json"),
         source_task_id="publish",
         source_dag_id="departure_delays",
         source_run_id="run",
@@ -61,5 +66,6 @@ def test_reads_the_newest_version_that_was_published_and_none_that_was_not(tmp_p
 
 
 def test_is_scheduled_by_the_asset_that_the_pipeline_publishes() -> None:
-    published, consumed = asset_of("departure_delays"), consumer().DELAYS
+    published = asset_of("departure_delays")
+    consumed = consumer().DELAYS
     assert (published.name, published.uri) == (consumed.name, consumed.uri)

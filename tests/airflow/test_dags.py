@@ -86,7 +86,8 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(
 def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
     dags: dict[str, DAG], name: str
 ) -> None:
-    spec, page = registry.load(name), dags[name].doc_md or ""
+    spec = registry.load(name)
+    page = dags[name].doc_md or ""
 
     assert spec.about in page
     assert f"`{spec.topic.name}`" in page
@@ -196,7 +197,8 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
         "settings.prepare_syspath_for_config_and_plugins()\n"
         "found, errors = p._get_plugins()\n"
         "import sys\n"
-        "print([q.name for q in found if q.name == 'sluice'], errors, 'operators' in sys.modules, 'checks' in sys.modules)\n"
+        "print([q.name for q in found if q.name == 'sluice'], errors, 'operators' in sys.modules, "
+        "'checks' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

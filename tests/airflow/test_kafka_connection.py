@@ -1,4 +1,6 @@
-"""Airflow's connection to Kafka: read without its provider, used in the task's process, and handed to Spark by a file."""
+"""Airflow's connection to Kafka: read without its provider, used in the task's process, and handed
+to Spark by a file.
+"""
 
 from __future__ import annotations
 

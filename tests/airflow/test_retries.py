@@ -14,7 +14,8 @@ from spark_jobs.contract.errors import KafkaUnreachable, SluiceError, StateIncom
 class FromANewerSluice(SluiceError):
     """Not in the catalogue: it is made after the policy."""
 
-    code, retry = "NEWER", False
+    code = "NEWER"
+    retry = False
 
 
 def action(error: BaseException, policy: ExceptionRetryPolicy = POLICY) -> RetryAction:

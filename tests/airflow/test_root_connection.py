@@ -1,4 +1,6 @@
-"""Airflow's connection to the object store: read without its provider, and handed on by a profile in a file."""
+"""Airflow's connection to the object store: read without its provider, and handed on by a profile
+in a file.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ CONNECTION = {
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """The connection is there, and so are keys of the worker's; the temporary folder is the test's."""
+    """The connection is there, and so are keys of the worker's; the temporary folder is
+    the test's.
+    """
     monkeypatch.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(CONNECTION))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "the worker's")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

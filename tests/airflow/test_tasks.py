@@ -1,4 +1,8 @@
-"""The tasks, each executed as Airflow's task runner would, with a spark-submit that does what the test says."""
+"""The tasks, each executed as Airflow's task runner would, with a spark-submit that does what the
+test says.
+"""
+
+from __future__ import annotations
 
 import json
 import stat
@@ -12,10 +16,12 @@ from typing import Any
 
 import psutil
 import pytest
-from airflow.sdk.exceptions import DownstreamTasksSkipped
+from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
 
 from sluice_airflow import dag as dags
 from sluice_airflow.publish import asset_of
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     CheckBroken,
@@ -28,8 +34,9 @@ from spark_jobs.contract.errors import (
     SluiceError,
     StateIncompatible,
 )
-from spark_jobs.contract.paths import local_report_path
+from spark_jobs.contract.paths import Paths, local_report_path
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report
+from spark_jobs.ops import ops_tables
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.source import topic_state
@@ -41,11 +48,25 @@ SPARK = '{"conn_type": "spark", "host": "local[2]"}'
 pytestmark = pytest.mark.usefixtures("in_task")
 
 
+class Events(list[Any]):
+    """An asset's events as Airflow's context has them, asked for the newest."""
+
+    def ascending(self, ascending: bool) -> Events:
+        assert not ascending
+        return self
+
+    def limit(self, limit: int) -> Events:
+        return Events(self[-limit:])
+
+
 class Installation:
     """A root, jars that are none, and a spark-submit whose work is a few lines of shell."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root, self.called, self.bin = folder / "root", folder / "called", folder / "bin"
+        self.announced: list[Any] = []
+        self.root = folder / "root"
+        self.called = folder / "called"
+        self.bin = folder / "bin"
         (folder / "jars").mkdir()
         (folder / "jars" / "delta-spark_0.jar").touch()
         self.bin.mkdir()
@@ -83,11 +104,14 @@ class Installation:
             xcom_push=lambda **_: None,
         )
         try:
-            return operator.execute({"ti": ti, "task": operator, "run_id": "manual__1", **context})
+            given = {"ti": ti, "task": operator, "run_id": "manual__1"}
+            events = {"inlet_events": {asset_of(NAME): Events(self.announced)}}
+            return operator.execute({**given, **events, **context})
         finally:
             submitted = getattr(getattr(operator, "_hook", None), "_submit_sp", None)
             if submitted is not None:
-                submitted.stdout.close()  # the provider leaves that to the garbage collector, which warns
+                # the provider leaves that to the garbage collector, which warns
+                submitted.stdout.close()
 
 
 @pytest.fixture
@@ -135,6 +159,17 @@ class TestPlan:
         with pytest.raises(DownstreamTasksSkipped) as skipped:
             installation.run("plan")
         assert set(skipped.value.tasks) == {"drain", "check_output", "check_state", "publish"}
+
+    def test_leaves_publish_its_work_where_a_drain_has_none(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A run was killed after its checks, or somebody drained or accepted on the command line."""
+        passed = Plan(pipeline=NAME, new_offsets=0, reasons=(), to_publish=7, lines=())
+        monkeypatch.setattr(planning, "plan", lambda *_: passed)
+
+        with pytest.raises(DownstreamTasksSkipped) as skipped:
+            installation.run("plan")
+        assert set(skipped.value.tasks) == {"drain", "check_output", "check_state"}
 
     def test_lets_the_run_go_on_and_says_why_when_there_is_something(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch
@@ -327,7 +362,8 @@ class TestDrain:
         self, installation: Installation, tmp_path: Path
     ) -> None:
         pids = tmp_path / "pids"
-        # A driver that takes no notice of SIGTERM, and a worker in a session of its own, as PySpark's daemon nearly is.
+        # A driver that takes no notice of SIGTERM, and a worker in a session of its own, as
+        # PySpark's daemon nearly is.
         installation.spark_does(
             f"sh -c 'trap \"\" TERM; echo $$ >>{pids}; while :; do sleep 0.1; done' &",
             f"setsid sh -c 'echo $$ >>{pids}; sleep 60' &",
@@ -403,17 +439,35 @@ class TestChecks:
 
 
 class TestPublish:
-    def publish(self, installation: Installation, drained: Report) -> dict[str, Any]:
+    @pytest.fixture(autouse=True)
+    def passed(self, installation: Installation) -> Paths:
+        """One batch whose rows passed their checks at version 7."""
+        paths = Paths(str(installation.root), registry.load(NAME))
+        paths.ensure_writable()
+        Identity(generation="g", topic_id="t", fingerprint={}).write(paths.identity)
+        Cursor(audited=0, judged=0, judged_table_version=7).write(paths.cursor)
+        account = Account(covered=10, read=10, accepted=9, malformed=1, rows_out=9)
+        row = {
+            "pipeline": NAME,
+            "generation": "g",
+            "batch_id": 0,
+            "run_id": "manual__1-try1",
+            "watermark": NOON,
+            "offsets_end": '{"0": 10}',
+        }
+        ops_tables.append(paths.root, "batches", [row | account.model_dump()])
+        return paths
+
+    def publish(self, installation: Installation) -> dict[str, Any]:
         event = SimpleNamespace(extra={})
-        installation.run(
-            "publish", drained.model_dump(mode="json"), outlet_events={asset_of(NAME): event}
-        )
+        installation.run("publish", outlet_events={asset_of(NAME): event})
+        installation.announced.append(event)
         return dict(event.extra)
 
     def test_tells_the_version_to_read_and_what_it_was_made_from(
         self, installation: Installation
     ) -> None:
-        told = self.publish(installation, report())
+        told = self.publish(installation)
 
         assert told["table"] == str(installation.root / "tables" / NAME)
         assert (told["pipeline"], told["run_id"], told["table_version"]) == (
@@ -423,6 +477,19 @@ class TestPublish:
         )
         assert (told["watermark"], told["offsets_end"]) == ("2026-03-01T12:00:00Z", {"0": 10})
         assert told["account"]["rows_out"] == 9
+
+    def test_tells_it_once(self, installation: Installation) -> None:
+        self.publish(installation)
+        with pytest.raises(AirflowSkipException, match="consumers know"):
+            self.publish(installation)
+
+    def test_tells_it_again_where_the_event_was_lost_with_the_task(
+        self, installation: Installation
+    ) -> None:
+        installation.announced.append(SimpleNamespace(extra={"table_version": 3}))
+        told = self.publish(installation)
+        installation.announced.pop()
+        assert self.publish(installation) == told
 
     def test_needs_no_kafka_to_tell_of_what_has_passed_its_checks(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch
@@ -435,11 +502,14 @@ class TestPublish:
             assert (
                 installation.run(f"check_{suite}", drained.model_dump(mode="json"))["passed"] == 1
             )
-        assert self.publish(installation, drained)["table_version"] == 7
+        assert self.publish(installation)["table_version"] == 7
 
-    def test_tells_nobody_of_a_run_that_has_a_problem(self, installation: Installation) -> None:
-        with pytest.raises(CheckFailed):
-            self.publish(installation, report(CheckFailed("3 rows.")))
+    def test_tells_nobody_of_rows_that_did_not_pass(
+        self, installation: Installation, passed: Paths
+    ) -> None:
+        Cursor(audited=0, judged=-1, judged_table_version=0).write(passed.cursor)
+        with pytest.raises(AirflowSkipException):
+            self.publish(installation)
 
     def test_emits_for_an_asset_that_carries_the_pipelines_name(
         self, installation: Installation

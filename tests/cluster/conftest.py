@@ -1,4 +1,7 @@
-"""A cluster and a broker for the folder's tests. No Spark session of this process: drains are processes of their own."""
+"""A cluster and a broker for the folder's tests.
+
+No Spark session of this process: drains are processes of their own.
+"""
 
 from __future__ import annotations
 

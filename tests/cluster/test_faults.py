@@ -1,4 +1,6 @@
-"""What a cluster loses amid a batch: the run goes on, the table is exact, and the account says the truth."""
+"""What a cluster loses amid a batch: the run goes on, the table is exact, and the account says the
+truth.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ AT_ONCE = {
     "spark.speculation.multiplier": "1.01",
     "spark.speculation.minTaskRuntime": "1ms",
 }
-"""Any task that takes a little longer than another is started a second time where there is a core for it."""
+"""Any task that takes a little longer than another is started a second time where there is a core
+for it.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -35,14 +39,18 @@ def jars_of_their_own(on_it: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
-    """State in Python, which takes its worker a while to begin with: what is struck then has read, and has not ended."""
+    """State in Python, which takes its worker a while to begin with: what is struck then has read,
+    and has not ended.
+    """
     return Scene(kafka, tmp_path, "aircraft_rotations", events=TRIES * 3000, deliveries=TRIES)
 
 
 def struck(
     scene: Scene, cluster: Cluster, folder: Path, run_id: str, strike: Callable[[], None]
 ) -> Running:
-    """A drain that is struck when all tasks have read their part of Kafka, and none has written to the table."""
+    """A drain that is struck when all tasks have read their part of Kafka, and none has written to
+    the table.
+    """
     running = Running(scene, folder, run_id, "planned=wait")
     running.hold("planned")
     wait_until(lambda: len(cluster.executors()) == len(cluster.workers), "the executors")
@@ -73,7 +81,9 @@ def survives(
     strike: Callable[[], None],
     mend: Callable[[], None],
 ) -> None:
-    """Drains that are struck, until one of them has run a stage twice: what was lost may just have been of no more use."""
+    """Drains that are struck, until one of them has run a stage twice: what was lost may just have
+    been of no more use.
+    """
     for number in range(TRIES):
         sent = sum(scene.deliver().values())
         try:
@@ -93,14 +103,12 @@ def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
     survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
-@long_form
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
     scene: Scene, cluster: Cluster, tmp_path: Path
 ) -> None:
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
-@long_form
 @pytest.mark.skipif(
     sys.platform != "linux",
     reason="speculation takes another host, and 127.0.0.2 is one on Linux alone",
@@ -108,7 +116,9 @@ def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it
 def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(
     scene: Scene, tmp_path: Path
 ) -> None:
-    """Whichever of the two ends first; the event log, which is asked for here, says that there were two."""
+    """Whichever of the two ends first; the event log, which is asked for here, says that there were
+    two.
+    """
     (log := tmp_path / "events").mkdir()
     options = {
         **AT_ONCE,

@@ -1,8 +1,13 @@
-"""The whole way: a real Airflow runs DAGs, which drain a real Kafka through Spark into Delta and tell the world, or do not."""
+"""The whole way: a real Airflow runs DAGs, which drain a real Kafka through Spark into Delta and
+tell the world, or do not.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +21,13 @@ from local import airflow
 from local.airflow_api import Api
 from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import read_report
+from spark_jobs.contract.settings import REPO
 from spark_jobs.launch.submit import application
 from tests.e2e import pipelines
 from tests.harness.scene import Scene
 
 PIPELINE, REFUSED = "departure_delays", "impossible_delays"
+SLUICE = str(Path(sys.executable).parent / "sluice")
 PATIENCE_SECONDS = 300
 EVENTS = 2000
 
@@ -50,7 +57,8 @@ class Installed(NamedTuple):
 @pytest.fixture(scope="module")
 def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("airflow-run")
-    home, root = folder / "airflow", folder / "root"
+    home = folder / "airflow"
+    root = folder / "root"
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
     variables = {
         "SLUICE_KAFKA": kafka,
@@ -68,8 +76,12 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="module")
 def first(installed: Installed) -> tuple[dict[str, int], list[str], dict[str, str]]:
-    """The first run of both DAGs; the driver of one is killed at its first try. What was sent, was seen, and came of it."""
-    api, lines = installed.api, list[str]()
+    """The first run of both DAGs; the driver of one is killed at its first try.
+
+    What was sent, was seen, and came of it.
+    """
+    api = installed.api
+    lines = list[str]()
     counts = installed.scene.deliver()
     for name in (PIPELINE, REFUSED):
         api.trigger(name, "first")
@@ -162,3 +174,34 @@ def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_agai
     assert states.pop("plan") == "success"
     assert set(states.values()) == {"skipped"}
     assert len(installed.published(PIPELINE)) == 1
+
+
+def test_what_a_person_accepts_is_published_by_the_next_run_which_drains_nothing(installed, first):
+    name = "expect_column_values_to_be_between(flights)"
+    env = {
+        **os.environ,
+        **installed.scene.settings.environment(),
+        "SLUICE_ROOT": str(installed.root),
+        "SLUICE_PIPELINES": pipelines.__name__,
+        "PYTHONPATH": str(REPO),
+    }
+    words = [SLUICE, "accept", REFUSED, "--check", name, "--reason", "a test", "--execute"]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the DAG's next run publishes it" in done.stdout
+
+    api = installed.api
+    api.trigger(REFUSED, "accepted")
+    states = api.wait("accepted", [REFUSED], list[str]().append, seconds=PATIENCE_SECONDS)
+    assert states == {REFUSED: "success"}, api.errors(REFUSED, "accepted")
+    assert api.tasks(REFUSED, "accepted") == {
+        "plan": "success",
+        "drain": "skipped",
+        "check_output": "skipped",
+        "check_state": "skipped",
+        "publish": "success",
+    }
+    [extra] = installed.published(REFUSED)
+    [decision] = extra["decisions"]
+    assert (decision["check"], decision["reason"]) == (name, "a test")
+    assert extra["account"]["read"] == installed.scene.ledger.num_rows

@@ -1,4 +1,6 @@
-"""A real broker: what the producer wrote in the ledger is what a consumer reads, before and after a restart."""
+"""A real broker: what the producer wrote in the ledger is what a consumer reads, before and after a
+restart.
+"""
 
 import json
 import subprocess
@@ -22,7 +24,8 @@ from local.publish import publish
 from tests.harness.broker import skip_taken
 
 JARS = Path(__file__).resolve().parents[2] / "jars" / "kafka"
-TOPIC, PARTITIONS = "flights", 4
+TOPIC = "flights"
+PARTITIONS = 4
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +65,17 @@ def processes_of(home: Path) -> list[int]:
     reraise=True,
 )
 def end_of(consumer: Consumer, partition: TopicPartition) -> int:
-    """Asked again as clients do: a broker that has just started answers before it leads its partitions again."""
+    """Asked again as clients do: a broker that has just started answers before it leads its
+    partitions again.
+    """
     end: int = consumer.get_watermark_offsets(partition)[1]
     return end
 
 
 def consumed(bootstrap: str, topic: str = TOPIC) -> dict[tuple[int, int], Message]:
-    """Every record of the topic by (partition, offset), read up to the ends that the broker gives."""
+    """Every record of the topic by (partition, offset), read up to the ends that the
+    broker gives.
+    """
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False}
     )

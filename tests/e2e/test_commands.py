@@ -1,4 +1,6 @@
-"""Each command of `sluice` as a process of its own, over a root that one real `sluice drain` has filled."""
+"""Each command of `sluice` as a process of its own, over a root that one real `sluice drain` has
+filled.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,32 @@ import pytest
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import REPO
+from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.launch import submit
 from tests.e2e import pipelines
 from tests.harness.scene import Scene
 
 SLUICE = str(Path(sys.executable).parent / "sluice")
 PIPELINE = "flight_events"
 PATIENCE_SECONDS = 240
+ARCHIVED = "source: shared objects file (top)"
+MOST_OF_THEM = 5_000
+"""Classes that a drain loads from there."""
 WIDE = "400"
 """Columns of the terminal, so that no cell of a table is cut off."""
 
 
 class Drained(NamedTuple):
-    """What lies there, and what the two commands said by which it came."""
+    """What lies there, and what the two commands said by which it came.
+
+    `classes` has a log of each JVM that the drain started: where every class was read from.
+    """
 
     scene: Scene
     sent: dict[str, int]
     planned: str
     said: str
+    classes: Path
 
     @property
     def report(self) -> Report:
@@ -49,9 +59,10 @@ class Drained(NamedTuple):
         return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
-def sluice(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
+def sluice(scene: Scene, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {
         **os.environ,
+        **variables,
         **scene.settings.environment(),
         "SLUICE_PIPELINES": pipelines.__name__,
         "PYTHONPATH": str(REPO),
@@ -74,19 +85,15 @@ def answer(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture(scope="module")
 def drained(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Drained:
-    scene = Scene(
-        kafka,
-        tmp_path_factory.mktemp("commands"),
-        PIPELINE,
-        events=2000,
-        deliveries=1,
-        topic="flights",
-    )
+    folder = tmp_path_factory.mktemp("commands")
+    scene = Scene(kafka, folder, PIPELINE, events=2000, deliveries=1, topic="flights")
     sent = scene.deliver()
     planned = answer(sluice(scene, "plan", PIPELINE))
-    return Drained(
-        scene, sent, planned, answer(sluice(scene, "drain", PIPELINE, "--run-id", "by-hand"))
-    )
+    # One log a process: spark-submit starts a JVM of its own to find its command.
+    logged = f"-Xlog:class+load:file={folder}/classes-%p.log"
+    words = ("drain", PIPELINE, "--run-id", "by-hand")
+    said = answer(sluice(scene, *words, JAVA_TOOL_OPTIONS=logged))
+    return Drained(scene, sent, planned, said, folder)
 
 
 def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained):
@@ -106,6 +113,21 @@ def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained
     )
 
 
+def test_the_jvm_of_a_drain_reads_its_classes_from_the_archive(drained):
+    """It leaves an archive that does not fit its class path alone, in silence."""
+    logs = (log.read_text() for log in drained.classes.glob("classes-*.log"))
+    archived = [line for log in logs for line in log.splitlines() if ARCHIVED in line]
+    for name in (
+        "io.delta.sql.DeltaSparkSessionExtension",
+        "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+        "org.rocksdb.RocksDB",
+    ):
+        assert any(f" {name} " in line for line in archived), (
+            f"{name} was not read from {submit.archive(Settings.from_environment())}"
+        )
+    assert len(archived) > MOST_OF_THEM
+
+
 def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(drained):
     before = drained.files()
     assert "nothing to do" in answer(drained.command("drain", PIPELINE))
@@ -114,7 +136,8 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
 
 @pytest.mark.parametrize("table", ["runs", "batches", "operators", "late", "quarantine", "checks"])
 def test_show_shows_as_many_rows_as_there_are(drained, table):
-    account, batches = drained.report.account, len(drained.report.batches)
+    account = drained.report.account
+    batches = len(drained.report.batches)
     wanted = {
         "runs": 1,
         "batches": batches,
@@ -166,15 +189,18 @@ def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
     assert done.returncode == StateUnreadable.exit_status
     [line] = done.stderr.splitlines()
     assert line.startswith(
-        f"STATE_UNREADABLE the checkpoint of {PIPELINE} does not have the complete state after batch 99"
+        f"STATE_UNREADABLE the checkpoint of {PIPELINE} does not have the complete state after "
+        "batch 99"
     )
     assert f"it has that of batches 0 to {max(drained.report.batches)}." in line
 
 
 def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     """The last of this module: it takes away what the others look at."""
-    checkpoint, before = Checkpoint(drained.scene.paths.checkpoint), drained.files()
-    report, end = drained.report, checkpoint.batch(0).end
+    checkpoint = Checkpoint(drained.scene.paths.checkpoint)
+    before = drained.files()
+    report = drained.report
+    end = checkpoint.batch(0).end
     assert len(report.batches) > 2
 
     shown = answer(drained.command("rewind", PIPELINE, "--to-batch", "0"))

@@ -23,8 +23,13 @@ from tests.harness.session import surroundings
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PATIENCE_SECONDS = 180
 
-SLUICE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from spark_jobs.cli import app; app()"
-"""As in a terminal: what a shell starts in the background, these tests for example, ignores SIGINT, and so do its children."""
+SLUICE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from "
+    "spark_jobs.cli import app; app()"
+)
+"""As in a terminal: what a shell starts in the background, these tests for example, ignores SIGINT,
+and so do its children.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +43,10 @@ def pipelines(kafka):
 def in_a_terminal(
     scene: Scene, folder: Path, *words: str, failpoints: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """The command at work; what it says goes into the folder's `said`. A test that fails leaves nothing of it."""
+    """The command at work; what it says goes into the folder's `said`.
+
+    A test that fails leaves nothing of it.
+    """
     waiting = folder / "waiting"
     waiting.mkdir()
     env = {
@@ -72,7 +80,8 @@ def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka
     scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1)
     scene.deliver_all()
     words = ("drain", "departure_delays", "--report", str(tmp_path / "stopped"))
-    said, held = tmp_path / "said", tmp_path / "waiting" / "planned"
+    said = tmp_path / "said"
+    held = tmp_path / "waiting" / "planned"
     with in_a_terminal(scene, tmp_path, *words, failpoints="planned=wait") as process:
         wait(process, held.exists, "batch 0 was planned")
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,6 @@
-"""A drain that is asked to stop where no batch is at work: before Spark, after an earlier run's account, while it is judged."""
+"""A drain that is asked to stop where no batch is at work: before Spark, after an earlier run's
+account, while it is judged.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def pipelines(kafka):
 
 
 def asked(running: Running, place: str) -> int:
-    """Held there, its driver is asked to stop as `sluice drain`, Airflow or the end of a machine asks; its exit status."""
+    """Held there, its driver is asked to stop as `sluice drain`, Airflow or the end of a machine
+    asks; its exit status.
+    """
     running.hold(place)
     for driver in running.processes("driver"):
         driver.send_signal(signal.SIGTERM)
@@ -77,7 +81,7 @@ def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_ac
     judged = {
         check.column: check.outcome for check in stopped.checks if check.severity == "critical"
     }
-    assert judged["unaccounted"] == "passed", "no later run would judge this account"
+    assert judged["unaccounted"] == "passed"
     assert stopped.failing("critical") == ()
     scene.run("next")
     scene.assert_exact()

@@ -1,4 +1,6 @@
-"""Checkpoints that an older commit of Sluice wrote: this one resumes them, and every table is exact."""
+"""Checkpoints that an older commit of Sluice wrote: this one resumes them, and every table is
+exact.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 OLDER = "fe62465"
-"""Before the packages, the typed outcome of a run and the operators of steps: everything that stores state has moved since."""
+"""Before the packages, the typed outcome of a run and the operators of steps: everything that
+stores state has moved since.
+"""
 PIPELINES = ("flight_events", "departure_delays", "aircraft_rotations")
 SLUICE = "from spark_jobs.cli import app; app()"
 PATIENCE_SECONDS = 240

@@ -1,4 +1,6 @@
-"""What an operator sees when something is not there: one clear line, a documented exit status, soon, and no stack trace."""
+"""What an operator sees when something is not there: one clear line, a documented exit status,
+soon, and no stack trace.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from spark_jobs.launch.submit import command, environment
 from spark_jobs.source import topic_state as kafka_questions
 
 LIMIT_SECONDS = 30
-"""Within which a broker that does not answer is given up: of waiting. How long a process takes is the machine's doing too."""
+"""Within which a broker that does not answer is given up: of waiting.
+
+How long a process takes is the machine's doing too.
+"""
 PATIENCE_SECONDS = 120
 QUESTIONS = ("list_topics", "describe_topics", "list_offsets")
 """Of Kafka's client; the last is asked twice."""
@@ -124,11 +129,13 @@ def test_a_submitted_run_without_kafka_leaves_a_report_and_its_exit_status_soon(
 class StandsStill:
     """A broker that is stopped once it has answered so many questions, and goes on after the block.
 
-    While it lives it has all the time that a busy machine needs; what it does not answer is given up after a second, if at all.
+    While it lives it has all the time that a busy machine needs; what it does not answer is given
+    up after a second, if at all.
     """
 
     def __init__(self, address: str, patch: pytest.MonkeyPatch, after: int | None) -> None:
-        self.asked, self._after = 0, after
+        self.asked = 0
+        self._after = after
         port = int(address.rpartition(":")[2])
         [pid] = {
             found.pid
@@ -148,7 +155,9 @@ class StandsStill:
         self._broker.resume()
 
     def _stand_still(self) -> None:
-        """Return when all of its threads do: on a busy machine a signal takes its time, and one of them would answer."""
+        """Return when all of its threads do: on a busy machine a signal takes its time, and one of
+        them would answer.
+        """
         self._broker.suspend()
         deadline = time.monotonic() + PATIENCE_SECONDS
         while any(process.status() != psutil.STATUS_STOPPED for process in self._each()):

@@ -1,4 +1,6 @@
-"""Kafka with security, by a real broker and its real authorizer: who is let in, who is turned away, in which words."""
+"""Kafka with security, by a real broker and its real authorizer: who is let in, who is turned away,
+in which words.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ CANARY = "canary7f3a"
 HOSTILE = CANARY + " \"quoted\" 'single' back\\slash \\n semi;colon $dollar #hash = é漢"
 PLAIN = f"{CANARY} plain, and long enough"
 LIMIT_SECONDS = 30
-"""Within which a refusal is told: of asking. How long a process takes is the machine's doing too."""
+"""Within which a refusal is told: of asking. How long a process takes is the machine's doing too.
+"""
 PATIENCE_SECONDS = 120
 READER = REPO / "tests" / "harness" / "secured_reader.py"
 TOPIC = "flights"
@@ -53,7 +56,9 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One for all: with a topic, and users of every mechanism who may read it, and others who may not."""
+    """One for all: with a topic, and users of every mechanism who may read it, and others who may
+    not.
+    """
     issuer = Issuer("oauth", f"{CANARY}&secret")
     with (
         running(tmp_path_factory.mktemp("secured"), {"plain": PLAIN}, issuer) as it,
@@ -248,7 +253,8 @@ def event_log(folder: Path) -> dict[str, str]:
     (folder / "events").mkdir(parents=True)
     (folder / "conf").mkdir()
     (folder / "conf" / "spark-defaults.conf").write_text(
-        f"spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file:{folder}/events\n"
+        "spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir "
+        f"file:{folder}/events\n"
     )
     return {"SPARK_CONF_DIR": str(folder / "conf"), "SLUICE_TRACEBACK": "1"}
 

@@ -1,4 +1,6 @@
-"""Sybil's set-up: which blocks of a document and which docstrings are examples, and what runs each."""
+"""Sybil's set-up: which blocks of a document and which docstrings are examples, and what
+runs each.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ def run_properties(example: Example) -> None:
 
 
 def check_kafka(properties: str) -> None:
-    """KafkaConfig takes them, with real certificates where they name some. Raises KafkaConfigInvalid."""
+    """KafkaConfig takes them, with real certificates where they name some.
+
+    Raises KafkaConfigInvalid.
+    """
     with TemporaryDirectory() as folder:
         for name, pem in _certificates().items():
             (Path(folder) / name).write_text(pem)
@@ -85,13 +90,17 @@ DOCSTRINGS = Sybil(parsers=[DocTestParser()])
 
 
 def in_documents() -> Iterator[tuple[str, list[Example]]]:
-    """Each block with the skip comments before it: "docs/kafka.md:13" and the examples to evaluate, in order."""
+    """Each block with the skip comments before it: "docs/kafka.md:13" and the examples to evaluate,
+    in order.
+    """
     for path in shell.DOCUMENTS:
         yield from _grouped(path, DOCUMENTS.parse(path))
 
 
 def in_docstrings() -> Iterator[tuple[str, list[Example]]]:
-    """Each line that begins with `>>>`, of the modules that have one; its names are the module's."""
+    """Each line that begins with `>>>`, of the modules that have one; its names are the
+    module's.
+    """
     for folder, package in (("spark_jobs", ""), ("plugins", "plugins/")):
         for path in sorted((REPO / folder).rglob("*.py")):
             if ">>> " in path.read_text():

@@ -25,7 +25,9 @@ SYSTEM = frozenset({"TMPDIR"})
 
 @cache
 def documented() -> frozenset[str]:
-    """Environment variables: those of an installation, those for diagnosis, and the first cells of the documents' tables."""
+    """Environment variables: those of an installation, those for diagnosis, and the first cells of
+    the documents' tables.
+    """
     rows = [
         line.split("|")[1]
         for path in DOCUMENTS
@@ -41,7 +43,10 @@ def documented() -> frozenset[str]:
 
 
 def commands(block: str) -> Iterator[list[str]]:
-    """The words of each simple command: a pipe, a redirection or `&&` ends it. Two blanks before a remark end it too."""
+    """The words of each simple command: a pipe, a redirection or `&&` ends it.
+
+    Two blanks before a remark end it too.
+    """
     text = ""
     for line in block.splitlines():
         text += f"{line}\n"
@@ -51,7 +56,8 @@ def commands(block: str) -> Iterator[list[str]]:
             continue  # a quotation that the next line continues
         if line.endswith("\\"):
             continue
-        text, command = "", []
+        text = ""
+        command = []
         for word in words:
             if re.fullmatch(r"[|&;<>]+", word):
                 yield command
@@ -73,7 +79,9 @@ def _words(text: str) -> list[str]:
 
 
 def check(block: str) -> None:
-    """Raises AssertionError, or what typer raises, for a command, an option, a target or a variable that does not exist."""
+    """Raises AssertionError, or what typer raises, for a command, an option, a target or a variable
+    that does not exist.
+    """
     assert set(re.findall(r"\$\{?([A-Z][A-Z0-9_]*)", block)) <= documented()
     for command in commands(block):
         words = command[1:] if command[:1] == ["export"] else command

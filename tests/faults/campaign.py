@@ -1,7 +1,9 @@
-"""A campaign: drains of real pipelines that are killed one after the other, and verified in a process of its own.
+"""A campaign: drains of real pipelines that are killed one after the other, and verified in a
+process of its own.
 
-Every kill is followed by another drain, killed or not. After some kills the pipeline is drained undisturbed, and the verifier
-holds its tables against the ledger: nothing lost, nothing doubled, nothing unaccounted.
+Every kill is followed by another drain, killed or not. After some kills the pipeline is drained
+undisturbed, and the verifier holds its tables against the ledger: nothing lost, nothing doubled,
+nothing unaccounted.
 """
 
 from __future__ import annotations
@@ -53,14 +55,18 @@ class Figures(NamedTuple):
             else "not seen"
         )
         return [
-            f"{self.kills} kills survived: 0 lost, 0 doubled, 0 unaccounted in {self.verified} verifications",
+            f"{self.kills} kills survived: 0 lost, 0 doubled, 0 unaccounted in {self.verified} "
+            "verifications",
             *places,
             f"  from a kill to the next drain's first batch: {times}",
         ]
 
 
 class Campaign:
-    """One topic, several pipelines on it, one schedule of kills. `again` says how to have the same once more."""
+    """One topic, several pipelines on it, one schedule of kills.
+
+    `again` says how to have the same once more.
+    """
 
     def __init__(
         self,
@@ -73,25 +79,26 @@ class Campaign:
         events: int = EVENTS,
         block: int = BLOCK,
     ) -> None:
-        self._folder, self._schedule, self._say, self._again, self._block = (
-            folder,
-            kills,
-            say,
-            again,
-            block,
-        )
+        self._folder = folder
+        self._schedule = kills
+        self._say = say
+        self._again = again
+        self._block = block
         deliveries = len(kills) + 1
         first = Scene(
             kafka, folder, pipelines[0], events=deliveries * events, deliveries=deliveries
         )
         others = [Scene(kafka, folder, name, events=0, topic=first.topic) for name in pipelines[1:]]
-        self._first, self._scenes = first, [first, *others]
+        self._first = first
+        self._scenes = [first, *others]
         self._lengths = Lengths()
         self._killed_at: float | None = None
         self._figures = Figures(0, Counter(), 0, 0, [])
 
     def measure(self) -> None:
-        """How long a drain takes here, for the kills that fall by chance: on the first delivery, undisturbed."""
+        """How long a drain takes here, for the kills that fall by chance: on the first delivery,
+        undisturbed.
+        """
         self._first.deliver()
         running = Running(self._first, self._folder, "measured")
         assert running.end() == 0, running.said
@@ -99,11 +106,15 @@ class Campaign:
             time.monotonic() - running.started_at, running.longest_batch_seconds()
         )
         self._say(
-            f"a drain takes {self._lengths.run:.1f} s, its longest batch {self._lengths.batch:.1f} s"
+            f"a drain takes {self._lengths.run:.1f} s, its longest batch "
+            f"{self._lengths.batch:.1f} s"
         )
 
     def run(self, mend: Callable[[Scene, str], None] | None = None) -> Figures:
-        """Raises AssertionError, with what gives the same again, at the first wrong thing. `mend` drains undisturbed."""
+        """Raises AssertionError, with what gives the same again, at the first wrong thing.
+
+        `mend` drains undisturbed.
+        """
         for number, (kill, chance) in enumerate(self._schedule):
             scene = self._scenes[number // self._block % len(self._scenes)]
             self._first.deliver()
@@ -130,7 +141,8 @@ class Campaign:
         self._note_recovery(running)
         self._killed_at = time.monotonic()
         assert status in {0, *KILLED}, (
-            f"the drain that was to be killed ({kill.name}) failed by itself, with status {status}: "
+            f"the drain that was to be killed ({kill.name}) failed by itself, with status "
+            f"{status}: "
             f"{running.report and running.report.problem}\n{running.said[-2000:]}\n{self._again}"
         )
         where = landed(scene, running, kill) if status else "it had ended before"
@@ -161,6 +173,8 @@ class Campaign:
             verified=self._figures.verified + 1, late=verdict["late"]
         )
         self._say(
-            f"  {scene.spec.name}: {verdict['read']} records in {verdict['batches']} batches, {verdict['rows']} rows: "
-            f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['unaccounted']} unaccounted"
+            f"  {scene.spec.name}: {verdict['read']} records in {verdict['batches']} batches, "
+            f"{verdict['rows']} rows: "
+            f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['unaccounted']} "
+            "unaccounted"
         )

@@ -1,4 +1,6 @@
-"""The kills of a campaign: each starts a drain, ends it in its way, and leaves what is left to the next."""
+"""The kills of a campaign: each starts a drain, ends it in its way, and leaves what is left to the
+next.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,19 @@ from tests.harness.scene import Scene
 
 
 class Lengths(NamedTuple):
-    """How long the drain took that nothing disturbed, and its longest batch, in seconds: a kill by chance falls within."""
+    """How long the drain took that nothing disturbed, and its longest batch, in seconds: a kill by
+    chance falls within.
+    """
 
     run: float = 0.0
     batch: float = 0.0
 
 
 class Kill(NamedTuple):
-    """`failpoints` is the drain's environment; `act` ends it. `chance` is how often, against the others."""
+    """`failpoints` is the drain's environment; `act` ends it.
+
+    `chance` is how often, against the others.
+    """
 
     name: str
     act: Callable[[Running, Random, Lengths], None]
@@ -76,7 +83,9 @@ def _its_held(kind: str, place: str) -> Callable[[Running, Random, Lengths], Non
 
 
 def _strike(running: Running, kind: str) -> None:
-    """Kill this part of it; a driver whose JVM is gone ends by itself, and holds the lease until then."""
+    """Kill this part of it; a driver whose JVM is gone ends by itself, and holds the lease until
+    then.
+    """
     drivers = [*running.processes("driver")]
     for process in [*running.processes(kind)]:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -104,7 +113,10 @@ DRIVER = Kill(
     "table.committed=wait",
 )
 SHORT = (STORES, JVM, EXIT, DRIVER)
-"""One of each kind, each at a certain place. Workers are killed in test_machine.py: then the drain lives to tell."""
+"""One of each kind, each at a certain place.
+
+Workers are killed in test_machine.py: then the drain lives to tell.
+"""
 
 
 def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:

@@ -17,7 +17,9 @@ __all__ = ["kafka", "spark"]
 
 @pytest.fixture(autouse=True)
 def pipelines(kafka: str) -> Iterator[None]:
-    """Drains of this process have the specs, and so the state's identity, of those in processes of their own."""
+    """Drains of this process have the specs, and so the state's identity, of those in processes of
+    their own.
+    """
     with surroundings(kafka) as patch, none_left():
         patch.setenv("SLUICE_PIPELINES", PIPELINES)
         yield

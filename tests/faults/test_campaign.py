@@ -1,6 +1,8 @@
-"""The short form of `make faults`: each kind of kill once, at a certain place, and a verification after each few.
+"""The short form of `make faults`: each kind of kill once, at a certain place, and a verification
+after each few.
 
-The other failpoints are recovered from copies in tests/spark/test_failpoints.py, and killed at in the long form.
+The other failpoints are recovered from copies in tests/spark/test_failpoints.py, and killed at in
+the long form.
 """
 
 from __future__ import annotations

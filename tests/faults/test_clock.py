@@ -1,4 +1,6 @@
-"""A machine whose clock is an hour off, and right again: nothing is lost, doubled or late for it."""
+"""A machine whose clock is an hour off, and right again: nothing is lost, doubled or late
+for it.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,17 @@ from tests.harness.scene import Scene
 from tests.harness.session import surroundings
 
 AN_HOUR = 3600
-NOT_TESTED = "not tested is that a drain whose clock is off, and one whose clock goes back, lose and double nothing"
+NOT_TESTED = (
+    "not tested is that a drain whose clock is off, and one whose clock goes back, lose "
+    "and double nothing"
+)
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that, preloaded, puts the wall clock of a process off: of the JVM, of the driver, of the workers."""
+    """A library that, preloaded, puts the wall clock of a process off: of the JVM, of the driver,
+    of the workers.
+    """
     if sys.platform != "linux":
         pytest.skip(f"it stands on what Linux and glibc call things: {NOT_TESTED}")
     library = tmp_path_factory.mktemp("clock") / "clock.so"
@@ -50,7 +57,9 @@ class Elsewhere:
     """A process with a clock of its own, and the file that says how far off."""
 
     def __init__(self, process: subprocess.Popen[str], clock: Path, said: Path) -> None:
-        self._process, self._clock, self._said = process, clock, said
+        self._process = process
+        self._clock = clock
+        self._said = said
 
     def drain(self, scene: Scene, run_id: str, seconds: int) -> None:
         """With the clock so many seconds off."""
@@ -87,7 +96,8 @@ def elsewhere(
 ) -> Iterator[Elsewhere]:
     """One process for all drains here; the clock is moved between them."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    clock, said = folder / "clock", folder / "said"
+    clock = folder / "clock"
+    said = folder / "said"
     clock.write_bytes(struct.pack("q", 0))
     with surroundings(kafka), said.open("w") as log:
         env = {
@@ -113,7 +123,7 @@ def elsewhere(
 
 def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):
     off = (AN_HOUR, -AN_HOUR, 0)
-    scene = Scene(kafka, tmp_path, "aircraft_rotations", events=3000, deliveries=len(off))
+    scene = Scene(kafka, tmp_path, "aircraft_rotations", events=1500, deliveries=len(off))
     for seconds in off:
         scene.deliver()
         elsewhere.drain(scene, f"off-by-{seconds}", seconds)

@@ -1,12 +1,14 @@
-"""Crash images: copies of a root, one at each failpoint that a drain passes, and scenes over copies.
+"""Crash images: copies of a root, one at each failpoint that a drain passes, and scenes over
+copies.
 
-A copy is what a kill at that place leaves there. It is made again until nothing was written while it was made, so that it shows
-one moment. For the same reason it cannot show everything that a kill can:
-- a file that another thread (the audit, RocksDB's maintenance) had half written at that moment;
-- the lease held by a process that lives on, or workers and a JVM that outlive their driver;
-- RocksDB's own files on the local disk and Spark's memory: the session that recovers an image is the one that made it;
-- what the operating system had not written yet when the power went.
-Real kills are in tests/e2e and tests/faults. Kafka is not copied: an image is recovered with whatever was published since.
+A copy is what a kill at that place leaves there. It is made again until nothing was written while
+it was made, so that it shows one moment. For the same reason it cannot show everything that a kill
+can: - a file that another thread (the audit, RocksDB's maintenance) had half written at that
+moment; - the lease held by a process that lives on, or workers and a JVM that outlive their driver;
+- RocksDB's own files on the local disk and Spark's memory: the session that recovers an image is
+the one that made it; - what the operating system had not written yet when the power went. Real
+kills are in tests/e2e and tests/faults. Kafka is not copied: an image is recovered with whatever
+was published since.
 """
 
 from __future__ import annotations
@@ -27,14 +29,17 @@ PATIENCE_SECONDS = 60
 OF_A_BATCH = ("planned", "table.committed", "audit", "audited")
 """The failpoints that each batch passes. The others are passed once a run."""
 Moment = tuple[str, int]
-"""A failpoint, and the batch that passed it: for one that is passed once a run, the newest that is planned; -1 before any."""
+"""A failpoint, and the batch that passed it: for one that is passed once a run, the newest that is
+planned; -1 before any.
+"""
 
 
 class Images:
     """In the place of failpoint.at: copies the scene's root at each place, and goes on."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
-        self._scene, self._folder = scene, folder
+        self._scene = scene
+        self._folder = folder
         self._copying = (
             threading.Lock()
         )  # the query's thread and the audit's each pass failpoints of their own

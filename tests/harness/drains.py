@@ -1,7 +1,8 @@
-"""Drains one after the other in a process of its own, as the code of a drain is, and without a JVM for each.
+"""Drains one after the other in a process of its own, as the code of a drain is, and without a JVM
+for each.
 
-python -m tests.harness.drains
-reads from standard input a JSON object a line: pipeline, topic, root, run_id; and answers each with the report, as a line.
+python -m tests.harness.drains reads from standard input a JSON object a line: pipeline, topic,
+root, run_id; and answers each with the report, as a line.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from spark_jobs.runs.drain import drain
 from tests.harness.session import start
 
 PATIENT = {"spark.network.timeout": "6h", "spark.executor.heartbeatInterval": "10s"}
-"""By a clock that is put on by an hour, a JVM that lives on has not heard of itself for an hour: here each drain stands for one
-in a process of its own."""
+"""By a clock that is put on by an hour, a JVM that lives on has not heard of itself for an hour:
+here each drain stands for one in a process of its own.
+"""
 
 
 def main() -> None:

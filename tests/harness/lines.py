@@ -23,7 +23,8 @@ class Listener(logging.Handler):
 @contextmanager
 def heard(say: Callable[[str], None]) -> Iterator[None]:
     """Within the block `say` gets each line that Sluice logs."""
-    logger, listener = logging.getLogger(LOGGER), Listener(say)
+    logger = logging.getLogger(LOGGER)
+    listener = Listener(say)
     level = logger.level
     logger.addHandler(listener)
     logger.setLevel(logging.INFO)

@@ -1,4 +1,7 @@
-"""Moments as whole microseconds since the epoch. Imports nothing: Spark's Python workers import it too."""
+"""Moments as whole microseconds since the epoch.
+
+Imports nothing: Spark's Python workers import it too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A real S3 server on loopback: versitygw, built from its source by Go, which keeps objects as files of a folder."""
+"""A real S3 server on loopback: versitygw, built from its source by Go, which keeps objects as
+files of a folder.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ TRIES = 4
 
 
 def binary() -> Path | None:
-    """The server, built once; None where there is no go. Raises subprocess.CalledProcessError with go's output."""
+    """The server, built once; None where there is no go.
+
+    Raises subprocess.CalledProcessError with go's output.
+    """
     made = HOME / "versitygw"
     if not made.exists():
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
@@ -63,7 +68,10 @@ def _client(endpoint: str, access_key: str, secret_key: str) -> Any:
 
 
 class ObjectStore(NamedTuple):
-    """One that runs. `access_key` and `secret_key` are its owner's: everything is allowed to them."""
+    """One that runs.
+
+    `access_key` and `secret_key` are its owner's: everything is allowed to them.
+    """
 
     endpoint: str
     access_key: str
@@ -87,7 +95,9 @@ class ObjectStore(NamedTuple):
         return _client(self.endpoint, self.access_key, self.secret_key)
 
     def bucket(self) -> str:
-        """Make one, with a name of its own: Hadoop keeps a client for each name as long as its JVM lives."""
+        """Make one, with a name of its own: Hadoop keeps a client for each name as long as its JVM
+        lives.
+        """
         name = f"sluice-{secrets.token_hex(4)}"
         self.client().create_bucket(Bucket=name)
         return name
@@ -115,10 +125,14 @@ class ObjectStore(NamedTuple):
 
 @contextmanager
 def running(home: Path) -> Iterator[ObjectStore]:
-    """The server, until the block ends. Its keys are in its environment, and nowhere on a command line."""
+    """The server, until the block ends.
+
+    Its keys are in its environment, and nowhere on a command line.
+    """
     server = binary()
     assert server is not None, NOT_TESTED
-    objects, users = home / "objects", home / "users"
+    objects = home / "objects"
+    users = home / "users"
     for folder in (objects, users):
         folder.mkdir(parents=True, exist_ok=True)
     keys = {

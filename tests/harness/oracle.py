@@ -1,7 +1,8 @@
-"""What each pipeline must give, computed from the generator's ledger by DuckDB and plain Python, without Sluice or Spark.
+"""What each pipeline must give, computed from the generator's ledger by DuckDB and plain Python,
+without Sluice or Spark.
 
-The ledger says what every record was; `late` says which records the drains recorded as late. The canonical result over all good
-records, less those, is what the table must hold.
+The ledger says what every record was; `late` says which records the drains recorded as late. The
+canonical result over all good records, less those, is what the table must hold.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def departure_delays(found: pa.Table, watermark: datetime) -> list[Row]:
 
 
 def aircraft_rotations(found: pa.Table, watermark: datetime) -> list[Row]:
-    """The rotations that are known by the watermark: an aircraft that is not seen for 48 hours is closed."""
+    """The rotations that are known by the watermark: an aircraft that is not seen for 48 hours is
+    closed.
+    """
     departures: dict[str, list[Row]] = defaultdict(list)
     for event in found.to_pylist():
         if (

@@ -1,4 +1,6 @@
-"""A drain in processes of its own, as Airflow's task starts it: spark-submit, its JVM, the driver's Python, the workers."""
+"""A drain in processes of its own, as Airflow's task starts it: spark-submit, its JVM, the driver's
+Python, the workers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _STARTED: list[Running] = []
 
 @contextmanager
 def none_left() -> Iterator[None]:
-    """No drain outlives the block, a test that failed for example; least of all one that is held."""
+    """No drain outlives the block, a test that failed for example; least of all one that
+    is held.
+    """
     try:
         yield
     finally:
@@ -38,7 +42,10 @@ def none_left() -> Iterator[None]:
 
 
 def lives(pid: int) -> bool:
-    """Whether it does something yet. Where nothing waits for orphans, one that has ended stays in the table of processes."""
+    """Whether it does something yet.
+
+    Where nothing waits for orphans, one that has ended stays in the table of processes.
+    """
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -46,7 +53,9 @@ def lives(pid: int) -> bool:
 
 
 class Running:
-    """One drain, started. Everything that waits here waits for a condition, and says which when it does not come.
+    """One drain, started.
+
+    Everything that waits here waits for a condition, and says which when it does not come.
 
     `failpoints` are the drain's; one that waits holds it there until `let_go`.
     """
@@ -62,7 +71,9 @@ class Running:
         self._before = set(self.checkpoint.planned()), set(self.checkpoint.committed())
         self.started_at = time.monotonic()
         self.first_batch_at: float | None = None
-        """When the first batch that was not committed before was, in seconds of the monotonic clock."""
+        """When the first batch that was not committed before was, in seconds of the monotonic
+        clock.
+        """
         tests = {
             "SLUICE_PIPELINES": PIPELINES,
             "SLUICE_TEST_TOPIC": scene.topic,

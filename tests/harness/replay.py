@@ -1,8 +1,8 @@
 """Lateness, replayed from the batches' end offsets alone: plain Python, neither Spark nor Sluice.
 
-A batch runs under the watermark of all that came before it, and judges lateness by the one that the batch before it ran under.
-Spark's watermark goes by whole milliseconds and never back. Before there is one it is the epoch, and what is not after that is
-late.
+A batch runs under the watermark of all that came before it, and judges lateness by the one that the
+batch before it ran under. Spark's watermark goes by whole milliseconds and never back. Before there
+is one it is the epoch, and what is not after that is late.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Offsets = Mapping[int, int]
 
 
 class Watermarks(NamedTuple):
-    """What a batch runs under, and what it judges lateness by, in microseconds; 0 where there is none yet."""
+    """What a batch runs under, and what it judges lateness by, in microseconds; 0 where there is
+    none yet.
+    """
 
     ran_under_us: int
     judged_by_us: int
@@ -39,14 +41,20 @@ def batch_of(ends: Sequence[Offsets], place: Place) -> int:
 def watermarks(
     ends: Sequence[Offsets], entered: Mapping[Place, int], delay: timedelta
 ) -> list[Watermarks]:
-    """Each batch's. `entered`: the event times, in microseconds, of the records that reach the first stateful step."""
+    """Each batch's.
+
+    `entered`: the event times, in microseconds, of the records that reach the first stateful step.
+    """
     times: dict[int, list[int]] = defaultdict(list)
     for place, at_us in entered.items():
         times[batch_of(ends, place)].append(at_us)
-    found, following, judged_by = [], 0, 0
+    found = []
+    following = 0
+    judged_by = 0
     for number in range(len(ends)):
         found.append(Watermarks(following, judged_by))
-        judged_by, following = following, max(following, newest_us(times[number], delay))
+        judged_by = following
+        following = max(following, newest_us(times[number], delay))
     return found
 
 
@@ -64,8 +72,9 @@ def late(
 ) -> dict[Place, datetime]:
     """Where the late records are, and the watermark that each missed.
 
-    `enters` is SQL: which good records reach the first stateful step and so move the watermark. `until`, too: the moment that
-    the watermark must not have reached; for windows, without a Deduplicate before them, the end of the record's first window.
+    `enters` is SQL: which good records reach the first stateful step and so move the watermark.
+    `until`, too: the moment that the watermark must not have reached; for windows, without a
+    Deduplicate before them, the end of the record's first window.
     """
     records = {
         place: times
@@ -87,7 +96,9 @@ def late(
 def watermark(
     ledger: pa.Table, ends: Sequence[Offsets], enters: str, delay: timedelta
 ) -> datetime | None:
-    """The watermark that all these batches lead to, and that the closing batch runs under; None where they lead to none."""
+    """The watermark that all these batches lead to, and that the closing batch runs under; None
+    where they lead to none.
+    """
     times = [
         at_us
         for place, (at_us, _) in _entered(ledger, enters, "event_time").items()

@@ -1,4 +1,6 @@
-"""Scene: a real topic with the generator's mess and its ledger, a root of its own, and drains over it."""
+"""Scene: a real topic with the generator's mess and its ledger, a root of its own, and drains over
+it.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ def _records(events: int) -> list[Delivered]:
 class Scene:
     """A topic, what was delivered to it, and a pipeline's root.
 
-    Without `checked` the pipeline's checks of its output are left out: they take Great Expectations more than a second a drain.
-    Those of its state, and so the account's, are always there.
+    Without `checked` the pipeline's checks of its output are left out: they take Great Expectations
+    more than a second a drain. Those of its state, and so the account's, are always there.
     """
 
     def __init__(
@@ -155,11 +157,16 @@ class Scene:
         )
 
     def assert_exact(self) -> None:
-        """The table is the canonical result less what was late; what was kept aside is the ledger's; nothing is unaccounted."""
+        """The table is the canonical result less what was late; what was kept aside is the
+        ledger's; nothing is unaccounted.
+        """
         assert self.verifier.verdict().told == ()
 
     def assert_table(self) -> list[dict[str, Any]]:
-        """The table is the canonical result less what was late, and nothing is unaccounted. The batches, in order."""
+        """The table is the canonical result less what was late, and nothing is unaccounted.
+
+        The batches, in order.
+        """
         verifier = self.verifier
         verifier.hold_table()
         batches = verifier.batches()

@@ -1,4 +1,6 @@
-"""The Spark session that a lane's tests share: every drain in this process finds and uses it (getOrCreate)."""
+"""The Spark session that a lane's tests share: every drain in this process finds and uses it
+(getOrCreate).
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Spark compiles each query's expressions to bytecode otherwise: of a warm drain of few records a sixth to a third of the time.
+"""Spark compiles each query's expressions to bytecode otherwise: of a warm drain of few records a
+sixth to a third of the time.
 
-Every form of an operator also runs compiled, as a drain does, for docs/operators.md (the fixture `compiled`); so do the drains
-that have processes of their own.
+Every form of an operator also runs compiled, as a drain does, for docs/operators.md (the fixture
+`compiled`); so do the drains that have processes of their own.
 """
 
 
@@ -55,8 +58,9 @@ def start(settings: Settings, **more: str) -> SparkSession:
     """Start Spark's JVM, with the environment that this process has now."""
     builder = SparkSession.builder.master("local[2]").appName("sluice tests")
     options = configuration(settings)
-    # As a small drain: the second compiler took a third of a session's processor time. But hundreds of queries fill the 48 MB
-    # that the JVM has for the first one's code, and are then compiled again and again.
+    # As a small drain: the second compiler took a third of a session's processor time. But hundreds
+    # of queries fill the 48 MB that the JVM has for the first one's code, and are then compiled
+    # again and again.
     options["spark.driver.extraJavaOptions"] += " -XX:ReservedCodeCacheSize=256m"
     for key, value in {**options, **LOG_STORE, **STATIC, **more}.items():
         builder = builder.config(key, value)

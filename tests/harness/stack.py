@@ -1,4 +1,6 @@
-"""The stack in containers, from a copy of its files, with secrets and a name of its own: beside one that somebody uses."""
+"""The stack in containers, from a copy of its files, with secrets and a name of its own: beside one
+that somebody uses.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from spark_jobs.contract.settings import REPO
 
 PROJECT = "sluice-tests"
 IMAGES = ("sluice:local", "postgres:15-bookworm", "apache/kafka:4.3.1", "versity/versitygw:v1.8.0")
-NOT_RUN = "no docker with Compose and the images of docker-compose.yml: not tested is the stack in containers"
+NOT_RUN = (
+    "no docker with Compose and the images of docker-compose.yml: not tested is the stack "
+    "in containers"
+)
 START_SECONDS = 1200
 SECONDS = 1800
 PEM_LINE = re.compile(r"^[A-Za-z0-9+/=]{40,}$", re.MULTILINE)
@@ -47,7 +52,9 @@ class Stack(NamedTuple):
     port: int
 
     def compose(self, *words: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
-        """Run `docker compose`, which must succeed; its output is in what is raised where it does not."""
+        """Run `docker compose`, which must succeed; its output is in what is raised where it does
+        not.
+        """
         done = self.tried(*words, seconds=seconds)
         assert done.returncode == 0, (
             f"docker compose {' '.join(words)}: {done.stdout[-4000:]}{done.stderr[-4000:]}"

@@ -1,11 +1,12 @@
-"""A proxy between a drain and the S3 server, which passes bytes on as they are, and does harm where it is told to.
+"""A proxy between a drain and the S3 server, which passes bytes on as they are, and does harm where
+it is told to.
 
-What it does is what a network and an overloaded server do: the requests that get through are the server's to answer. It is a
-process of its own: delta-rs keeps Python from running while it waits for an answer, which would have to pass through Python.
+What it does is what a network and an overloaded server do: the requests that get through are the
+server's to answer. It is a process of its own: delta-rs keeps Python from running while it waits
+for an answer, which would have to pass through Python.
 
-python -m tests.harness.store_proxy ENDPOINT
-prints its own endpoint; then for each line of standard input, a harm as JSON or null, or nothing at all, the first lines of the
-requests that were harmed.
+python -m tests.harness.store_proxy ENDPOINT prints its own endpoint; then for each line of standard
+input, a harm as JSON or null, or nothing at all, the first lines of the requests that were harmed.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ SECONDS = 60
 
 
 class Harm(NamedTuple):
-    """What is done to requests whose first line (method and path) matches, and how often at most."""
+    """What is done to requests whose first line (method and path) matches, and how often
+    at most.
+    """
 
     kind: str
-    """slow: answered after `seconds`; busy: answered 503; lost: never sent on; unanswered: done, and the answer is lost."""
+    """slow: answered after `seconds`; busy: answered 503; lost: never sent on; unanswered: done,
+    and the answer is lost.
+    """
     requests: str
     times: int = 1_000_000
     seconds: float = 0.0
@@ -154,7 +159,8 @@ class Proxy:
     """One that runs."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process, self._lock = process, threading.Lock()
+        self._process = process
+        self._lock = threading.Lock()
         assert process.stdout is not None
         self.endpoint = process.stdout.readline().strip()
 
@@ -199,7 +205,8 @@ def main() -> None:
         for line in sys.stdin:
             if line.strip():
                 told = json.loads(line)
-                server.struck, server.harm = [], Harm(*told) if told else None
+                server.struck = []
+                server.harm = Harm(*told) if told else None
             sys.stdout.write(json.dumps(server.struck) + "\n")
             sys.stdout.flush()
         server.shutdown()

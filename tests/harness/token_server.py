@@ -1,4 +1,6 @@
-"""A token endpoint on loopback, as an identity provider has one: signed JWTs for one client, by its id and secret."""
+"""A token endpoint on loopback, as an identity provider has one: signed JWTs for one client, by its
+id and secret.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Issuer:
     """Signs tokens, and shows the key to check them by."""
 
     def __init__(self, client: str, secret: str) -> None:
-        self.client, self.secret = client, secret
+        self.client = client
+        self.secret = secret
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
     def keys(self) -> str:

@@ -1,4 +1,6 @@
-"""Verifier: holds what a pipeline wrote against the generator's ledger. Imports nothing of Sluice, and starts no Spark.
+"""Verifier: holds what a pipeline wrote against the generator's ledger.
+
+Imports nothing of Sluice, and starts no Spark.
 
 python -m tests.harness.verifier ROOT LEDGER PIPELINE DELAY_SECONDS
 prints the verdict as JSON; exit status 1 where anything is wrong.
@@ -31,7 +33,9 @@ FIRST = 5
 
 
 class Verdict(NamedTuple):
-    """What is wrong, in sentences, and counted: rows of the table, late and quarantined records, sums of the account."""
+    """What is wrong, in sentences, and counted: rows of the table, late and quarantined records,
+    sums of the account.
+    """
 
     lost: int
     doubled: int
@@ -49,7 +53,9 @@ class Verifier:
     def __init__(
         self, root: Path | str, ledger_folder: Path, pipeline: str, delay: timedelta
     ) -> None:
-        self._root, self._pipeline, self._delay = str(root), pipeline, delay
+        self._root = str(root)
+        self._pipeline = pipeline
+        self._delay = delay
         self._ledger = ledger.read(ledger_folder)
         self._lost = self._doubled = 0
         self._told: list[str] = []
@@ -82,7 +88,9 @@ class Verifier:
         )
 
     def hold_table(self) -> None:
-        """The canonical result of all that was accepted, less what was late, as far as the last watermark."""
+        """The canonical result of all that was accepted, less what was late, as far as the last
+        watermark.
+        """
         batches = self.batches()
         if [row["batch_id"] for row in batches] != list(range(len(batches))):
             self._told.append(
@@ -120,7 +128,8 @@ class Verifier:
 
     def _hold(self, what: str, found: Iterable[Any], wanted: Iterable[Any]) -> None:
         has, should = Counter(found), Counter(wanted)
-        missing, extra = should - has, has - should
+        missing = should - has
+        extra = has - should
         self._lost += missing.total()
         self._doubled += extra.total()
         if missing:
@@ -133,12 +142,15 @@ class Verifier:
             )
 
     def _hold_watermark(self, batches: list[Row], ends: list[dict[int, int]]) -> None:
-        """All that was read has moved the watermark, and the last batch ran under it: one without data, where that moved it."""
+        """All that was read has moved the watermark, and the last batch ran under it: one without
+        data, where that moved it.
+        """
         wanted = replay.watermark(self._ledger, ends, ENTERS[self._pipeline], self._delay)
         found = batches[-1]["watermark"] if batches else None
         if found != wanted:
             self._told.append(
-                f"the last batch ran under watermark {found}, and all that was read leads to {wanted}: "
+                f"the last batch ran under watermark {found}, and all that was read leads to "
+                f"{wanted}: "
                 "the batch that closes what is due is missing, or ran under another"
             )
 
@@ -158,7 +170,9 @@ class Verifier:
 
 
 def _kept(row: Row) -> tuple[Any, ...]:
-    """A record that is kept aside: where from, as what, and a malformed one's bytes; the ledger has only those."""
+    """A record that is kept aside: where from, as what, and a malformed one's bytes; the ledger has
+    only those.
+    """
     return (
         row["partition"],
         row["offset"],

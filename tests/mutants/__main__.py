@@ -1,7 +1,9 @@
-"""`make mutants`: break the product at one place after the other, in a copy, and expect a red test for each.
+"""`make mutants`: break the product at one place after the other, in a copy, and expect a red test
+for each.
 
-A mutant that lives, whose test stays green, is a promise that nothing holds. First all these tests run in a copy that is whole:
-one that is red there says nothing of its mutant. `WANTED=text` picks those whose sentence, file or test has the text.
+A mutant that lives, whose test stays green, is a promise that nothing holds. First all these tests
+run in a copy that is whole: one that is red there says nothing of its mutant. `WANTED=text` picks
+those whose sentence, file or test has the text.
 """
 
 from __future__ import annotations
@@ -122,7 +124,10 @@ def copied() -> Iterator[Path]:
 
 
 def run(copy: Path, words: list[str], seconds: float) -> tuple[int | None, str]:
-    """pytest's exit status there, None where it came to no end, and what it said. Nothing that it started is left."""
+    """pytest's exit status there, None where it came to no end, and what it said.
+
+    Nothing that it started is left.
+    """
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "plugins"))),

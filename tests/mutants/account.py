@@ -80,7 +80,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what a look finds is not of the batch that runs meanwhile",
         "spark_jobs/audit/repeated.py",
-        "again, self._before = repeated or self._before, repeated",
+        "again = repeated or self._before",
         "again = repeated",
         "tests/unit/test_repeated.py",
     ),
@@ -108,8 +108,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run whose account does not balance succeeds",
         "spark_jobs/contract/state_checks.py",
-        '"unaccounted", 0, severity="critical",',
-        '"unaccounted", 0, severity="warning",',
+        '    "unaccounted",\n    0,\n    severity="critical",',
+        '    "unaccounted",\n    0,\n    severity="warning",',
         OFF,
     ),
     Mutant(

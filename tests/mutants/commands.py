@@ -165,8 +165,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a demo does not hold what is premature against its ledger",
         "local/summary.py",
-        '("premature", kinds["premature"], account.premature), ("unaccounted"',
-        '("unaccounted"',
+        '            ("premature", kinds["premature"], account.premature),\n',
+        "",
         f"{UNIT}/test_summary.py::test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers",
     ),
     Mutant(
@@ -212,11 +212,53 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{E2E}/test_airflow_run.py::test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again",
     ),
     Mutant(
-        "a run that failed is published",
-        "plugins/sluice_airflow/publish.py",
-        "            if report.problem is not None:\n",
-        "            if False:\n",
-        "tests/airflow/test_tasks.py::TestPublish::test_tells_nobody_of_a_run_that_has_a_problem",
+        "rows that did not pass are published",
+        "spark_jobs/runs/publication.py",
+        "        table_version=cursor.judged_table_version,\n",
+        "        table_version=cursor.table_version,\n",
+        "tests/unit/test_publication.py",
+    ),
+    Mutant(
+        "what earlier runs wrote and nobody published is left out of the event",
+        "spark_jobs/runs/publication.py",
+        'row["batch_id"] > fact.before_batch',
+        'row["batch_id"] == fact.batch',
+        "tests/unit/test_publication.py",
+    ),
+    Mutant(
+        "an event that was lost with its task is not sent again",
+        "spark_jobs/runs/publication.py",
+        "return None if announced in {None, published.table_version} else published",
+        "return None",
+        "tests/unit/test_publication.py",
+    ),
+    Mutant(
+        "a run judges its own batches alone",
+        "spark_jobs/runs/unjudged.py",
+        'if row["batch_id"] > cursor.judged]',
+        'if row["batch_id"] == cursor.audited]',
+        "tests/unit/test_evaluation.py",
+    ),
+    Mutant(
+        "a check that could not be evaluated takes another one's result",
+        "spark_jobs/checks/expectations.py",
+        "    results = {_id(result): result for result in outcome.results}\n",
+        "    results = dict(enumerate(outcome.results))\n",
+        "tests/unit/test_expectations.py",
+    ),
+    Mutant(
+        "a person accepts one of two checks that failed",
+        "spark_jobs/admin/accept.py",
+        "    if left:\n",
+        "    if False:\n",
+        "tests/unit/test_accept.py",
+    ),
+    Mutant(
+        "rows that a person deleted are judged",
+        "spark_jobs/checks/rows.py",
+        "(added if appended else added.exceptAll(removed))",
+        "(added)",
+        "tests/spark/test_unjudged_rows.py",
     ),
     Mutant(
         "a drain that was killed is not tried again",
@@ -228,8 +270,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the documents name an option that there is not",
         "spark_jobs/cli/look.py",
-        '        "--changes", help=',
-        '        "--history", help=',
+        '            "--changes",\n',
+        '            "--history",\n',
         "tests/examples/test_examples.py",
     ),
     Mutant(
@@ -242,8 +284,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "columns that have no room are left out in silence",
         "spark_jobs/cli/look.py",
-        "if left_out else []",
-        "if not left_out else []",
+        "        if left_out\n",
+        "        if not left_out\n",
         f"{UNIT}/test_views.py::test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named",
     ),
     Mutant(

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """`old` stands once in `file` (from the repository's root), and `new` takes its place. `test` is a pytest node id."""
+    """`old` stands once in `file` (from the repository's root), and `new` takes its place.
+
+    `test` is a pytest node id.
+    """
 
     breaks: str
     """What is wrong with the product then, in a sentence."""

@@ -1,4 +1,6 @@
-"""Mutants of the operators, of what is late for them, of their state and of the batches that close it. See mutant.py."""
+"""Mutants of the operators, of what is late for them, of their state and of the batches that close
+it. See mutant.py.
+"""
 
 from tests.mutants.mutant import Mutant
 
@@ -80,8 +82,8 @@ MUTANTS = (
     Mutant(
         "a silent topic's watermark goes to the clock's time less close_after, without the delay",
         "spark_jobs/checkpoint/no_data_batch.py",
-        "(clock.now - spec.close_after - spec.watermark_delay - datetime",
-        "(clock.now - spec.close_after - datetime",
+        "clock.now - spec.close_after - spec.watermark_delay - datetime",
+        "clock.now - spec.close_after - datetime",
         f"{CLOSING}::test_a_silent_topic_closes_its_last_windows_and_no_record_is_made_up",
     ),
     Mutant(

@@ -11,8 +11,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="A Deduplicate over whole rows forgets a row at its event time, and not the delay later",
         file="spark_jobs/steps/deduplicate.py",
-        old='(keys) if self.step.scope == "watermark" else',
-        new='(keys) if self.step.scope == "watermark" and keys else',
+        old='(keys)\n            if self.step.scope == "watermark"\n',
+        new='(keys)\n            if self.step.scope == "watermark" and keys\n',
         test=_case("deduplicate, by *, watermark, one batch"),
     ),
     Mutant(
@@ -27,14 +27,14 @@ MUTANTS: tuple[Mutant, ...] = (
         file="spark_jobs/steps/aggregate.py",
         old="if mode_facts(output_mode).keeps_all_state and not isinstance(window, Session):",
         new="if mode_facts(output_mode).keeps_all_state:",
-        test=_case("aggregate, complete, sessions of 10 minutes by key, five batches and a crash"),
+        test=_case("aggregate, complete, sessions of 10 minutes by key, three batches and a crash"),
     ),
     Mutant(
         breaks="Lateness in sliding windows is judged by the window before a record's first",
         file="spark_jobs/steps/aggregate.py",
         old="F.lit(slide_us + size_us)",
         new="F.lit(size_us)",
-        test=_case("aggregate, update, 1 hour each 25 minutes by key, five batches and a crash"),
+        test=_case("aggregate, update, 1 hour each 25 minutes by key, three batches and a crash"),
     ),
     Mutant(
         breaks="No record is late for a GroupState in event time",
@@ -48,7 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="spark_jobs/classify/classifier.py",
         old="classified.where(~good | reached)",
         new="classified",
-        test=_case("aggregate, append, 1 hour by key, filtered, five batches and a crash"),
+        test=_case("aggregate, append, 1 hour by key, filtered, three batches and a crash"),
     ),
     Mutant(
         breaks="A timer of a rotation that is due is judged a millisecond before the watermark passes it",

@@ -1,1 +1,4 @@
-"""Pipelines that show an operator each: read them as documentation. SLUICE_PIPELINES=tests.pipelines makes them runnable."""
+"""Pipelines that show an operator each: read them as documentation.
+
+SLUICE_PIPELINES=tests.pipelines makes them runnable.
+"""

@@ -18,7 +18,9 @@ __all__ = ["kafka", "spark"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Great Expectations, pandas and py4j warn while they load and when they close; their warnings are shown, not errors."""
+    """Great Expectations, pandas and py4j warn while they load and when they close; their warnings
+    are shown, not errors.
+    """
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("default"))

@@ -1,6 +1,8 @@
-"""Records made for a test, beside what the generator sends: at the watermark, and at the ends of windows, to the second.
+"""Records made for a test, beside what the generator sends: at the watermark, and at the ends of
+windows, to the second.
 
-The generator's late records come days late: a watermark or a window's end that is an hour off would leave them late.
+The generator's late records come days late: a watermark or a window's end that is an hour off would
+leave them late.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ SECOND = timedelta(seconds=1)
 
 
 def settle(made: Scene, delay: timedelta) -> datetime:
-    """One record, newer than all, that brings the watermark to the end of a window; where that is."""
+    """One record, newer than all, that brings the watermark to the end of a window; where
+    that is.
+    """
     newest = max(
         row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
     )
@@ -45,7 +49,10 @@ def around(made: Scene, watermark: datetime) -> None:
 
 
 def send(made: Scene, delivery: int, times: Iterable[datetime], copies: int) -> None:
-    """For each of these times as many departures of different aircraft. They are in the ledger as all that is good."""
+    """For each of these times as many departures of different aircraft.
+
+    They are in the ledger as all that is good.
+    """
     models = _models(made)[:copies]
     records = []
     for number, at in enumerate(times):

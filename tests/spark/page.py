@@ -1,6 +1,8 @@
-"""The generated part of docs/operators.md: each example pipeline's output and state after the same two small runs, for real.
+"""The generated part of docs/operators.md: each example pipeline's output and state after the same
+two small runs, for real.
 
-Only what DuckDB makes of the input too can come onto the page: every example's table is held against it first.
+Only what DuckDB makes of the input too can come onto the page: every example's table is held
+against it first.
 """
 
 from __future__ import annotations
@@ -66,14 +68,18 @@ RUNS: tuple[tuple[tuple[Any, ...], ...], ...] = (
     ),
 )
 SAYS = (
-    "e1 comes twice. When e6 comes, the watermark has passed it, so it is late for steps with a watermark. Each example has "
-    "two runs of its own over one partition, and a query for each run; examples in processing time have a third and a "
+    "e1 comes twice. When e6 comes, the watermark has passed it, so it is late for steps with a "
+    "watermark. Each example has "
+    "two runs of its own over one partition, and a query for each run; examples in processing "
+    "time have a third and a "
     "fourth run, without data."
 )
 
 
 def read() -> dict[str, str]:
-    """The part below MARK: what stands before the first example under "", and each example under its name."""
+    """The part below MARK: what stands before the first example under "", and each example under
+    its name.
+    """
     first, *examples = re.split(
         r"^(?=### )", PAGE.read_text().partition(MARK)[2], flags=re.MULTILINE
     )
@@ -84,7 +90,8 @@ def read() -> dict[str, str]:
 
 def write(name: str, text: str) -> None:
     """Put one of these parts onto the page."""
-    own, parts = PAGE.read_text().partition(MARK)[0], read() | {name: text}
+    own = PAGE.read_text().partition(MARK)[0]
+    parts = read() | {name: text}
     ordered = [parts[each] for each in ("", *EXAMPLES) if each in parts]
     PAGE.write_text(f"{own.rstrip()}\n\n{MARK}" + "\n\n".join(ordered) + "\n")
 
@@ -121,10 +128,8 @@ def example(make: Callable[..., Scene], folder: Path, name: str) -> str:
 
 
 def _example(make: Callable[..., Scene], folder: Path, name: str) -> Iterator[str]:
-    module, operator = (
-        importlib.import_module(f"tests.pipelines.{name}.spec"),
-        operators.named(name),
-    )
+    module = importlib.import_module(f"tests.pipelines.{name}.spec")
+    operator = operators.named(name)
     made = make(operator.spec)
     by_clock = any(isinstance(step, GroupState) and step.endless for step in made.spec.steps)
     for number, records in enumerate(RUNS, 1):
@@ -138,7 +143,8 @@ def _example(make: Callable[..., Scene], folder: Path, name: str) -> Iterator[st
     if operator.until is not None:
         assert report.watermark == known.watermark
     yield f"### {name}"
-    yield f"{module.__doc__} [spec](../tests/pipelines/{name}/spec.py)" + (
+    about = " ".join((module.__doc__ or "").split())
+    yield f"{about} [spec](../tests/pipelines/{name}/spec.py)" + (
         f", [logic](../tests/pipelines/{name}/logic.py)"
         if (folder / name / "logic.py").exists()
         else ""
@@ -146,7 +152,10 @@ def _example(make: Callable[..., Scene], folder: Path, name: str) -> Iterator[st
     yield ""
     late = f", {report.account.late} late" if report.account.late else ""
     rows = sorted(made.table(), key=lambda row: [_cell(value) for value in row.values()])
-    yield f"Its table after both runs{f' (second run: watermark {_cell(report.watermark)}{late})' if report.watermark else ''}:"
+    yield (
+        "Its table after both "
+        f"runs{f' (second run: watermark {_cell(report.watermark)}{late})' if report.watermark else ''}:"
+    )
     yield ""
     yield from table(rows, tuple(rows[0])) if rows else ["(no row yet)"]
     yield ""

@@ -1,4 +1,6 @@
-"""Processors that use every kind of variable, with and without TTL: what Spark then stores is what is tested."""
+"""Processors that use every kind of variable, with and without TTL: what Spark then stores is what
+is tested.
+"""
 
 from __future__ import annotations
 

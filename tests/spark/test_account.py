@@ -1,4 +1,6 @@
-"""An account that does not balance: one source of a real drain is changed on its way to the audit, and the run fails by it."""
+"""An account that does not balance: one source of a real drain is changed on its way to the audit,
+and the run fails by it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs import failpoint
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.runs.plan import plan
@@ -69,7 +72,8 @@ def two_records_more(event: Event) -> None:
 def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(
     drained, monkeypatch, corrupt, unaccounted
 ):
-    batch, judged = 2, read_cursor(drained.paths.cursor).judged
+    batch = 2
+    judged = read_cursor(drained.paths.cursor).judged
     corrupt(monkeypatch, batch)
 
     report = drained.drain("off")
@@ -94,3 +98,33 @@ def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(
     assert not plan(drained.spec, drained.settings).idle, (
         "rows that were never judged good must not be forgotten"
     )
+
+
+def test_a_red_account_stays_red_until_somebody_decides(drained, monkeypatch):
+    """The run that follows reads nothing, and its own account balances: it must not pass what
+    failed.
+    """
+    with monkeypatch.context() as off:
+        delta_says_one_row_more(off, 2)
+        failed = drained.drain("off")
+    said: list[str] = []
+    again = drained.drain("again", said.append)
+    assert (again.batches, again.account.unaccounted) == ((), 0)
+    assert again.problem is not None
+    assert again.problem.code == "CHECK_FAILED"
+    [check] = [result for result in again.checks if result.column == "unaccounted"]
+    assert (check.outcome, check.observed) == ("failed", "1")
+    assert any("also judging batches [2, 3] of earlier runs" in line for line in said)
+    assert again.table_version_before == failed.table_version_before
+    assert not plan(drained.spec, drained.settings).idle
+
+
+def test_an_account_that_was_made_and_not_judged_is_judged_by_the_next_run(drained, monkeypatch):
+    """The run is cut off between the two."""
+    with monkeypatch.context() as off:
+        delta_says_one_row_more(off, 2)
+        off.setitem(failpoint.ACTIVE, "checks", "raise")
+        assert drained.drain("cut off").problem is not None
+    again = drained.drain("again")
+    assert again.problem is not None
+    assert again.problem.code == "CHECK_FAILED"

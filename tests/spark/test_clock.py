@@ -1,4 +1,6 @@
-"""Pipelines that go by the clock: Spark would run batches without data for ever, and Sluice's runs end."""
+"""Pipelines that go by the clock: Spark would run batches without data for ever, and Sluice's runs
+end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A record's way, on made-up records: which outcome each has, whether a Transform is a condition or a query."""
+"""A record's way, on made-up records: which outcome each has, whether a Transform is a condition or
+a query.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
 def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_filtered_is_left_out(
     spark, step
 ):
-    spec, given = spec_with(step), records(spark)
+    spec = spec_with(step)
+    given = records(spark)
     classified = dataflow(given, spec).classified
     found = outcomes(
         resolve_outcomes(

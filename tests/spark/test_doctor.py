@@ -1,4 +1,6 @@
-"""Files of a real checkpoint torn, changed or lost: the run is refused by the file's name, then mended; never a wrong row."""
+"""Files of a real checkpoint torn, changed or lost: the run is refused by the file's name, then
+mended; never a wrong row.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,8 @@ def refused(scene: Scene, where: Callable[[Path], Path], damage: Damage) -> None
     assert report.batches == ()
 
 
-# Of each kind of file and mending one damage is mended, and the run goes on; the others are to be refused and told.
+# Of each kind of file and mending one damage is mended, and the run goes on; the others are to be
+# refused and told.
 BACK, AGAIN, PLANNED_AGAIN = (
     "go back to the end of batch",
     "runs again, for its state",

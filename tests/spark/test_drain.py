@@ -27,7 +27,14 @@ def read_again(monkeypatch):
     return batches
 
 
-@pytest.mark.parametrize("pipeline", ["flight_events", "departure_delays", "aircraft_rotations"])
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        pytest.param("flight_events", marks=long_form),
+        "departure_delays",
+        "aircraft_rotations",
+    ],
+)
 def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(
     scene, pipeline, read_again
 ):

@@ -1,4 +1,6 @@
-"""A crash at each named place of a run, then a run that goes on: the table, the account and the late records are exact."""
+"""A crash at each named place of a run, then a run that goes on: the table, the account and the
+late records are exact.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,20 @@ SHORT = {
     ("checks", 3),
     ("judged", 3),
 }
-"""Each place once, and every kind of batch where its own files are half written. The others are in the long form."""
-"""Of two deliveries: each is a batch with data and one without, which closes what the first has let the watermark pass."""
+"""Each place once, and every kind of batch where its own files are half written.
+
+The others are in the long form.
+"""
+"""Of two deliveries: each is a batch with data and one without, which closes what the first has let
+the watermark pass.
+"""
 
 
 @pytest.fixture(scope="module")
 def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
-    """Two deliveries drained, with an image at each failpoint, and a third that waits: only then can records be late."""
+    """Two deliveries drained, with an image at each failpoint, and a third that waits: only then
+    can records be late.
+    """
     folder = tmp_path_factory.mktemp("crashes")
     made = Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3)
     taking = Images(made, folder)
@@ -79,11 +88,9 @@ def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(
 ):
     made = scene("departure_delays", events=1500, deliveries=1, max_offsets_per_batch=600)
     made.deliver_all()
-    places, checkpoint, failed = (
-        ("table.committed", "planned", "audited"),
-        Checkpoint(made.paths.checkpoint),
-        {},
-    )
+    places = ("table.committed", "planned", "audited")
+    checkpoint = Checkpoint(made.paths.checkpoint)
+    failed = {}
 
     def at(place: str) -> None:
         batch = max(checkpoint.planned(), default=-1)

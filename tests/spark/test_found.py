@@ -11,13 +11,16 @@ from tests.spark.properties.events import BEGIN, Event, good
 from tests.spark.properties.scene import Scene
 from tests.spark.properties.windows import OWN_GAP
 
-HOUR, STATE = timedelta(hours=1), State(shuffle_partitions=1, budget_rows=1000)
+HOUR = timedelta(hours=1)
+STATE = State(shuffle_partitions=1, budget_rows=1000)
 
 
 def test_a_record_that_spark_drops_from_a_session_in_complete_mode_is_late_and_not_lost(
     kafka, tmp_path
 ):
-    """Spark drops it although complete mode keeps all state: the account had a hole, and every such run failed its checks."""
+    """Spark drops it although complete mode keeps all state: the account had a hole, and every such
+    run failed its checks.
+    """
     form = Aggregation(Session(gap_sql=OWN_GAP), mode="complete")
     made = Scene(kafka, tmp_path, form.spec(timedelta(minutes=10), STATE), 1)
     for number, (hours, value) in enumerate(((1, 0), (2, 0), (0, 0), (1, 5))):
@@ -25,6 +28,7 @@ def test_a_record_that_spark_drops_from_a_session_in_complete_mode_is_late_and_n
         report = made.drain(None)
         assert report.status == "succeeded", report.problem
         assert report.account.unaccounted == 0
-    # The watermark is 10 minutes before the second hour, and the last record's own gap, 30 minutes, ends before it too.
+    # The watermark is 10 minutes before the second hour, and the last record's own gap, 30 minutes,
+    # ends before it too.
     assert [row["offset"] for row in made.ops("late")] == [2, 3]
     assert sorted(row["window_start"] for row in made.table()) == [BEGIN + HOUR, BEGIN + 2 * HOUR]

@@ -1,4 +1,6 @@
-"""What a pipeline's own code does wrong: one error with a code, the place and the remedy; nothing is committed."""
+"""What a pipeline's own code does wrong: one error with a code, the place and the remedy; nothing
+is committed.
+"""
 
 from __future__ import annotations
 

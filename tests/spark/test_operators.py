@@ -1,4 +1,6 @@
-"""Every form of a stateful operator over real Kafka: two deliveries, a query each, the second in many batches."""
+"""Every form of a stateful operator over real Kafka: two deliveries, a query each, the second in
+many batches.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,30 @@ def examples(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 
-@pytest.mark.parametrize("operator", operators.ALL, ids=lambda operator: operator.spec.name)
+IN_PROPERTIES = {
+    "whole_rows",
+    "event_time_key",
+    "for_ever",
+    "session_own_gap",
+    "update_window",
+    "carrier_ranking",
+    "busy_runways",
+    "airport_delays",
+    "complete_windows",
+    "rush_hours",
+}
+"""Forms that tests/spark/properties has too, in every run: here they are in the long form."""
+TRIED = [
+    pytest.param(
+        operator,
+        id=operator.spec.name,
+        marks=[long_form] if operator.spec.name in IN_PROPERTIES else [],
+    )
+    for operator in operators.ALL
+]
+
+
+@pytest.mark.parametrize("operator", TRIED)
 def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(
     scene, examples, operator
 ):
@@ -50,7 +75,9 @@ def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
 
 
 def drained_exactly(scene, operator: Operator, **changes):
-    """What is late and what is written is the replay's, in the second delivery too, of which the first records are edges."""
+    """What is late and what is written is the replay's, in the second delivery too, of which the
+    first records are edges.
+    """
     made = scene(operator.spec, events=3000, deliveries=2, **changes)
     made.deliver()
     watermark = edges.settle(made, DELAY)
@@ -96,7 +123,10 @@ def test_no_gap_is_null_zero_or_negative(spark, gap):
             "window": Session(gap_sql=f"CASE WHEN carrier = 'UA' THEN {gap} ELSE '30 minutes' END")
         }
     )
-    columns = "TIMESTAMP '2013-01-01 08:00:00' AS event_time, 'EWR' AS origin, 100 AS distance_miles, 0 AS delay_minutes"
+    columns = (
+        "TIMESTAMP '2013-01-01 08:00:00' AS event_time, 'EWR' AS origin, 100 AS "
+        "distance_miles, 0 AS delay_minutes"
+    )
     for carrier, fails in (("AA", False), ("UA", True)):
         rows = aggregate.grouped(
             spark.sql(f"SELECT {columns}, '{carrier}' AS carrier"), step, "event_time"
@@ -126,7 +156,8 @@ def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_a
     assert report.problem.code == "STATE_MISUSED", report.problem
     assert "yielded a row whose event time is behind the watermark" in report.problem.what
     assert "after the watermark" in report.problem.remedy
-    # The third batch is the first that holds rows against a watermark: the one of the first batch's events.
+    # The third batch is the first that holds rows against a watermark: the one of the first batch's
+    # events.
     assert (
         Checkpoint(made.paths.checkpoint).planned(),
         Checkpoint(made.paths.checkpoint).committed(),
@@ -139,7 +170,8 @@ def test_a_bounded_run_leaves_the_rest_to_the_next_and_says_how_much(scene):
         "departure_delays", events=1000, deliveries=1, max_offsets_per_batch=220, max_batches=2
     )
     made.deliver_all()
-    whole, read = made.ledger.num_rows, []
+    whole = made.ledger.num_rows
+    read = []
     for number in range(3):
         report = made.run(f"run-{number}")
         read.append(report.account.read)

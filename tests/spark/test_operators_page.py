@@ -1,4 +1,6 @@
-"""docs/operators.md shows what the example pipelines do. `make operators` writes it; this holds it to a real run.
+"""docs/operators.md shows what the example pipelines do.
+
+`make operators` writes it; this holds it to a real run.
 
 `make test` runs an example of each kind of operator again, `make test-long` all of them.
 """

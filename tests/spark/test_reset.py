@@ -1,4 +1,6 @@
-"""Beginning anew and going back, over real checkpoints: shown first, done on request, the old ones kept."""
+"""Beginning anew and going back, over real checkpoints: shown first, done on request, the old ones
+kept.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
     made = scene(pipeline, events=1500, deliveries=2, max_offsets_per_batch=300)
     made.change(state=made.spec.state.model_copy(update={"provider": provider}))
     made.deliver()
-    before, root = made.run("before"), Path(made.settings.root)
+    before = made.run("before")
+    root = Path(made.settings.root)
     back, later = before.batches[1], before.batches[2:]
     assert later, "there is nothing to go back from"
     stay = sum(row["read"] for row in made.ops("batches") if row["batch_id"] <= back)

@@ -1,4 +1,6 @@
-"""Records that retention took before anybody read them: counted, refused, and let go only by the spec's word."""
+"""Records that retention took before anybody read them: counted, refused, and let go only by the
+spec's word.
+"""
 
 from __future__ import annotations
 

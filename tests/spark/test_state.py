@@ -1,4 +1,6 @@
-"""`sluice state`: what steps remember after each batch, held against plain Python and DuckDB over the ledger."""
+"""`sluice state`: what steps remember after each batch, held against plain Python and DuckDB over
+the ledger.
+"""
 
 from __future__ import annotations
 
@@ -204,8 +206,8 @@ def test_a_key_is_found_by_some_of_its_columns_in_every_step_that_has_them(spark
     )
     assert context.startswith("departure_delays, generation ")
     assert (
-        f"batch {batch}, watermark {watermark(scene, batch):%Y-%m-%d %H:%M:%S}, step 3 aggregate (stateStoreSave)"
-        in context
+        f"batch {batch}, watermark {watermark(scene, batch):%Y-%m-%d %H:%M:%S}, step 3 aggregate "
+        "(stateStoreSave)" in context
     )
     assert total == f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
     assert names.split()[:4] == ["window_start", "window_end", "carrier", "origin"]
@@ -216,6 +218,12 @@ def test_a_key_is_found_by_some_of_its_columns_in_every_step_that_has_them(spark
         True,
         2,
     ]
+
+
+def change(was_there: bool, is_there: bool) -> str:
+    if not was_there:
+        return "appeared"
+    return "changed" if is_there else "removed"
 
 
 def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_gives(scenes):
@@ -233,11 +241,7 @@ def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_give
     for before, after in zip([{}, *states], states, strict=False):
         expected.append(
             Counter(
-                "appeared"
-                if start not in before
-                else "removed"
-                if start not in after
-                else "changed"
+                change(start in before, start in after)
                 for start in before.keys() | after.keys()
                 if before.get(start) != after.get(start)
             )
@@ -332,10 +336,8 @@ def test_the_heaps_store_is_read_too(spark, scene):
 
 
 def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch):
-    made, usual = (
-        scene("flight_events", events=800, deliveries=2, max_offsets_per_batch=70),
-        spark_session.dynamic,
-    )
+    made = scene("flight_events", events=800, deliveries=2, max_offsets_per_batch=70)
+    usual = spark_session.dynamic
     made.deliver()
     made.run("run-0")
     monkeypatch.setattr(

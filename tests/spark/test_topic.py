@@ -1,4 +1,6 @@
-"""What a real broker does to a topic: transactions that are aborted, a topic deleted and made anew, partitions added."""
+"""What a real broker does to a topic: transactions that are aborted, a topic deleted and made anew,
+partitions added.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Our Rotations against plain Python, over any batches of departures: in TwsTester, and in the long form in Spark.
+"""Our Rotations against plain Python, over any batches of departures: in TwsTester, and in the long
+form in Spark.
 
 TwsTester alone could be wrong as Spark is not: `make test-long` holds both against the same oracle.
 """
@@ -27,7 +28,8 @@ from spark_jobs.steps.group_state import schema
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 
-START, DELAY = datetime(2013, 1, 1, tzinfo=UTC), timedelta(hours=2)
+START = datetime(2013, 1, 1, tzinfo=UTC)
+DELAY = timedelta(hours=2)
 LONG = "SLUICE_CASES" in os.environ
 CASES = int(os.environ.get("SLUICE_CASES", "20"))
 STEP = next(
@@ -40,15 +42,20 @@ MINUTES = st.one_of(
     st.builds(lambda day, more: 1440 * day + more, st.integers(0, 5), st.sampled_from((0, 120))),
     st.integers(0, 144 * 60),
 )
-"""Half of them days apart, or the delay more, so that departures meet the watermark and the end of each other's 48 hours."""
+"""Half of them days apart, or the delay more, so that departures meet the watermark and the end of
+each other's 48 hours.
+"""
 Departures = list[dict[str, Any]]
 """Those of one batch: the columns that the processor reads, and those that the oracle reads."""
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[Departures]:
-    """Without what is late: TwsTester goes by the newest watermark for that, Spark by the one before."""
-    newest, made = START, []
+    """Without what is late: TwsTester goes by the newest watermark for that, Spark by the one
+    before.
+    """
+    newest = START
+    made = []
     for number in range(draw(st.integers(1, 5))):
         minutes = draw(st.lists(st.tuples(TAILS, MINUTES), max_size=6))
         rows = [
@@ -106,17 +113,16 @@ def by_oracle(found: list[Departures]) -> list[dict[str, Any]]:
 def by_tester(found: list[Departures]) -> list[dict[str, Any]]:
     """Batch by batch: rows, then the timers that the batch's watermark makes due."""
     extract = lambda one: int(one.event_time.replace(tzinfo=UTC).timestamp() * 1000)  # noqa: E731
-    tester, rows, newest = (
-        TwsTester(Rotations(), timeMode="EventTime", eventTimeExtractor=extract),
-        [],
-        START,
-    )
+    tester = TwsTester(Rotations(), timeMode="EventTime", eventTimeExtractor=extract)
+    rows = []
+    newest = START
     for batch in found:
         for tail in sorted({row["tail_number"] for row in batch}):
             rows += tester.test(
                 tail, [_spark_row(row) for row in batch if row["tail_number"] == tail]
             )
-        before, newest = newest, max([newest, *(row["event_time"] for row in batch)])
+        before = newest
+        newest = max([newest, *(row["event_time"] for row in batch)])
         if newest > before:
             rows += tester.setWatermark(int((newest - DELAY).timestamp() * 1000))
     return [row.asDict() for row in rows]
@@ -136,7 +142,10 @@ def by_spark(found: list[Departures]) -> list[dict[str, Any]]:
             path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(json.dumps(row, default=datetime.isoformat) for row in batch))
             os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
-        columns = "tail_number string, event_time timestamp, event_id string, origin string, destination string"
+        columns = (
+            "tail_number string, event_time timestamp, event_id string, origin string, "
+            "destination string"
+        )
         stream = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(f"{home}/in")
         rows = (
             stream.withWatermark("event_time", "2 hours")

@@ -1,4 +1,6 @@
-"""`make stack-demo`, and what a kill or a restart amid a drain leaves, held against the ledger by code that is not Sluice's."""
+"""`make stack-demo`, and what a kill or a restart amid a drain leaves, held against the ledger by
+code that is not Sluice's.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ KILLED = {
     "3": ("airflow-scheduler", "spark-worker"),
     "4": ("kafka", "store", "postgres", "spark-master", "airflow-api"),
 }
-"""By the delivery that is drained meanwhile: what the stack runs beside the dag-processor, which no drain needs."""
+"""By the delivery that is drained meanwhile: what the stack runs beside the dag-processor, which no
+drain needs.
+"""
 AT_WORK = """
 import psutil
 from spark_jobs.launch import submit
@@ -45,7 +49,9 @@ def _demo(stack: Stack, *words: str) -> str:
 
 
 def _verified(stack: Stack, folder: Path) -> None:
-    """Every pipeline's table, late and bad records and account, from copies of the root and of the producer's ledger."""
+    """Every pipeline's table, late and bad records and account, from copies of the root and of the
+    producer's ledger.
+    """
     root = stack.copy("store", "/data/store/buckets/sluice/root", folder / "root")
     ledger = folder / "ledger"
     subprocess.run(
@@ -136,7 +142,8 @@ def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(
     assert status["airflow-scheduler"] == 0
     stack.up()
     _wait(stack, run_id)
-    # By Airflow's own logs: without the wrapper's question the drain would have ended by itself, and nothing would say STOPPED.
+    # By Airflow's own logs: without the wrapper's question the drain would have ended by itself,
+    # and nothing would say STOPPED.
     logs = stack.compose(
         "exec", "-T", "airflow-scheduler", "grep", "-rl", "STOPPED", "/data/logs"
     ).stdout

@@ -1,4 +1,6 @@
-"""The image by itself: what is in it, what is not, and that it runs with as little as the stack gives it."""
+"""The image by itself: what is in it, what is not, and that it runs with as little as the stack
+gives it.
+"""
 
 from __future__ import annotations
 

@@ -21,8 +21,11 @@ VOLUMES = {
     "store": ("/data/store/buckets",),
     "spark-worker": ("/tmp/work",),
 }
-"""Where records, reports, checkpoints, logs and databases lie. Not the store's list of users, nor copies of secrets in memory:
-those are the places that a secret is for."""
+"""Where records, reports, checkpoints, logs and databases lie.
+
+Not the store's list of users, nor copies of secrets in memory: those are the places that a secret
+is for.
+"""
 MEMORY = {"/tmp/passwords.json", "/tmp/spark/cluster.conf"}
 OPEN = {"/api/v2/monitor/health", "/api/v2/version"}
 """What Airflow tells anybody: whether it is healthy, and which one it is."""
@@ -34,7 +37,9 @@ PAGES = (
     "/static",
     "/{rest_of_path:path}",
 )
-"""The log-in, and the pages' own files, which hold no data: those come by the routes that are asked here."""
+"""The log-in, and the pages' own files, which hold no data: those come by the routes that are asked
+here.
+"""
 DESCRIPTIONS = {
     "/openapi.json",
     "/auth/openapi.json",
@@ -80,7 +85,8 @@ def _texts(stack: Stack) -> Iterator[tuple[str, bytes]]:
         yield f"process {process.pid}", " ".join(process.info["cmdline"] or []).encode()
     for service, folders in VOLUMES.items():
         for folder in folders:
-            # What is in memory, only the container itself sees; tar stops for no file that goes meanwhile.
+            # What is in memory, only the container itself sees; tar stops for no file that goes
+            # meanwhile.
             within = [
                 "docker",
                 "exec",
@@ -106,7 +112,8 @@ def _texts(stack: Stack) -> Iterator[tuple[str, bytes]]:
 def test_no_secret_is_in_any_place_that_can_be_seen(stack: Stack) -> None:
     canaries = {name: {part.encode() for part in parts} for name, parts in stack.canaries().items()}
     assert all(parts and all(len(part) >= 32 for part in parts) for parts in canaries.values())
-    searched, found = 0, []
+    searched = 0
+    found = []
     for place, text in _texts(stack):
         searched += len(text)
         found += [
@@ -192,11 +199,14 @@ def test_no_route_of_airflow_answers_whoever_has_no_token(stack: Stack) -> None:
 
 
 def test_the_pages_of_spark_answer_nobody_but_their_own_container(stack: Stack) -> None:
-    # The master's RPC first: where nothing can be reached at all, nothing is held. A name that is not known is an error.
+    # The master's RPC first: where nothing can be reached at all, nothing is held. A name that is
+    # not known is an error.
     code = (
-        "import socket\nfor host, port in (('spark-master', 7077), ('spark-master', 8081), ('spark-worker', 8082)):\n"
+        "import socket\nfor host, port in (('spark-master', 7077), ('spark-master', 8081), "
+        "('spark-worker', 8082)):\n"
         "    socket.getaddrinfo(host, port)\n"
-        "    try: socket.create_connection((host, port), 5); print('open')\n    except OSError: print('refused')"
+        "    try: socket.create_connection((host, port), 5); print('open')\n    except OSError: "
+        "print('refused')"
     )
     assert stack.python("airflow-scheduler", code).split() == ["open", "refused", "refused"]
 
@@ -226,7 +236,10 @@ for words in (("PUT", "/another"), ("GET", "/another"), ("PATCH", "/list-users")
     except bucket.StoreError as error: print(str(error).split(": ")[1].split()[0])
 print(bucket._asked(keys, "GET", "/sluice", {"list-type": "2"}))
 """
-    made = "from local.stack import bucket\nbucket._asked(bucket.Keys.read(bucket.SECRETS / 'store_root'), 'PUT', '/another')"
+    made = (
+        "from local.stack import bucket\nbucket._asked(bucket.Keys.read(bucket.SECRETS / "
+        "'store_root'), 'PUT', '/another')"
+    )
     stack.compose("run", "--rm", "--no-deps", "bucket", "python", "-c", made)
     said = stack.compose("run", "--rm", "--no-deps", "bucket", "python", "-c", code).stdout
     assert said.split()[-5:] == ["403", "403", "403", "403", "200"]

@@ -1,4 +1,6 @@
-"""A root in the bucket: a prefix of its own, looked at by Amazon's own client, and copied to another."""
+"""A root in the bucket: a prefix of its own, looked at by Amazon's own client, and copied to
+another.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ class Root:
 
     def __init__(self, store: ObjectStore, bucket: str) -> None:
         self._client: Any = store.client()
-        self.bucket, self.prefix = bucket, f"root-{secrets.token_hex(4)}"
+        self.bucket = bucket
+        self.prefix = f"root-{secrets.token_hex(4)}"
 
     @property
     def url(self) -> str:
@@ -26,7 +29,9 @@ class Root:
         return over(scene, self.url)  # type: ignore[arg-type]  # which takes what str() makes a root of
 
     def objects(self, below: str = "") -> dict[str, str]:
-        """Name below the prefix -> ETag, of all that is there; without what Hadoop marks a folder by."""
+        """Name below the prefix -> ETag, of all that is there; without what Hadoop marks a folder
+        by.
+        """
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=f"{self.prefix}/{below}"
         )

@@ -1,4 +1,6 @@
-"""What makes commits safe: of two writers of one entry the second is refused by the store, whoever they are."""
+"""What makes commits safe: of two writers of one entry the second is refused by the store, whoever
+they are.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,11 @@ from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
 
 ROW = pa.table({"writer": ["delta-rs"], "number": [0]})
-COMMITS = 12 if LONG else 5
+COMMITS = 12 if LONG else 3
 BESIDE = 4
-"""Commits of delta-rs for each of Spark's: it is so much faster that Spark would never come to its turn."""
+"""Commits of delta-rs for each of Spark's: it is so much faster that Spark would never come to its
+turn.
+"""
 HELD_SECONDS = 5.0
 """For which the proxy keeps a request: longer than another writer's commit takes."""
 
@@ -144,7 +148,8 @@ def test_of_two_queries_the_second_to_write_an_entry_of_the_checkpoints_log_fail
     spark, root, kind
 ):
     jvm, name = spark._jvm, f"spark/{kind}/7"  # noqa: SLF001
-    there, entry = checkpoints(spark, f"{root.url}/spark"), path(jvm, f"{root.url}/{name}")
+    there = checkpoints(spark, f"{root.url}/spark")
+    entry = path(jvm, f"{root.url}/{name}")
     one, other = (there.createAtomic(entry, False) for _ in range(2))
     for stream, text in ((one, b"first"), (other, b"second")):
         stream.write(text)
@@ -173,8 +178,9 @@ def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own
     proxy, root = proxied
     proxy.do(Harm("unanswered", r"PUT \S+/spark/commits/7", times=1))
     stream = checkpoints(spark, f"{root.url}/spark").createAtomic(
-        path(spark._jvm, f"{root.url}/spark/commits/7"), False
-    )  # noqa: SLF001
+        path(spark._jvm, f"{root.url}/spark/commits/7"),  # noqa: SLF001
+        False,
+    )
     stream.write(b"mine")
     stream.close()
     assert len(proxy.struck) == 1
@@ -182,10 +188,8 @@ def test_an_entry_that_the_store_took_and_could_not_say_so_is_known_for_ones_own
 
 
 def test_what_may_be_overwritten_in_deltas_log_is_overwritten_whole_or_not_at_all(spark, root):
-    hadoop, log = (
-        spark.sparkContext._jsc.hadoopConfiguration(),
-        f"{root.url}/t/_delta_log/_last_checkpoint",
-    )  # noqa: SLF001
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    log = f"{root.url}/t/_delta_log/_last_checkpoint"
     store = spark._jvm.sluice.store.ConditionalLogStore(hadoop)  # noqa: SLF001
     whole, torn = (spark._jvm.java.util.ArrayList() for _ in range(2))  # noqa: SLF001
     for lines, words in (

@@ -1,4 +1,6 @@
-"""The store slow, busy, or cut off in a commit, under a drain: the run goes on or ends in words, and the next one is exact."""
+"""The store slow, busy, or cut off in a commit, under a drain: the run goes on or ends in words,
+and the next one is exact.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Faulty:
     """A scene whose every client reaches the store through a proxy."""
 
     def __init__(self, scene: Scene, proxy: Proxy) -> None:
-        self.scene, self.proxy = scene, proxy
+        self.scene = scene
+        self.proxy = proxy
 
     def harm(self, harm: Harm | None) -> None:
         self.proxy.do(harm)

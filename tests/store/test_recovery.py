@@ -1,4 +1,6 @@
-"""Killed, resumed, taken back, mended and begun anew, with the root in the store: exact each time."""
+"""Killed, resumed, taken back, mended and begun anew, with the root in the store: exact
+each time.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ from tests.harness.store_proxy import Harm, between
 from tests.store.root import Root, copied, of
 
 PLACES = ("planned", "table.committed", "audit", "judged")
-"""Of the failpoints: what is there in between is the same on a disk, and tests/spark has them all."""
+"""Of the failpoints: what is there in between is the same on a disk, and tests/spark has them all.
+"""
 SHORT_LIFE, SHORT_BEAT = 15.0, 1.0
 """Of a lease, in seconds: a test does not wait for a minute."""
 
@@ -77,7 +80,8 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     made.deliver()
     profile = tmp_path / "credentials"
     profile.write_text(
-        f"[sluice]\naws_access_key_id = {store.access_key}\naws_secret_access_key = {store.secret_key}\n"
+        f"[sluice]\naws_access_key_id = {store.access_key}\naws_secret_access_key = "
+        f"{store.secret_key}\n"
     )
     with monkeypatch.context() as patch:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -127,7 +131,8 @@ def test_what_a_crash_leaves_at_each_place_is_gone_on_from(scene, store, monkeyp
     """Copies of the root at each failpoint, without the lease: as if it had expired."""
     made = scene("flight_events", events=600, deliveries=2)
     made.deliver()
-    passed, images = set[str](), dict[str, Scene]()
+    passed = set[str]()
+    images = dict[str, Scene]()
 
     def at(place: str) -> None:
         if place in PLACES and place not in images:
@@ -260,7 +265,8 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(
             patch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
             reached = of(drained, store).under(drained)
             intent = reset(reached.spec, reached.settings)
-            harm, copying = Harm("lost", rf"^{requests}"), folders.copy
+            harm = Harm("lost", rf"^{requests}")
+            copying = folders.copy
 
             def copy_then(old: UPath, new: UPath, confirm: folders.Confirm) -> int:
                 """What is removed later is the old objects; a lease, or a probe, before."""

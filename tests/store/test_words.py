@@ -1,4 +1,6 @@
-"""No server, wrong keys, no bucket: commands say so in one line, within half a minute, without a key, and make nothing."""
+"""No server, wrong keys, no bucket: commands say so in one line, within half a minute, without a
+key, and make nothing.
+"""
 
 from __future__ import annotations
 

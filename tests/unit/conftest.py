@@ -9,7 +9,8 @@ from hypothesis import settings
 
 from spark_jobs.log import LOGGER
 
-# A machine that is busy with Spark says nothing about the code by being slow. The same cases every time, but in the long form.
+# A machine that is busy with Spark says nothing about the code by being slow. The same cases every
+# time, but in the long form.
 settings.register_profile(
     "sluice", deadline=None, derandomize="SLUICE_CASES" not in os.environ, database=None
 )

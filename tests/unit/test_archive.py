@@ -1,4 +1,6 @@
-"""The class-data archive: the one that is there stays until a new one is whole, and nothing half-made is left."""
+"""The class-data archive: the one that is there stays until a new one is whole, and nothing
+half-made is left.
+"""
 
 import os
 import subprocess
@@ -16,7 +18,9 @@ WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1
 
 
 class Build:
-    """A folder with jars and an archive, and drains by a spark-submit that does what a test says, without a broker."""
+    """A folder with jars and an archive, and drains by a spark-submit that does what a test says,
+    without a broker.
+    """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = Settings("/root", "127.0.0.1:1", folder / "jars", "local[1]", "1g")
@@ -24,7 +28,8 @@ class Build:
         self.archive.parent.mkdir()
         (self.archive.parent / "delta-spark_0.jar").touch()
         self.archive.write_text("old")
-        self._bin, self._patch = folder / "bin", monkeypatch
+        self._bin = folder / "bin"
+        self._patch = monkeypatch
         monkeypatch.setattr(archive.broker, "start", lambda *_: "127.0.0.1:1")
         monkeypatch.setattr(archive.broker, "stop", lambda *_: None)
 

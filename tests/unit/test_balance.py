@@ -1,4 +1,6 @@
-"""The account of a batch: a source that is off by one is noticed, with its size; what the account cannot notice is listed."""
+"""The account of a batch: a source that is off by one is noticed, with its size; what the account
+cannot notice is listed.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,20 @@ AGREED = {
     "found late": 4,
     "found accepted": 86,
 }
-"""What the sources of a batch say where all is well. `passed` left the step before the last, `yielded` the last."""
+"""What the sources of a batch say where all is well.
+
+`passed` left the step before the last, `yielded` the last.
+"""
 READ_AGAIN, KEPT_ALONE, PROGRESS_LOST = "read again", "kept alone", "progress lost"
-"""How the audit knows the bad and late records: Kafka read again; those that were kept while the batch ran; nothing else."""
+"""How the audit knows the bad and late records: Kafka read again; those that were kept while the
+batch ran; nothing else.
+"""
 
 
 def account(chain: str, how: str, mode: str = "append", **wrong: int) -> Account:
-    """The account where each count of `wrong` is off by so much; a name's space is an underscore."""
+    """The account where each count of `wrong` is off by so much; a name's space is an
+    underscore.
+    """
     off = {name.replace("_", " "): by for name, by in wrong.items()}
     assert off.keys() <= AGREED.keys()
     n = {name: count + off.get(name, 0) for name, count in AGREED.items()}
@@ -194,7 +203,8 @@ UNSEEN = [
             chain,
             KEPT_ALONE,
             "entered",
-            "what a condition left out is held against a second reading only, and rows against state "
+            "what a condition left out is held against a second reading only, and rows against "
+            "state "
             "in a Deduplicate only",
         )
         for chain in ("aggregate", "group state")
@@ -296,10 +306,8 @@ def test_where_progress_is_lost_a_batch_without_a_record_that_wrote_rows_of_a_de
 def test_where_progress_is_lost_a_pipeline_without_state_has_a_row_for_each_record_that_passed(
     written, unaccounted
 ):
-    batch, found = (
-        Batch(7, {0: 0}, {0: 100}, 0, 0),
-        RecordCounts(read=100, malformed=3, premature=2, accepted=86),
-    )
+    batch = Batch(7, {0: 0}, {0: 100}, 0, 0)
+    found = RecordCounts(read=100, malformed=3, premature=2, accepted=86)
     assert balance(pipeline(steps=(WHERE,)), batch, None, found, written).unaccounted == unaccounted
 
 

@@ -1,4 +1,6 @@
-"""The benchmark's own reckoning: what its figures are made of, and that a time with a wrong result counts for nothing."""
+"""The benchmark's own reckoning: what its figures are made of, and that a time with a wrong result
+counts for nothing.
+"""
 
 import io
 import json
@@ -82,7 +84,9 @@ RIGHT = [(0, 2, 15.5, 21), (1, 1, 3.0, 3)]
 
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
-    """The ledger of two departures in one hour, one in the next, one that closes their windows; each delivered twice."""
+    """The ledger of two departures in one hour, one in the next, one that closes their windows;
+    each delivered twice.
+    """
     departures = [
         FlightEvent(
             f"e{number}",
@@ -168,7 +172,10 @@ def test_a_process_that_fails_is_not_measured_and_one_that_ends_well_costs_what_
 def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Some of everything that they do not: duplicates, and records that both refuse. A year would take half a minute."""
+    """Some of everything that they do not: duplicates, and records that both refuse.
+
+    A year would take half a minute.
+    """
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=1))
     first, *later = workload.deliveries(2000, 2, 500)
     records = [record for part in (first, *later) for record in part]

@@ -74,7 +74,9 @@ def test_a_partition_that_appears_starts_at_0(tmp_path: Path) -> None:
 
 
 def test_the_first_batch_starts_where_retention_had_left_the_topic(tmp_path: Path) -> None:
-    """Otherwise the records that were gone before the first drain would be accounted for as gaps, and read again in vain."""
+    """Otherwise the records that were gone before the first drain would be accounted for as gaps,
+    and read again in vain.
+    """
     folder = begin(tmp_path / "spark", {0: 100, 1: 0})
     plan_batch(folder, 0, {0: 112, 1: 3})
     assert Checkpoint(folder).batch(0).covered == 15

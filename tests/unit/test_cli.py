@@ -1,4 +1,6 @@
-"""The command line, as far as it needs no Kafka and no Spark. tests/e2e runs each command over a root that was drained."""
+"""The command line, as far as it needs no Kafka and no Spark. tests/e2e runs each command over a
+root that was drained.
+"""
 
 import json
 import logging
@@ -39,6 +41,7 @@ OPTIONS = {
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute"),
     "doctor": ("--execute",),
+    "accept": ("--check", "--reason", "--execute"),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2

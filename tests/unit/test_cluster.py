@@ -1,4 +1,6 @@
-"""How long a run goes on without executors, and what is said of a master that is not there; no Spark is behind it."""
+"""How long a run goes on without executors, and what is said of a master that is not there; no
+Spark is behind it.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,12 @@ class Watched:
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now
     ) -> None:
-        self.looks, self.stopped_at, self._most = 0, 0, looks
-        self._executors, self._ready, self._ended = executors, threading.Event(), threading.Event()
+        self.looks = 0
+        self.stopped_at = 0
+        self._most = looks
+        self._executors = executors
+        self._ready = threading.Event()
+        self._ended = threading.Event()
         monkeypatch.setattr(cluster, "POLL_SECONDS", 0)
         monkeypatch.setattr(
             cluster, "time", SimpleNamespace(monotonic=lambda: float(self.looks * LOOK_SECONDS))
@@ -117,3 +123,15 @@ def test_an_address_at_which_no_master_can_be_is_told_with_the_form_of_one(maste
         pass
     assert master in refused.value.what
     assert "spark://host:port" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [("", "name the file with it in SLUICE_SPARK_SECRET_FILE"), ("/s", "another than that in /s")],
+)
+def test_a_master_that_lets_nobody_in_is_told_with_the_secret_that_was_shown_or_not(
+    file: str, says: str
+) -> None:
+    settings = Settings("/root", "b:1", Path("/jars"), "spark://m:7077", "1g")
+    remedy = cluster._remedy(settings._replace(spark_secret_file=file))  # noqa: SLF001 - no master to ask
+    assert says in remedy

@@ -3,10 +3,13 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
 from spark_jobs.contract.report import StateUse
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 
 def test_a_pipeline_that_never_ran_has_judged_nothing(tmp_path: Path) -> None:
@@ -27,3 +30,35 @@ def test_a_cursor_is_read_as_it_was_written_over_an_older_one(tmp_path: Path) ->
     newer.write(path)
     assert read_cursor(path) == newer
     assert [found.name for found in tmp_path.iterdir()] == ["cursor.json"]
+
+
+def test_one_that_is_missing_beside_batches_is_an_error_and_not_a_new_beginning(
+    tmp_path: Path,
+) -> None:
+    folder = begin(tmp_path / "p" / "v1" / "spark")
+    path = UPath(tmp_path / "p" / "v1" / "cursor.json")
+    assert read_cursor(path) == Cursor(), "no batch was committed"
+    Cursor().write(path)
+    plan_batch(folder, 0, {0: 12})
+    commit_batch(folder, 0)
+    path.unlink()
+    with pytest.raises(CheckpointBroken, match=r"cursor\.json is missing.*sluice doctor p"):
+        read_cursor(path)
+
+
+def test_a_file_of_a_newer_form_is_refused_and_of_an_older_one_read(tmp_path: Path) -> None:
+    path = UPath(tmp_path / "cursor.json")
+    path.write_text('{"format_version": 2, "audited": 3}')
+    with pytest.raises(FormatNewer, match=r"cursor\.json has form 2.*forms up to 1"):
+        read_cursor(path)
+    path.write_text('{"audited": 3}')
+    assert read_cursor(path).audited == 3, "from before there was a number"
+
+
+def test_a_field_that_a_newer_release_has_added_in_the_same_form_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    """So one can go back a release."""
+    path = UPath(tmp_path / "cursor.json")
+    path.write_text('{"format_version": 1, "audited": 3, "of_the_next_release": true}')
+    assert read_cursor(path).audited == 3

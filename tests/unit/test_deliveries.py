@@ -163,7 +163,9 @@ def test_a_malformation_is_what_its_name_says(records: list[Delivered], reason: 
 def test_a_malformed_record_never_has_a_good_events_id(
     events: list[FlightEvent], records: list[Delivered]
 ) -> None:
-    """A job that wrongly lets one through shows an event too many instead of hiding it among the duplicates."""
+    """A job that wrongly lets one through shows an event too many instead of hiding it among the
+    duplicates.
+    """
     ids = {f'"{event.event_id}"'.encode() for event in events}
     for record in of(records, "malformed"):
         quoted = {b'"' + part + b'"' for part in (record.value or b"").split(b'"')}

@@ -1,4 +1,6 @@
-"""docs/deploy.md is followed word by word on the day that something is lost: what it says is held here, without docker."""
+"""docs/deploy.md is followed word by word on the day that something is lost: what it says is held
+here, without docker.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def _keeps_attributes(path: Path) -> bool:
 
 
 def test_a_backup_brings_back_what_the_store_knows_of_an_object(tmp_path: Path) -> None:
-    data, other = tmp_path / "data", tmp_path / "other"
+    data = tmp_path / "data"
+    other = tmp_path / "other"
     for folder in (
         data / "store" / "buckets",
         data / "kafka" / "log",

@@ -1,4 +1,6 @@
-"""`sluice doctor` over a checkpoint whose first batch was begun when the machine went down; tests/spark has real ones."""
+"""`sluice doctor` over a checkpoint whose first batch was begun when the machine went down;
+tests/spark has real ones.
+"""
 
 from pathlib import Path
 

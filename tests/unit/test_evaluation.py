@@ -6,13 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from upath import UPath
 
 from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.contract.state_metrics import STATE_METRICS, StateMetrics
+from spark_jobs.ops import ops_tables
 from spark_jobs.runs.evaluation import state_metrics
 from spark_jobs.runs.outcome import Drained
+from spark_jobs.runs.unjudged import Unjudged, unjudged
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -43,17 +47,21 @@ def run(tmp_path: Path) -> Any:
     return SimpleNamespace(spec=pipeline(), checkpoint=Checkpoint(folder))
 
 
-def measured(run: Any, drained: Drained, **cursor: Any) -> StateMetrics:
-    audit: Any = SimpleNamespace(cursor=Cursor(**cursor))
-    return state_metrics(run, audit, drained)
+def measured(
+    run: Any, drained: Drained, waiting: Unjudged | None = None, **cursor: Any
+) -> StateMetrics:
+    return state_metrics(run, Cursor(**cursor), waiting or Unjudged(), drained)
 
 
 def test_of_a_run_that_read_records(run: Any) -> None:
-    drained = Drained(
-        account=ACCOUNT, state=StateUse(rows=50, bytes=900, rows_before=10), watermark=NOON
-    )
+    drained = Drained(state=StateUse(rows=50, bytes=900), watermark=NOON)
     found = measured(
-        run, drained, last_event_time=NOON + timedelta(hours=2), still_batches=3, timers_waiting=100
+        run,
+        drained,
+        Unjudged((7,), ACCOUNT, state_rows_before=10),
+        last_event_time=NOON + timedelta(hours=2),
+        still_batches=3,
+        timers_waiting=100,
     )
     assert found.model_dump() == {
         "unaccounted": 2,
@@ -98,3 +106,19 @@ def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run: Any, tmp_path
 def test_each_metric_has_a_meaning() -> None:
     assert [*STATE_METRICS] == [*StateMetrics.model_fields]
     assert all(STATE_METRICS.values())
+
+
+def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_path: Path) -> None:
+    root = UPath(tmp_path)
+    for generation, batch, bad in [("old", 0, 0), ("old", 1, 5), ("new", 2, 0), ("other", 2, 9)]:
+        account = Account(read=10, unaccounted=bad).model_dump()
+        row = {"pipeline": "p", "generation": generation, "batch_id": batch, "state_rows": batch}
+        ops_tables.append(root, "batches", [row | account])
+    identity = Identity(generation="new", rewound=("old",), topic_id="t", fingerprint={})
+    spec = SimpleNamespace(name="p")
+    run: Any = SimpleNamespace(paths=SimpleNamespace(root=root), spec=spec, identity=identity)
+    found = unjudged(run, Cursor(judged=0, audited=2))
+    assert (found.batches, found.account.read, found.account.unaccounted) == ((1, 2), 20, 5)
+    assert found.state_rows_before == 0
+    assert unjudged(run, Cursor(judged=1, audited=2)).state_rows_before == 1
+    assert unjudged(run, Cursor(judged=2, audited=2)) == Unjudged((), Account(), 2)

@@ -1,6 +1,8 @@
-"""The example pipelines' processors in pyspark's TwsTester: state and timers of one key, without a session.
+"""The example pipelines' processors in pyspark's TwsTester: state and timers of one key, without a
+session.
 
-It hands a key over as a tuple of one, so a processor with two key columns (airport_medians, busy_days) is tests/spark's alone.
+It hands a key over as a tuple of one, so a processor with two key columns (airport_medians,
+busy_days) is tests/spark's alone.
 """
 
 from datetime import UTC, datetime, timedelta

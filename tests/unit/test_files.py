@@ -1,4 +1,6 @@
-"""Files that are there whole or not at all; on S3 a writer knows its own again, and another's is an error."""
+"""Files that are there whole or not at all; on S3 a writer knows its own again, and another's is an
+error.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ class Taken:
     """A path on S3 whose store refuses a put, and what is there."""
 
     def __init__(self, there: bytes, **said: str) -> None:
-        self._there, self._said = there, said
+        self._there = there
+        self._said = said
 
     def __str__(self) -> str:
         return "s3://bucket/offsets/7"

@@ -1,4 +1,6 @@
-"""The classes for files of a local disk: the jar of them, when a drain uses them, and what they do, held against Hadoop's."""
+"""The classes for files of a local disk: the jar of them, when a drain uses them, and what they do,
+held against Hadoop's.
+"""
 
 import shutil
 import subprocess
@@ -119,7 +121,10 @@ def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make
 def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes_it_for_what_it_leads_to(
     both: list[list[str]],
 ) -> None:
-    """Hadoop gives `file:/a/link` to readlink as it stands, which finds nothing. Spark names all paths so."""
+    """Hadoop gives `file:/a/link` to readlink as it stands, which finds nothing.
+
+    Spark names all paths so.
+    """
     ours, hadoop = both
     named = [line.replace(BY_URL, ": ") for line in ours if BY_URL in line]
     assert len(named) > 20
@@ -131,7 +136,10 @@ def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes
 def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlink(
     class_path: str, both: list[list[str]], tmp_path: Path
 ) -> None:
-    """All the same comes of it where there is no program to be found. Left out is what takes Hadoop's processes in any case."""
+    """All the same comes of it where there is no program to be found.
+
+    Left out is what takes Hadoop's processes in any case.
+    """
     (nothing := tmp_path / "bin").mkdir()
     without, hadoop = at_once(
         lambda: run(class_path, tmp_path / "ours", "usual", OURS, str(nothing)),

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.contract import registry
-from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint, in_force
+from spark_jobs.contract import logic, registry
+from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint, in_force, in_todays_form
 from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.topic import Field
@@ -69,7 +69,8 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
         pipeline(),
         pipeline(steps=(deduplicate(), aggregate(window=Tumbling(size="10 minutes")))),
         [
-            "steps[1].window: was {'kind': 'tumbling', 'size': '1 hour'}, is {'kind': 'tumbling', 'size': '10 minutes'}"
+            "steps[1].window: was {'kind': 'tumbling', 'size': '1 hour'}, is {'kind': 'tumbling', "
+            "'size': '10 minutes'}"
         ],
     ),
     "a step more": (
@@ -154,7 +155,8 @@ WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
         pipeline(),
         pipeline(state=State(shuffle_partitions=4)),
         [
-            "state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, which its first batch fixed"
+            "state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, which its first "
+            "batch fixed"
         ],
     ),
 }
@@ -181,7 +183,8 @@ def test_a_change_that_state_bears_is_said_with_what_it_means(case: str) -> None
 
 
 def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
-    # A raised state.version alone ends with CHECKPOINT_FOREIGN: the table belongs to the old checkpoint.
+    # A raised state.version alone ends with CHECKPOINT_FOREIGN: the table belongs to the old
+    # checkpoint.
     frozen = [
         changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
         for before, after, _ in WARNED.values()
@@ -206,12 +209,12 @@ def test_what_the_checkpoint_froze_stays_in_force() -> None:
 def test_code_is_known_by_what_it_says_and_not_by_its_comments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    logic = tmp_path / "sales_hourly" / "logic.py"
-    logic.parent.mkdir()
+    file = tmp_path / "sales_hourly" / "logic.py"
+    file.parent.mkdir()
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
 
     def digest(text: str) -> object:
-        logic.write_text(text)
+        file.write_text(text)
         return fingerprint(SHOPS, "4.2.0")["logic"]
 
     first = digest('"""Shops."""\nclass Shops:\n    most = 5\n')
@@ -235,6 +238,34 @@ def test_a_pipeline_without_code_of_its_own_has_none_to_change() -> None:
 def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none() -> None:
     assert difference(pipeline(), pipeline(), spark="4.2.7") == []
     assert difference(pipeline(), pipeline(), spark="4.3.0") == ["spark: was '4.2', is '4.3'"]
+
+
+@pytest.mark.parametrize(
+    ("version", "weight"),
+    [("4.3.0", "warned"), ("4.10.1", "warned"), ("4.1.9", "refused"), ("5.0.0", "refused")],
+)
+def test_a_newer_minor_spark_is_a_recorded_change_and_an_older_or_a_major_one_is_refused(
+    version: str, weight: str
+) -> None:
+    spec = pipeline()
+    [change] = changes(fingerprint(spec, "4.2.0"), fingerprint(spec, version), spec)
+    assert (change.field, change.weight) == ("spark", weight)
+    assert weight == "refused" or "cannot resume it any more" in change.meaning
+
+
+def test_a_digest_of_the_first_form_is_no_change_and_is_stored_in_todays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sales_hourly" / "logic.py"
+    path.parent.mkdir()
+    path.write_text("class Shops:\n    most = 5\n")
+    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
+    today = fingerprint(SHOPS, "4.2.0")
+    older = today | {"logic": logic.first_digest(path)}
+    assert older != today
+    assert in_todays_form(older, SHOPS) == today
+    other = today | {"logic": "0123456789ab"}
+    assert in_todays_form(other, SHOPS) == other
 
 
 @pytest.mark.parametrize(

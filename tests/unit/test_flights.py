@@ -1,4 +1,6 @@
-"""The flights: which events there are, and their times, worked out by hand from the package's rows."""
+"""The flights: which events there are, and their times, worked out by hand from the
+package's rows.
+"""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -62,7 +64,8 @@ def test_events_come_in_event_time_order(january: list[FlightEvent]) -> None:
         ("2013-01-01-B6-725-JFK-000004-arr", "2013-01-01T14:22:00Z", "2013-01-01T14:04:00Z"),
         # HNL 15:30 HST - 14 min, which is the next day in UTC
         ("2013-01-01-HA-51-JFK-000163-arr", "2013-01-02T01:30:00Z", "2013-01-02T01:16:00Z"),
-        # The longest delay: JFK 09:00 EST + 1301 min leaves the next morning; HNL 15:30 HST + 1272 min
+        # The longest delay: JFK 09:00 EST + 1301 min leaves the next morning; HNL 15:30 HST + 1272
+        # min
         ("2013-01-09-HA-51-JFK-007073-dep", "2013-01-09T14:00:00Z", "2013-01-10T11:41:00Z"),
         ("2013-01-09-HA-51-JFK-007073-arr", "2013-01-10T01:30:00Z", "2013-01-10T22:42:00Z"),
         # JFK 06:55 EDT - 8 min; PHX 09:06 MST, which has no summer time, - 46 min
@@ -139,7 +142,9 @@ def test_a_range_outside_the_data_is_refused_at_once(start: date, months: int) -
 
 
 def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round of four weeks has some 50,000 events, so 130,000 run into the third; what repeats is the same code."""
+    """A round of four weeks has some 50,000 events, so 130,000 run into the third; what repeats is
+    the same code.
+    """
     assert timedelta(weeks=52) == flights.ROUND, "so that a Monday's traffic stays on a Monday"
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=4))
     events = list(flight_events_many(130_000))

@@ -1,4 +1,6 @@
-"""Folders of a store moved object by object: what is left is told, and whoever has lost the lease touches nothing more."""
+"""Folders of a store moved object by object: what is left is told, and whoever has lost the lease
+touches nothing more.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ def test_what_is_moved_is_there_and_no_longer_here_and_the_note_is_gone(root: UP
 def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_done(
     root: UPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moves, note = [(root / "v1", root / "v1.kept")], root / "moving.json"
+    moves = [(root / "v1", root / "v1.kept")]
+    note = root / "moving.json"
     removing = root.fs.rm
     with monkeypatch.context() as patch:
         # As s3fs does, where the store's answer to a removal of many names some that failed.
@@ -115,7 +118,8 @@ def test_a_note_by_absolute_names_is_refused_and_does_not_count_as_moved(root: U
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec, settings = pipeline(), Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
+    spec = pipeline()
+    settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     version = UPath(tmp_path / "checkpoints" / spec.name / f"v{spec.state.version}")
     looks = iter([[(version, version.with_name("v1.kept"))], []])
     monkeypatch.setattr("spark_jobs.admin.reset.unfinished_moves", lambda _: next(looks))

@@ -1,4 +1,6 @@
-"""A drain in the foreground and Ctrl-C, with real processes: a driver that stops when it is asked to, and one that does not."""
+"""A drain in the foreground and Ctrl-C, with real processes: a driver that stops when it is asked
+to, and one that does not.
+"""
 
 import signal
 import subprocess
@@ -41,7 +43,8 @@ AGAIN = "if line.startswith('stopping'): os.kill(os.getpid(), signal.SIGINT)"
 
 def attending(folder: Path, then: str, meanwhile: str = "") -> "subprocess.Popen[str]":
     """Started, and its driver is at work."""
-    driver, ready = folder / "main.py", folder / "ready"
+    driver = folder / "main.py"
+    ready = folder / "ready"
     driver.write_text(DRIVER.format(then=then))
     attending = ATTENDING.format(meanwhile=meanwhile)
     made = subprocess.Popen(

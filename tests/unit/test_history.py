@@ -42,7 +42,8 @@ def test_only_as_much_is_read_as_is_asked_for(
 ) -> None:
     for batch in range(2 * history.FIRST):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
-    asked, really = [], deltalake.DeltaTable.history
+    asked = []
+    really = deltalake.DeltaTable.history
 
     def counted(table: deltalake.DeltaTable, limit: int | None = None) -> list[dict[str, object]]:
         asked.append(limit)

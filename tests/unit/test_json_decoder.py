@@ -95,7 +95,8 @@ def test_every_malformation_of_the_generator_is_refused_with_the_field_where_the
     assert NAMED[malformation] in reason(MALFORMATIONS[malformation](dict(EVENT)))
 
 
-# What is stated is a part of the reason; "" is accepted by the decoder: the guard and the watermark come after it.
+# What is stated is a part of the reason; "" is accepted by the decoder: the guard and the watermark
+# come after it.
 ACCEPTED = ""
 FATES: dict[str, tuple[bytes | None, str]] = {
     "not JSON": (b"plain text", "not JSON"),

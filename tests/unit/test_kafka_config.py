@@ -1,4 +1,6 @@
-"""The declaration of Kafka: one set of properties, by either client's names, for both clients; or refused by name."""
+"""The declaration of Kafka: one set of properties, by either client's names, for both clients; or
+refused by name.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ TOKENS = {
     "sasl.oauthbearer.token.endpoint.url": "https://idp.example/token",
 }
 PASSWORDS = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), min_size=1)
-"""Any text, quotes, backslashes and semicolons among it, without control characters below the blank."""
+"""Any text, quotes, backslashes and semicolons among it, without control characters below the
+blank.
+"""
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -257,7 +261,8 @@ class TestRefusals:
             ({"security.protocol": "SSL"}, "sasl.mechanism would have no effect"),
             (
                 {"security.protocol": None},
-                "security.protocol is not given: sasl.mechanism would have no effect. Give SASL_SSL",
+                "security.protocol is not given: sasl.mechanism would have no effect. Give "
+                "SASL_SSL",
             ),
             (
                 {"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": AUTHORITY.certificate},
@@ -305,7 +310,8 @@ class TestRefusals:
             ),
             (
                 {"ssl.key.location": PAIR.key},
-                "ssl.key.location is (not shown): it is not a path. Give the path of a PEM file; PEM text belongs in ssl.key.pem.",
+                "ssl.key.location is (not shown): it is not a path. Give the path of a PEM file; "
+                "PEM text belongs in ssl.key.pem.",
             ),
             ({"ssl.key.location": PAIR.key.replace("\n", " ")}, "belongs in ssl.key.pem."),
             (

@@ -42,10 +42,8 @@ def test_each_column_is_shown_or_named_as_left_out(
     columns: list[Column], width: int, chosen: bool
 ) -> None:
     layout = lay_out(columns, width, chosen=chosen)
-    text, shown = (
-        squeezed("".join(layout.lines)),
-        [c for c in columns if c.name not in layout.left_out],
-    )
+    text = squeezed("".join(layout.lines))
+    shown = [c for c in columns if c.name not in layout.left_out]
     assert not (chosen and layout.left_out)
     assert all(column.name in text for column in shown if column.texts)
     assert columns[:NEEDED] == shown[:NEEDED]

@@ -1,4 +1,6 @@
-"""The lease, between real processes: one holds it, and it goes with that process however it ends."""
+"""The lease, between real processes: one holds it, and it goes with that process however
+it ends.
+"""
 
 import fcntl
 import json
@@ -39,7 +41,9 @@ while True:
 
 @contextmanager
 def process(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process, from its first line of output on; whatever happens, it is gone afterwards."""
+    """Another process, from its first line of output on; whatever happens, it is gone
+    afterwards.
+    """
     command = [sys.executable, "-c", code, *arguments]
     with subprocess.Popen(
         command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

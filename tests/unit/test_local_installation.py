@@ -1,4 +1,6 @@
-"""What `make up` and `make demo` tell Airflow's tasks of the installation: the broker that they started, and no other Kafka."""
+"""What `make up` and `make demo` tell Airflow's tasks of the installation: the broker that they
+started, and no other Kafka.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

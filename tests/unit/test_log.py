@@ -1,4 +1,6 @@
-"""What a run tells: as text it is the line itself, as JSON an object with the run that it belongs to, and never a setting."""
+"""What a run tells: as text it is the line itself, as JSON an object with the run that it belongs
+to, and never a setting.
+"""
 
 import json
 import logging

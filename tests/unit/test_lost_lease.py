@@ -1,4 +1,6 @@
-"""A run that was stopped until another has its lease touches nothing of what that one has written since."""
+"""A run that was stopped until another has its lease touches nothing of what that one has written
+since.
+"""
 
 from __future__ import annotations
 

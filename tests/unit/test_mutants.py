@@ -1,4 +1,6 @@
-"""The mutants are made of text: each must still stand in its file once, and name a test that is there."""
+"""The mutants are made of text: each must still stand in its file once, and name a test that is
+there.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-AN_HOUR_AGO, SILENT = NOW - timedelta(hours=1), pipeline(close_after="30 minutes")
+AN_HOUR_AGO = NOW - timedelta(hours=1)
+SILENT = pipeline(close_after="30 minutes")
 BY_THE_CLOCK = pipeline(steps=(group_state(time_mode="processing"),))
 
 

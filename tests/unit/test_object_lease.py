@@ -1,4 +1,6 @@
-"""The lease as an object, between real processes: one takes it, it expires with its process, and a sleeper finds it lost."""
+"""The lease as an object, between real processes: one takes it, it expires with its process, and a
+sleeper finds it lost.
+"""
 
 import os
 import signal
@@ -42,7 +44,9 @@ except SluiceError as error:
 
 @contextmanager
 def process(path: UPath, run_id: str) -> Iterator[subprocess.Popen[str]]:
-    """One that takes the lease when a line comes, confirms it with each further line, and releases it at the end of input."""
+    """One that takes the lease when a line comes, confirms it with each further line, and releases
+    it at the end of input.
+    """
     command = [sys.executable, "-c", HOLD, str(path), run_id]
     with subprocess.Popen(
         command, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -66,7 +70,10 @@ def said(other: subprocess.Popen[str]) -> str:
 
 
 def until(moment: Callable[[], object], what: str) -> None:
-    """Wait for it. Nothing here expires but where a test says so, however slow the machine is: a life is a minute."""
+    """Wait for it.
+
+    Nothing here expires but where a test says so, however slow the machine is: a life is a minute.
+    """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not moment():
         assert time.monotonic() < deadline, what
@@ -107,7 +114,9 @@ def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(pa
 
 
 def once(lease: ObjectLease, meanwhile: Callable[[], None]) -> ObjectLease:
-    """That lease, in whose name something happens right after it has first looked which number is the newest."""
+    """That lease, in whose name something happens right after it has first looked which number is
+    the newest.
+    """
     looked = lease._newest  # noqa: SLF001 - between two requests to a store
 
     def look() -> int | None:

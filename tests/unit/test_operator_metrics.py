@@ -64,7 +64,8 @@ def test_the_words_say_what_it_did_and_leave_out_what_it_did_not() -> None:
         {},
     )
     assert str(found) == (
-        "step 1, deduplicate: 1,240 rows in, 1,200 out; 1,200 written to state, 3 removed; 40 duplicates dropped; "
+        "step 1, deduplicate: 1,240 rows in, 1,200 out; 1,200 written to state, 3 removed; 40 "
+        "duplicates dropped; "
         "5,000 rows in 2 partitions, 2.5 MB; 0.6 s of state work in all tasks"
     )
 

@@ -126,7 +126,8 @@ def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_writte
 def test_a_commit_that_another_one_overtook_is_tried_again(
     root: UPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, overtaken = deltalake.write_deltalake, iter([True, True, False])
+    write = deltalake.write_deltalake
+    overtaken = iter([True, True, False])
 
     def contended(*arguments: Any, **options: Any) -> None:
         if next(overtaken):

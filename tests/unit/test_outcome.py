@@ -1,4 +1,6 @@
-"""The outcome of a run: what it reports, however far it came, and that nothing hides what went wrong first."""
+"""The outcome of a run: what it reports, however far it came, and that nothing hides what went
+wrong first.
+"""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -24,7 +24,10 @@ time.sleep(60)
 SUBMITTER = (
     "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2]])"
 )
-TASK = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2], sys.argv[3]])"
+TASK = (
+    "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], sys.argv[2], "
+    "sys.argv[3]])"
+)
 
 
 def wait_for(path: Path, text: str) -> None:

@@ -1,4 +1,6 @@
-"""The plan: what a drain would do, from literal checkpoints and a topic that is said, without a broker or a JVM."""
+"""The plan: what a drain would do, from literal checkpoints and a topic that is said, without a
+broker or a JVM.
+"""
 
 import subprocess
 import sys
@@ -13,9 +15,9 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     LeaseHeld,
+    OffsetsWentBack,
     RootNotWritable,
     StateIncompatible,
-    TopicRemade,
 )
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import REPO, Settings
@@ -134,7 +136,7 @@ def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation: In
     installation.holds({0: 50, 1: 20})
     installation.has_drained({0: 50, 1: 20}, judged=0)
     installation.holds({0: 45, 1: 25})
-    with pytest.raises(TopicRemade, match="partition 0 ends at 45"):
+    with pytest.raises(OffsetsWentBack, match="partition 0 ends at 45"):
         installation.plan()
 
 
@@ -245,7 +247,8 @@ def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
         [
             sys.executable,
             "-c",
-            "import sys, spark_jobs.runs.plan; print('pyspark' in sys.modules, 'delta' in sys.modules)",
+            "import sys, spark_jobs.runs.plan; print('pyspark' in sys.modules, 'delta' in "
+            "sys.modules)",
         ],
         cwd=REPO,
         capture_output=True,

@@ -29,7 +29,8 @@ def started(
     folder: Path, *, deaf: bool = False
 ) -> Iterator[tuple["subprocess.Popen[bytes]", psutil.Process]]:
     """A process, and its child that leads a session of its own."""
-    script, told = folder / "parent.py", folder / "child"
+    script = folder / "parent.py"
+    told = folder / "child"
     script.write_text(PARENT.format(deaf=deaf))
     parent = subprocess.Popen([sys.executable, str(script), str(told)])
     try:

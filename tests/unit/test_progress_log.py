@@ -1,4 +1,5 @@
-"""What a drain logs of each batch, once: a line with the offsets left, and one below it for each stateful operator.
+"""What a drain logs of each batch, once: a line with the offsets left, and one below it for each
+stateful operator.
 
 tests/spark has Spark's own progress.
 """
@@ -52,7 +53,9 @@ def progress(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A checkpoint of a topic of which retention had removed 1,000 records before the first run; two batches are committed."""
+    """A checkpoint of a topic of which retention had removed 1,000 records before the first run;
+    two batches are committed.
+    """
     begin(tmp_path, {0: 1000, 1: 0})
     for batch, end in enumerate(({0: 2000, 1: 1000}, {0: 2500, 1: 1500})):
         plan_batch(tmp_path, batch, end, watermark_ms=NOON_MS)

@@ -69,10 +69,8 @@ def test_a_tombstone_is_let_through_as_one():
 
 
 def test_no_byte_of_any_other_record_is_in_what_it_returns():
-    task, time = (
-        RawFilter(TOPIC, CapturePolicy(0, BUDGET)),
-        pa.array([SENT], pa.timestamp("us", "UTC")),
-    )
+    task = RawFilter(TOPIC, CapturePolicy(0, BUDGET))
+    time = pa.array([SENT], pa.timestamp("us", "UTC"))
     array = task.apply(kafka([b"key"], [b"x" * 1_000_000]), time)
     assert array.nbytes < 1000
 

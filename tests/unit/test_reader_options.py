@@ -75,7 +75,10 @@ def test_an_unknown_one_is_refused_by_name(name: str, says: str) -> None:
 
 @pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "٣", "2147483648", "9" * 5000])
 def test_a_value_is_a_whole_number_greater_than_nothing_that_spark_can_take(value: str) -> None:
-    says = f"{{'minPartitions': {value!r}}}: it is not a whole number greater than 0 and at most 2147483647."
+    says = (
+        f"{{'minPartitions': {value!r}}}: it is not a whole number greater than 0 and at most "
+        "2147483647."
+    )
     assert says in refused(minPartitions=value)
 
 
@@ -93,9 +96,9 @@ def test_what_a_task_may_keep_is_less_where_more_tasks_read() -> None:
 
 def test_spark_is_told_the_declaration_and_the_brokers_of_the_settings() -> None:
     config = KafkaConfig.of({"bootstrap.servers": "a:1", "client.id": "sluice"}, "a test")
-    options = kafka_source._options(
+    options = kafka_source._options(  # noqa: SLF001
         Settings("/root", "b:2", Path("/jars"), "x", "1g", kafka_config=config), SPEC
-    )  # noqa: SLF001
+    )
     assert (options["kafka.bootstrap.servers"], options["kafka.client.id"]) == ("b:2", "sluice")
 
 

@@ -1,4 +1,6 @@
-"""The documents are what a newcomer trusts: their paths, links and make targets exist. tests/examples runs their code."""
+"""The documents are what a newcomer trusts: their paths, links and make targets exist.
+tests/examples runs their code.
+"""
 
 import re
 from pathlib import Path

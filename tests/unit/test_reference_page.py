@@ -39,4 +39,4 @@ def test_every_column_field_and_metric_has_a_meaning() -> None:
 @pytest.mark.parametrize("error", [SluiceError, *catalogue()], ids=lambda error: str(error.code))
 def test_an_error_says_what_it_means_and_what_mends_it(error: type[SluiceError]) -> None:
     assert vars(error).get("usual_remedy", "").endswith(".")
-    assert (error.__doc__ or "").partition("\n")[0].endswith(".")
+    assert (error.__doc__ or "").partition("\n\n")[0].rstrip().endswith(".")

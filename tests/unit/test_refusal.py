@@ -1,4 +1,6 @@
-"""What a look-up says of a broker's certificate, by TLS servers that are no brokers; tests/e2e asks real ones."""
+"""What a look-up says of a broker's certificate, by TLS servers that are no brokers; tests/e2e asks
+real ones.
+"""
 
 from __future__ import annotations
 
@@ -99,9 +101,12 @@ def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_ref
 @pytest.mark.parametrize(
     "java",
     [
-        "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during authentication",
-        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [flights]",
-        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused by: x",
+        "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during "
+        "authentication",
+        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to "
+        "access topics: [flights]",
+        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused "
+        "by: x",
     ],
 )
 def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_words(

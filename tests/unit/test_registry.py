@@ -116,7 +116,8 @@ def test_one_bad_spec_fails_loading_all_instead_of_vanishing(folder: Path) -> No
 def test_loading_every_spec_loads_nothing_heavy() -> None:
     """In a process of its own, as a DAG file would: this one has long loaded pyspark."""
     code = (
-        "import sys; from spark_jobs.contract import registry, report, settings; from spark_jobs.launch import submit;"
+        "import sys; from spark_jobs.contract import registry, report, settings; from "
+        "spark_jobs.launch import submit;"
         f"assert len(registry.load_all()) >= {len(SHIPPED)};"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )

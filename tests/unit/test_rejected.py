@@ -1,4 +1,6 @@
-"""Rejected records: captured while their batch ran, all of them or none; and what ops tables have of them."""
+"""Rejected records: captured while their batch ran, all of them or none; and what ops tables have
+of them.
+"""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,6 @@
-"""What of Spark's status store makes a batch's counts doubtful: a stand-in of the store, with what the real one would say."""
+"""What of Spark's status store makes a batch's counts doubtful: a stand-in of the store, with what
+the real one would say.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rotations: what becomes known of an aircraft depends on its departures and the watermark, never on batches."""
+"""Rotations: what becomes known of an aircraft depends on its departures and the watermark, never
+on batches.
+"""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -29,7 +31,9 @@ def fed(batches: list[Batch]) -> tuple[Departure | None, list[Departure], list[R
 
 
 def oracle(departures: list[Departure], watermark_ms: int) -> list[Rotation]:
-    """What is known of these departures at a watermark: each with its successor, if that came in time."""
+    """What is known of these departures at a watermark: each with its successor, if that came in
+    time.
+    """
     due = sorted(departure for departure in departures if departure.at_ms <= watermark_ms)
     known = [
         Rotation(one, other, other.at_ms)
@@ -47,7 +51,9 @@ def oracle(departures: list[Departure], watermark_ms: int) -> list[Rotation]:
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[Batch]:
-    """Watermarks that never go back, and departures that arrive in any batch before which the watermark had not passed them."""
+    """Watermarks that never go back, and departures that arrive in any batch before which the
+    watermark had not passed them.
+    """
     watermarks = sorted(draw(st.lists(st.integers(0, 200), min_size=1, max_size=6)))
     arrived: list[Batch] = [([], hour * HOUR) for hour in watermarks]
     for number, hour in enumerate(draw(st.lists(st.integers(1, 200), max_size=12))):

@@ -1,7 +1,8 @@
 """The Rotations processor in pyspark's TwsTester: its state and timers, without a session.
 
-TwsTester does not encode state, so it cannot notice a schema that does not fit the values; it moves no watermark by itself; and
-it shows rows to the processor before the batch's own watermark is in force. tests/spark runs the processor in Spark itself.
+TwsTester does not encode state, so it cannot notice a schema that does not fit the values; it moves
+no watermark by itself; and it shows rows to the processor before the batch's own watermark is in
+force. tests/spark runs the processor in Spark itself.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -144,12 +145,16 @@ def test_the_columns_are_those_that_the_spec_declares(tester: TwsTester) -> None
 
 
 Feed = list[tuple[dict[str, list[int]], int]]
-"""For each batch: the hours of the departures of each aircraft that arrive, and the watermark after it."""
+"""For each batch: the hours of the departures of each aircraft that arrive, and the watermark after
+it.
+"""
 
 
 @st.composite
 def feeds(draw: st.DrawFn) -> Feed:
-    """As Spark would let it pass: no departure that the watermark before its batch had passed, none of an aircraft twice."""
+    """As Spark would let it pass: no departure that the watermark before its batch had passed, none
+    of an aircraft twice.
+    """
     watermarks = sorted(draw(st.sets(st.integers(1, 150), min_size=1, max_size=5)))
     feed: Feed = [({tail: [] for tail in TAILS}, watermark) for watermark in watermarks]
     for tail in TAILS:

@@ -24,11 +24,13 @@ def test_a_run_in_lines() -> None:
         report(account=account, query_seconds=3.25, table_version_before=6, state=state)
     )
     assert first == (
-        "flight_events succeeded: read 1,200, accepted 1,190, out 1,183, duplicates 7, late 3, filtered 4, "
+        "flight_events succeeded: read 1,200, accepted 1,190, out 1,183, duplicates 7, late 3, "
+        "filtered 4, "
         "malformed 2, premature 1, unaccounted 0; 12.5 s, the query 3.2 s of them"
     )
     assert second == (
-        "2 batches, table version 6 -> 7, state 2 -> 4,321 rows, 3.0 MiB, watermark 2026-03-01T10:00:00+00:00"
+        "2 batches, table version 6 -> 7, state 2 -> 4,321 rows, 3.0 MiB, watermark "
+        "2026-03-01T10:00:00+00:00"
     )
 
 

@@ -20,7 +20,8 @@ Identifier: mine [id = 1, runId = 2]
 
 
 LOST = (
-    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 5.0 failed 4 times, most recent "
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 5.0 "
+    "failed 4 times, most recent "
     "failure: Lost task 1.3 in stage 5.0 (TID 20) (10.0.0.2 executor 3): "
 )
 
@@ -39,19 +40,23 @@ def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
     ("rest", "remedy"),
     [
         (
-            "  File \"/opt/pyspark/value_state_client.py\", line 9, in update\n    x\nTypeError: 'NoneType' object is not iterable",
+            '  File "/opt/pyspark/value_state_client.py", line 9, in update\n    x\nTypeError: '
+            "'NoneType' object is not iterable",
             "clear()",
         ),
         (
-            "pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument `newValue` cannot be None.",
+            "pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument "
+            "`newValue` cannot be None.",
             "state.remove()",
         ),
         (
-            "PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing time timeout",
+            "PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing "
+            "time timeout",
             "time_mode=",
         ),
         (
-            "PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be earlier",
+            "PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be "
+            "earlier",
             "getCurrentWatermarkMs",
         ),
         (
@@ -64,7 +69,8 @@ def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
         ),
         ("E: [STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE] TTL", "ttlDurationMs"),
         (
-            "E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to register",
+            "E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to "
+            "register",
             "time_mode='event'",
         ),
     ],
@@ -87,9 +93,12 @@ def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_
 
 def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it() -> None:
     text = (
-        "[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
-        "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
-        '  File "x", line 1, in write\nspark_jobs.somewhere.DiskFull: no space left\n SQLSTATE: 39000\n'
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: "
+        "[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
+        "exception was raised by the Python Proxy. Return Message: Traceback (most recent call "
+        "last):\n"
+        '  File "x", line 1, in write\nspark_jobs.somewhere.DiskFull: no space left\n SQLSTATE: '
+        "39000\n"
         "=== Streaming Query ===\nIdentifier: mine [id = 1]"
     )
     assert str(translate_error(RuntimeError(text), "mine")).startswith(
@@ -126,17 +135,20 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
             "stopped answering",
         ),
         (
-            'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory',
+            'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or '
+            "directory",
             "SETTING_INVALID",
             "can use: /opt/python.",
         ),
         (
-            'java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied)',
+            'java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec '
+            "failed, error: 13 (Permission denied)",
             "SETTING_INVALID",
             "SLUICE_EXECUTOR_PYTHON",
         ),
         (
-            'java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory',
+            'java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate '
+            "memory",
             "SPARK_FAILED",
             "could not start another process: /opt/python.",
         ),
@@ -146,17 +158,20 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
             "No module named 'pyarrow'",
         ),
         (
-            "java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition",
+            "java.lang.ClassNotFoundException: "
+            "org.apache.spark.sql.kafka010.KafkaBatchInputPartition",
             "SETTING_INVALID",
             "SLUICE_EXECUTOR_JARS",
         ),
         (
-            f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137",
+            f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) "
+            "Reason: Command exited with code 137",
             "SPARK_FAILED",
             "executors died while they worked: Command exited with code 137.",
         ),
         (
-            f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer",
+            f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) "
+            "Reason: Connection reset by peer",
             "SPARK_FAILED",
             "executors died while they worked",
         ),
@@ -166,7 +181,8 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
             "spark.executor.memory",
         ),
         (
-            f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java heap space",
+            f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java "
+            "heap space",
             "SPARK_FAILED",
             "SLUICE_DRIVER_MEMORY",
         ),
@@ -196,11 +212,14 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(
     cause: str, code: str, what: str
 ) -> None:
     text = (
-        "[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
-        "exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: "
+        "[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
+        "exception was raised by the Python Proxy. Return Message: Traceback (most recent call "
+        "last):\n"
         "py4j.protocol.Py4JJavaError: An error occurred while calling o275.writeFiles.\n"
         ": org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed.\n\tat x.y(Z.scala:1)\n"
-        f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]"
+        f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query "
+        "===\nIdentifier: mine [id = 1]"
     )
     told = str(translate_error(RuntimeError(text), "mine"))
     assert told.startswith(f"{code}: ")
@@ -212,11 +231,13 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(
     ("cause", "what"),
     [
         (
-            "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1",
+            "org.apache.hadoop.fs.ChecksumException: Checksum error: "
+            "file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1",
             "/r/v1/spark/state/1/0/SSTs/1.sst is not what was written",
         ),
         (
-            "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming "
+            "org.apache.spark.SparkException: "
+            "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming "
             "state file of file:/r/7_a.changelog does not exist. If the stream job is restarted",
             "CANNOT_READ_STREAMING_STATE_FILE",
         ),
@@ -235,9 +256,11 @@ def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, w
 
 def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> None:
     text = (
-        "[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback (most recent call last):\n"
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback "
+        "(most recent call last):\n"
         '  File "x", line 1, in write\n'
-        f"spark_jobs.contract.errors.LeaseLost: {LeaseLost('taken by another.', 'Nothing is lost.')}\n"
+        "spark_jobs.contract.errors.LeaseLost: "
+        f"{LeaseLost('taken by another.', 'Nothing is lost.')}\n"
         " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]"
     )
     error = translate_error(RuntimeError(text), "mine")

@@ -1,4 +1,6 @@
-"""Options of Spark: those that are Sluice's are refused by name, wherever they come from; the others reach Spark."""
+"""Options of Spark: those that are Sluice's are refused by name, wherever they come from; the
+others reach Spark.
+"""
 
 from __future__ import annotations
 

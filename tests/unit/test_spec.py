@@ -1,4 +1,6 @@
-"""Specs that are refused: when they are made, in one message with the field, the value, the reason and the remedy."""
+"""Specs that are refused: when they are made, in one message with the field, the value, the reason
+and the remedy.
+"""
 # mypy: disable-error-code="arg-type, call-arg"
 
 from collections.abc import Callable

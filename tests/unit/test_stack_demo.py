@@ -1,4 +1,7 @@
-"""`make stack-demo`: whose reports are held against the ledger. Airflow is one that answers from a list."""
+"""`make stack-demo`: whose reports are held against the ledger.
+
+Airflow is one that answers from a list.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ NAMES = ("flight_events",)
 
 
 class Answers:
-    """An Airflow with a scheduled run that began while the delivery was published, and the run that the demo triggers."""
+    """An Airflow with a scheduled run that began while the delivery was published, and the run that
+    the demo triggers.
+    """
 
     def __init__(self) -> None:
         self.began: dict[str, datetime] = {}
@@ -52,7 +57,8 @@ class Answers:
 def test_a_scheduled_run_that_begins_while_a_delivery_is_published_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    airflow, shown = Answers(), list[dict[tuple[str, int], Report]]()
+    airflow = Answers()
+    shown = list[dict[tuple[str, int], Report]]()
     monkeypatch.setattr(demo.registry, "names", lambda: NAMES)
     monkeypatch.setattr(demo, "Api", lambda _: airflow)
     monkeypatch.setattr(demo, "_publish", lambda *_: airflow.trigger("flight_events", "scheduled"))

@@ -1,4 +1,6 @@
-"""What `make stack` says where this machine cannot do it: by a docker that is none, so these need none."""
+"""What `make stack` says where this machine cannot do it: by a docker that is none, so these need
+none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What SIGTERM does to the stack's scheduler: drains are asked first, by real processes with a driver's command line."""
+"""What SIGTERM does to the stack's scheduler: drains are asked first, by real processes with a
+driver's command line.
+"""
 
 from __future__ import annotations
 

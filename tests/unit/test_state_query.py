@@ -1,4 +1,6 @@
-"""What is refused of a question about state before Spark starts, and how a key's text becomes a value."""
+"""What is refused of a question about state before Spark starts, and how a key's text becomes a
+value.
+"""
 
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -27,7 +29,9 @@ SPEC = pipeline(steps=(Transform(where="amount > 0"), deduplicate(), aggregate()
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Batches 0 to 5 of SPEC are committed and the sixth has begun; the state of 0 to 2 is purged."""
+    """Batches 0 to 5 of SPEC are committed and the sixth has begun; the state of 0 to 2
+    is purged.
+    """
     settings = Settings(str(tmp_path), "a:1", tmp_path, "local[2]", "2g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
@@ -94,7 +98,8 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
         ({"batch": 2}, "batch 2 is purged.*batches 3 to 5 can be read"),
         (
             {"step": 1},
-            "step 1 of .* is a transform and keeps no state.*step 2, deduplicate by id; step 3, aggregate by window",
+            "step 1 of .* is a transform and keeps no state.*step 2, deduplicate by id; step 3, "
+            "aggregate by window",
         ),
         ({"step": 4}, "step 4 of .* does not exist"),
         ({"step": 0}, "step 0 of .* does not exist"),

@@ -1,4 +1,7 @@
-"""Every step has an operator in Spark, which says in words what state it keeps. Nothing here starts Spark."""
+"""Every step has an operator in Spark, which says in words what state it keeps.
+
+Nothing here starts Spark.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,8 @@ NONE = "no watermark predicate"
             {},
             (
                 "the key is shop; the values are the variables that Shops declares in init",
-                f"{CLEARED}, at a processing-time timer or by its TTL; each run processes all that are due",
+                f"{CLEARED}, at a processing-time timer or by its TTL; each run processes all "
+                "that are due",
                 NONE,
             ),
         ),

@@ -1,4 +1,6 @@
-"""Every step and every output mode is known wherever they differ: a new one that is forgotten is named here."""
+"""Every step and every output mode is known wherever they differ: a new one that is forgotten is
+named here.
+"""
 
 from typing import get_args
 

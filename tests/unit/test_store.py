@@ -100,7 +100,9 @@ def test_an_endpoint_is_told_to_every_client_with_the_bucket_in_the_path(
 
 @contextmanager
 def asked_of_a_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The URL of each request to a store that has nothing: a proxy, so that no host need have an address."""
+    """The URL of each request to a store that has nothing: a proxy, so that no host need have an
+    address.
+    """
     asked: list[str] = []
 
     class Nothing(BaseHTTPRequestHandler):
@@ -147,7 +149,8 @@ def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_
 def test_a_store_that_leaves_the_condition_of_a_put_out_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root, put = f"file://{tmp_path}", obstore.put
+    root = f"file://{tmp_path}"
+    put = obstore.put
     refuse_unusable(root)
     monkeypatch.setattr(obstore, "put", lambda store, path, content, **_: put(store, path, content))
     with pytest.raises(
@@ -195,7 +198,8 @@ def installed(tmp_path: Path) -> Settings:
 def test_the_jars_of_s3_are_behind_all_others_and_on_the_class_path_of_no_other_run(
     installed: Settings,
 ) -> None:
-    there, elsewhere = installed, installed._replace(root="/data")
+    there = installed
+    elsewhere = installed._replace(root="/data")
     assert submit.environment(there)["SPARK_DIST_CLASSPATH"].endswith(
         f"{installed.jars.parent}/s3/*"
     )
@@ -248,17 +252,20 @@ SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
         "the access key",
     ),
     (
-        ": java.io.IOException: x\nCaused by: software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (403)",
+        ": java.io.IOException: x\nCaused by: "
+        "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (403)",
         RootRefused,
         "does not allow",
     ),
     (
-        "obstore.exceptions.PermissionDeniedError: 403 Forbidden: <Code>RequestTimeTooSkewed</Code>",
+        "obstore.exceptions.PermissionDeniedError: 403 Forbidden: "
+        "<Code>RequestTimeTooSkewed</Code>",
         RootRefused,
         "Set this",
     ),
     (
-        "Generic S3 error: Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+        "Generic S3 error: Received redirect without LOCATION, this normally indicates an "
+        "incorrectly configured region",
         RootRefused,
         "Set AWS_REGION to the bucket's",
     ),

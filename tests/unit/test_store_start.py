@@ -1,4 +1,7 @@
-"""docker/store-start: what the store's server is started with. The server is one that says what it was given."""
+"""docker/store-start: what the store's server is started with.
+
+The server is one that says what it was given.
+"""
 
 from __future__ import annotations
 

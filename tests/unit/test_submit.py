@@ -84,7 +84,9 @@ def test_each_kind_of_run_is_a_command_of_the_application(settings: Settings, ki
 def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(
     settings: Settings,
 ) -> None:
-    """Whoever may list the processes of a machine reads their command lines; their environment is the owner's."""
+    """Whoever may list the processes of a machine reads their command lines; their environment is
+    the owner's.
+    """
     secret = settings._replace(root="gs://hunter2/root", kafka="hunter2.example:9092")
     assert "hunter2" not in " ".join(
         submit.command(secret, "flight_events", Path("/r.json"), "run-1")
@@ -156,7 +158,9 @@ def test_the_secret_of_the_cluster_is_on_no_command_line(
 def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(
     settings: Settings, tmp_path: Path
 ) -> None:
-    """The folder of a script stands first on its path, and main.py's has storage, log, checks, source and more."""
+    """The folder of a script stands first on its path, and main.py's has storage, log, checks,
+    source and more.
+    """
     for folder in ("beside", "own"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "storage.py").touch()

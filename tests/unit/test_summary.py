@@ -168,7 +168,9 @@ def test_the_total_of_a_pipeline_is_the_sum_of_its_deliveries_and_of_no_other() 
 class TestDemo:
     @pytest.fixture(autouse=True)
     def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A demo whose ledger has one delivery of twelve events, and whose pipeline's table is there."""
+        """A demo whose ledger has one delivery of twelve events, and whose pipeline's table is
+        there.
+        """
         monkeypatch.setattr(demo, "HOME", tmp_path)
         monkeypatch.setattr(demo.registry, "names", lambda: ["sales"])
         monkeypatch.setattr(demo, "console", Console(file=io.StringIO(), width=200))

@@ -1,4 +1,6 @@
-"""The table that belongs to a checkpoint: another one, or one that was taken back, is refused before Spark starts."""
+"""The table that belongs to a checkpoint: another one, or one that was taken back, is refused
+before Spark starts.
+"""
 
 import json
 from pathlib import Path
@@ -84,7 +86,8 @@ def test_a_restore_that_took_back_no_batch_passes(path: UPath) -> None:
 
 
 def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None:
-    path, checkpoint = UPath(tmp_path / "t"), Checkpoint(begin(tmp_path / "spark"))
+    path = UPath(tmp_path / "t")
+    checkpoint = Checkpoint(begin(tmp_path / "spark"))
     table.refuse_ahead(path, "sales/g1", checkpoint)
     for batch in range(2):
         done = deltalake.CommitProperties(

@@ -1,4 +1,5 @@
-"""What a look-up says of the token endpoint of OAUTHBEARER: by endpoints that answer, or do not, and no broker behind them.
+"""What a look-up says of the token endpoint of OAUTHBEARER: by endpoints that answer, or do not,
+and no broker behind them.
 
 librdkafka and its libcurl are the real ones: their words decide whether trying again can help.
 """
@@ -30,7 +31,10 @@ Serve = Callable[[Act, Pair | None], str]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Make a server that does the same with every connection; host:port. With TLS where it is given a certificate."""
+    """Make a server that does the same with every connection; host:port.
+
+    With TLS where it is given a certificate.
+    """
     listeners: list[socket.socket] = []
 
     def make(act: Act, pair: Pair | None = None) -> str:
@@ -64,7 +68,8 @@ def answer(status: str, body: str) -> Act:
     def act(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(
-            f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+            f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: "
+            f"{len(body)}\r\n\r\n{body}".encode()
         )
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(65536):

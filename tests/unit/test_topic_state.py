@@ -1,4 +1,6 @@
-"""The questions to the broker, where none answers. tests/e2e asks a real one, and lets it stand still between them."""
+"""The questions to the broker, where none answers. tests/e2e asks a real one, and lets it stand
+still between them.
+"""
 
 import socket
 import time

@@ -41,7 +41,11 @@ def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_ve
         "p: 2 critical check(s) failed: expect_x(n) (3 rows), expect_x (0 rows). "
         "The rows are written in table version 7, but not published."
     )
-    assert error.remedy == "See the failing values: sluice show checks --pipeline p."
+    assert error.remedy == (
+        "See the failing values: sluice show checks --pipeline p. Then correct the rows in the "
+        "table and run again, or publish them as they are: "
+        "sluice accept p --check NAME --reason TEXT"
+    )
 
 
 def test_a_check_that_could_not_be_evaluated_comes_first_whatever_its_severity() -> None:

@@ -1,4 +1,6 @@
-"""`sluice show` over real ops tables: what it reads, and what it prints for people, for programs and for pipes."""
+"""`sluice show` over real ops tables: what it reads, and what it prints for people, for programs
+and for pipes.
+"""
 
 import csv
 import io
@@ -19,7 +21,8 @@ from spark_jobs.ops.views import VIEWS, Table, columns, select
 
 NOON = datetime(2026, 3, 1, 12, 0, 7, 250_000, UTC)
 PIPELINE = "flight_events"
-RAW, NOT_UTF8 = '{"name": "é, \\"x\\"",\n"n": 1}'.encode(), b"\xff\x00\x1b[31m"
+RAW = '{"name": "é, \\"x\\"",\n"n": 1}'.encode()
+NOT_UTF8 = b"\xff\x00\x1b[31m"
 LONG = "expected `int`, got `str`; " * 20
 OPERATOR = {
     "step": 1,

@@ -1,7 +1,9 @@
-"""The Kafka declaration: brokers, security and credentials, for Spark's connector and for Sluice's own look-ups.
+"""The Kafka declaration: brokers, security and credentials, for Spark's connector and for Sluice's
+own look-ups.
 
-It comes from a properties file (SLUICE_KAFKA_CONFIG) or from Airflow's connection, under librdkafka's names or Java's. It is
-kept under librdkafka's names, with the contents of PEM files. It has secrets: its repr and command lines show none.
+It comes from a properties file (SLUICE_KAFKA_CONFIG) or from Airflow's connection, under
+librdkafka's names or Java's. It is kept under librdkafka's names, with the contents of PEM files.
+It has secrets: its repr and command lines show none.
 """
 
 from __future__ import annotations
@@ -16,11 +18,16 @@ from spark_jobs.contract.kafka.declared import Declared
 from spark_jobs.contract.kafka.names import BY_NAME, FIXED, HANDLER, TABLE
 
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
-"""The system property with the allowed token URLs. kafka-clients needs it since 3.9.1 (ConfigurationUtils)."""
+"""The system property with the allowed token URLs. kafka-clients needs it since 3.9.1
+(ConfigurationUtils).
+"""
 
 
 class KafkaConfig:
-    """Properties under librdkafka's names. `path` is the properties file with them; empty where there is none."""
+    """Properties under librdkafka's names.
+
+    `path` is the properties file with them; empty where there is none.
+    """
 
     def __init__(self, values: Mapping[str, str], path: str = "") -> None:
         self._values = MappingProxyType(dict(values))
@@ -28,13 +35,17 @@ class KafkaConfig:
 
     @classmethod
     def of(cls, given: Mapping[str, str], source: str) -> KafkaConfig:
-        """From names and values. Raises KafkaConfigInvalid, whose message starts with `source` and names the property."""
+        """From names and values.
+
+        Raises KafkaConfigInvalid, whose message starts with `source` and names the property.
+        """
         return cls(Declared(given.items(), source).values())
 
     @classmethod
     def read(cls, path: str) -> KafkaConfig:
         """From a properties file. Raises KafkaConfigInvalid."""
-        source, file = f"SLUICE_KAFKA_CONFIG={path}", Path(path)
+        source = f"SLUICE_KAFKA_CONFIG={path}"
+        file = Path(path)
         try:
             lines = properties_file.parse(file.read_text(encoding="utf-8"))
             exposed = pem.exposure(file)
@@ -60,7 +71,9 @@ class KafkaConfig:
 
     @property
     def brokers(self) -> str:
-        """host:port separated by commas; empty where the declaration names none, so that SLUICE_KAFKA counts."""
+        """host:port separated by commas; empty where the declaration names none, so that
+        SLUICE_KAFKA counts.
+        """
         return self._values.get("bootstrap.servers", "")
 
     @property
@@ -81,7 +94,9 @@ class KafkaConfig:
 
     @property
     def authorities(self) -> str:
-        """The PEM certificates of the authorities that the brokers are checked against; empty for those of the machine."""
+        """The PEM certificates of the authorities that the brokers are checked against; empty for
+        those of the machine.
+        """
         return self._values.get("ssl.ca.pem", "")
 
     def librdkafka(self) -> dict[str, str]:
@@ -89,7 +104,10 @@ class KafkaConfig:
         return {name: value for name, value in self._values.items() if name != "bootstrap.servers"}
 
     def java(self) -> dict[str, str]:
-        """The properties for Java's clients, without the brokers. PEM is text, so executors need no files of this machine."""
+        """The properties for Java's clients, without the brokers.
+
+        PEM is text, so executors need no files of this machine.
+        """
         rows = [(row, self._values[row.name]) for row in TABLE if row.name in self._values]
         properties = {
             row.java: value for row, value in rows if row.java and row.name != "bootstrap.servers"
@@ -120,7 +138,10 @@ class KafkaConfig:
         return properties_file.render(self._values)
 
     def write_to(self, path: Path) -> KafkaConfig:
-        """Writes a file for another process and returns the config with its path. The file is private; its folder must be."""
+        """Writes a file for another process and returns the config with its path.
+
+        The file is private; its folder must be.
+        """
         path.touch(mode=0o600)
         path.write_text(self.text(), encoding="utf-8")
         return KafkaConfig(self._values, str(path))

@@ -1,4 +1,7 @@
-"""Checks the properties of a Kafka declaration against each other. Each property alone is valid already."""
+"""Checks the properties of a Kafka declaration against each other.
+
+Each property alone is valid already.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ NEEDED = {
 """SASL mechanism -> the properties that it needs."""
 ABSENT, HIDDEN = "not given", "(not shown)"
 URL = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&()*+;=._~%-]+")
-"""The characters of RFC 3986, without those that would end a word or an option of the JVM's command line."""
+"""The characters of RFC 3986, without those that would end a word or an option of the JVM's command
+line.
+"""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -29,13 +34,21 @@ class Refuse(Protocol):
 
 
 class Consistency:
-    """All properties of one declaration, under librdkafka's names. `given_as`: librdkafka's name -> the name in the source."""
+    """All properties of one declaration, under librdkafka's names.
+
+    `given_as`: librdkafka's name -> the name in the source.
+    """
 
     def __init__(self, values: dict[str, str], given_as: dict[str, str], refuse: Refuse) -> None:
-        self._values, self._from, self._refuse = values, given_as, refuse
+        self._values = values
+        self._from = given_as
+        self._refuse = refuse
 
     def checked(self) -> dict[str, str]:
-        """The properties in the form that both clients accept. Refuses conflicts and missing properties."""
+        """The properties in the form that both clients accept.
+
+        Refuses conflicts and missing properties.
+        """
         values = self._values
         self._check_protocol()
         mechanism = values.get("sasl.mechanism")
@@ -89,7 +102,8 @@ class Consistency:
                     "security.protocol",
                     values.get("security.protocol", ABSENT),
                     f"{given} would have no effect",
-                    f"Give {'SASL_SSL' if word == 'SASL' else 'SSL or SASL_SSL'}, or leave {given} out",
+                    f"Give {'SASL_SSL' if word == 'SASL' else 'SSL or SASL_SSL'}, or leave "
+                    f"{given} out",
                 )
         if "SASL" in protocol and "sasl.mechanism" not in values:
             self._refuse(

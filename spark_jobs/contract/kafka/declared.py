@@ -1,4 +1,6 @@
-"""Translates a Kafka declaration, as a user wrote it, to librdkafka's names and PEM text; or refuses a property by its name."""
+"""Translates a Kafka declaration, as a user wrote it, to librdkafka's names and PEM text; or
+refuses a property by its name.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ class Declared:
             self._take(name, value)
 
     def values(self) -> dict[str, str]:
-        """The properties under librdkafka's names. Raises KafkaConfigInvalid where two of them conflict or one is missing."""
+        """The properties under librdkafka's names.
+
+        Raises KafkaConfigInvalid where two of them conflict or one is missing.
+        """
         return Consistency(self._values, self._from, self._refuse).checked()
 
     def _take(self, name: str, value: str) -> None:
@@ -90,7 +95,8 @@ class Declared:
             self._refuse(
                 given, shown, f"{self._from[name]} has another value", "Give one of the two"
             )
-        self._values[name], self._from[name] = value, given
+        self._values[name] = value
+        self._from[name] = given
 
     def _take_jaas(self, text: str) -> None:
         entry = jaas.parse(text)

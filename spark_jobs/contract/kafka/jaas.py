@@ -1,6 +1,8 @@
-"""Reads and writes JAAS: the property sasl.jaas.config, in which Java's Kafka client has users, passwords and client secrets.
+"""Reads and writes JAAS: the property sasl.jaas.config, in which Java's Kafka client has users,
+passwords and client secrets.
 
-The rules are those of kafka-clients' org.apache.kafka.common.security.JaasConfig, which uses java.io.StreamTokenizer.
+The rules are those of kafka-clients' org.apache.kafka.common.security.JaasConfig, which uses
+java.io.StreamTokenizer.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ def render(mechanism: str, options: Mapping[str, str]) -> str:
 
 
 def parse(text: str) -> Entry | None:
-    """The entry; None unless there is exactly one, and it is `required`. It does not say why: the text is secret."""
+    """The entry; None unless there is exactly one, and it is `required`.
+
+    It does not say why: the text is secret.
+    """
     entry = _ENTRY.fullmatch(text)
     if entry is None:
         return None

@@ -1,8 +1,9 @@
-"""The properties of a Kafka client that Sluice takes, in one table: librdkafka's name, Java's name, and the meaning.
+"""The properties of a Kafka client that Sluice takes, in one table: librdkafka's name, Java's name,
+and the meaning.
 
-librdkafka: its CONFIGURATION.md. Java: kafka-clients' CommonClientConfigs, SaslConfigs, SslConfigs. Where Java expects a value
-in sasl.jaas.config, `jaas` is the name of the option there (PlainLoginModule, ScramLoginModule,
-OAuthBearerLoginCallbackHandler).
+librdkafka: its CONFIGURATION.md. Java: kafka-clients' CommonClientConfigs, SaslConfigs, SslConfigs.
+Where Java expects a value in sasl.jaas.config, `jaas` is the name of the option there
+(PlainLoginModule, ScramLoginModule, OAuthBearerLoginCallbackHandler).
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ class Property(NamedTuple):
     also: tuple[str, ...] = ()
     """Other names of the same property in either client."""
     file: tuple[str, ...] = ()
-    """Names of the path of a PEM file with the value. Sluice reads the file where the declaration is: executors need none."""
+    """Names of the path of a PEM file with the value.
+
+    Sluice reads the file where the declaration is: executors need none.
+    """
     secret: bool = False
 
 
@@ -121,7 +125,9 @@ KEYSTORE, JAAS, HANDLER = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
 )
-"""Java's names that stand for several rows: a file with key and certificate; user and password; the use of tokens."""
+"""Java's names that stand for several rows: a file with key and certificate; user and password; the
+use of tokens.
+"""
 
 FIXED = {
     "ssl.truststore.type": (

@@ -35,8 +35,8 @@ def key(text: str) -> str:
 def decrypted_key(text: str, password: str | None) -> str:
     """The first private key of the text as PKCS#8 without a password. Raises KeyFault.
 
-    Java's Kafka client reads only PKCS#8. It cannot read the encrypted keys that OpenSSL makes (PBES2): its
-    DefaultSslEngineFactory needs a SecretKeyFactory that Java 17 does not have.
+    Java's Kafka client reads only PKCS#8. It cannot read the encrypted keys that OpenSSL makes
+    (PBES2): its DefaultSslEngineFactory needs a SecretKeyFactory that Java 17 does not have.
     """
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - parsing a DAG needs no key
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - as above
@@ -68,9 +68,11 @@ def decrypted_key(text: str, password: str | None) -> str:
 
 
 def exposure(path: Path) -> str:
-    """Who besides the owner may change the file, or besides owner and group may read it, as text; empty where nobody.
+    """Who besides the owner may change the file, or besides owner and group may read it, as text;
+    empty where nobody.
 
-    The group may read it: Kubernetes' fsGroup and systemd give a file to a service account in this way.
+    The group may read it: Kubernetes' fsGroup and systemd give a file to a service account in this
+    way.
     """
     mode = path.stat().st_mode
     if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):

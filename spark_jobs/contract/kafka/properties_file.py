@@ -1,8 +1,11 @@
-"""The format of a properties file, as java.util.Properties reads it. It refuses what Java would drop without an error.
+"""The format of a properties file, as java.util.Properties reads it.
 
-One `name=value` on each line; `:` or white space may replace the `=`. A backslash at the end of a line joins the next one.
-\\\\ \\n \\t \\r \\f \\uXXXX and an escaped separator are escapes. Any other backslash is refused, since Java drops it. So is
-a line without a separator: it is more likely a part of a secret value than a name. The encoding is UTF-8.
+It refuses what Java would drop without an error.
+
+One `name=value` on each line; `:` or white space may replace the `=`. A backslash at the end of a
+line joins the next one. \\\\ \\n \\t \\r \\f \\uXXXX and an escaped separator are escapes. Any
+other backslash is refused, since Java drops it. So is a line without a separator: it is more likely
+a part of a secret value than a name. The encoding is UTF-8.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ class Line(NamedTuple):
 
 
 class Malformed(ValueError):
-    """A line does not parse. The message has its number, but no part of its value, which may be secret."""
+    """A line does not parse.
+
+    The message has its number, but no part of its value, which may be secret.
+    """
 
 
 def parse(text: str) -> tuple[Line, ...]:
@@ -46,18 +52,23 @@ def render(properties: Mapping[str, str]) -> str:
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
-    """Logical lines with the number of their first line: without comments and blank lines, with continued lines joined."""
-    first, joined = 0, ""
+    """Logical lines with the number of their first line: without comments and blank lines, with
+    continued lines joined.
+    """
+    first = 0
+    joined = ""
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
         part = line.lstrip(" \t\f")
         if not first and part[:1] in ("", "#", "!"):
             continue
-        first, joined = first or number, joined + part
+        first = first or number
+        joined = joined + part
         if (len(joined) - len(joined.rstrip("\\"))) % 2:
             joined = joined[:-1]
             continue
         yield first, joined
-        first, joined = 0, ""
+        first = 0
+        joined = ""
     if first:
         yield first, joined
 
@@ -78,7 +89,8 @@ def _read(number: int, part: str) -> str:
         if letter and (letter in _NAMED or letter in _LITERAL):
             return _NAMED.get(letter, letter)
         raise Malformed(
-            f"line {number} has a backslash that starts no escape: write a backslash as two backslashes"
+            f"line {number} has a backslash that starts no escape: write a backslash as two "
+            "backslashes"
         )
 
     return _ESCAPE.sub(unescaped, part)
@@ -95,7 +107,8 @@ def _escaped(text: str, separators: str = "") -> str:
             or edge
             or (at == 0 and letter in "=:#!")
         ):
-            # A blank at an edge becomes a \uXXXX code, since other readers may strip an escaped blank.
+            # A blank at an edge becomes a \uXXXX code, since other readers may strip an escaped
+            # blank.
             return f"\\u{ord(letter):04x}" if edge else f"\\{named or letter}"
         return (
             letter

@@ -15,7 +15,8 @@ from spark_jobs.contract.windows import Sliding, Window
 
 
 class Aggregate(StepBase):
-    """Groups rows by keys and a window of the event time. The measures are Spark SQL aggregates: Spark's groupBy(...).agg(...).
+    """Groups rows by keys and a window of the event time. The measures are Spark SQL aggregates:
+    Spark's groupBy(...).agg(...).
 
     Without a window a group is never final, so the output mode must be update or complete.
     """
@@ -32,11 +33,13 @@ class Aggregate(StepBase):
     )
     counts: str | None = Described(
         default=None,
-        description="the measure that is count(*); with it the account also compares accepted rows with groups",
+        description="the measure that is count(*); with it the account also compares accepted "
+        "rows with groups",
     )
     event_time: str | None = Described(
         default=None,
-        description="the name of an output column with the window's last instant: a later stateful step's event time",
+        description="the name of an output column with the window's last instant: a later "
+        "stateful step's event time",
     )
     stateful: Literal[True] = True
 

@@ -13,20 +13,25 @@ from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 class Deduplicate(StepBase):
     """Drops rows with a key that came before. `scope` says how long a key stays in the state:
 
-    watermark   until the watermark passes its event time plus the delay: Spark's dropDuplicatesWithinWatermark.
-    event_time  until the watermark passes its event time, which is one of the keys: Spark's dropDuplicates.
+    watermark   until the watermark passes its event time plus the delay: Spark's
+                dropDuplicatesWithinWatermark.
+    event_time  until the watermark passes its event time, which is one of the keys: Spark's
+                dropDuplicates.
     for_ever    always: Spark's dropDuplicates. The spec must set state.budget_rows.
     """
 
     kind: Literal["deduplicate"] = "deduplicate"
     keys: tuple[str, ...] = Described(
-        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all columns",
+        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all "
+        "columns",
         min_length=1,
     )
     scope: Literal["watermark", "event_time", "for_ever"] = Described(
         default="watermark",
-        description="how long a key stays in the state. watermark: until the watermark passes its event time plus the delay; "
-        "event_time: until the watermark passes its event time, which must be one of the keys; for_ever: always",
+        description="how long a key stays in the state. watermark: until the watermark passes its "
+        "event time plus the delay; "
+        "event_time: until the watermark passes its event time, which must be one of the keys; "
+        "for_ever: always",
     )
     stateful: Literal[True] = True
 

@@ -1,4 +1,6 @@
-"""GroupState, as a spec declares it: the form of Spark's arbitrary state, its clock and its initial state."""
+"""GroupState, as a spec declares it: the form of Spark's arbitrary state, its clock and its initial
+state.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,23 @@ class GroupState(StepBase):
     """Arbitrary state for each key, which code in the pipeline's logic.py reads and writes.
 
     row     a StatefulProcessor that gets rows: Spark's transformWithState. Choose it in most cases.
-    pandas  a StatefulProcessor that gets and yields pandas frames: transformWithStateInPandas. For few keys with many rows.
-    apply   a function (key, frames, state): applyInPandasWithState, Spark's flatMapGroupsWithState in Python. A key has one
+    pandas  a StatefulProcessor that gets and yields pandas frames: transformWithStateInPandas. For
+            few keys with many rows.
+    apply   a function (key, frames, state): applyInPandasWithState, Spark's flatMapGroupsWithState
+            in Python. A key has one
             state and one time-out. No stateful step can follow.
 
-    A processor declares its own value, list and map states, their TTL (in time mode processing) and its timers.
+    A processor declares its own value, list and map states, their TTL (in time mode processing) and
+    its timers.
     """
 
     kind: Literal["group_state"] = "group_state"
     form: Literal["row", "pandas", "apply"] = Described(
         default="row",
-        description="row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame; "
-        "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step after it",
+        description="row: transformWithState, row by row; pandas: transformWithStateInPandas, "
+        "frame by frame; "
+        "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step "
+        "after it",
     )
     processor: Annotated[
         str,
@@ -48,11 +55,13 @@ class GroupState(StepBase):
     )
     time_mode: Literal["none", "event", "processing"] = Described(
         default="event",
-        description="the clock of timers and time-outs: none, event or processing time; TTL needs processing",
+        description="the clock of timers and time-outs: none, event or processing time; TTL needs "
+        "processing",
     )
     initial_state: str | None = Described(
         default=None,
-        description="a Delta table with the initial state of keys: a name under <root>/tables, or a path",
+        description="a Delta table with the initial state of keys: a name under <root>/tables, or "
+        "a path",
     )
     event_time: str | None = Described(
         default=None, description="the output column with the event time, for a later stateful step"
@@ -115,7 +124,8 @@ class GroupState(StepBase):
             refuse(
                 "event_time",
                 name,
-                f"in time mode {self.time_mode} Spark does not compare the output with the watermark",
+                f"in time mode {self.time_mode} Spark does not compare the output with the "
+                "watermark",
                 "Use time_mode='event'",
             )
 

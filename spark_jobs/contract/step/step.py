@@ -22,11 +22,15 @@ class Balance(NamedTuple):
     only_fewer: bool
     """Whether each row that enters makes at most one row, which leaves in the same batch."""
     several_per_key: bool
-    """Whether several rows of one key may leave in a batch. Update mode then writes the last one."""
+    """Whether several rows of one key may leave in a batch. Update mode then writes the last one.
+    """
 
 
 class StepBase(Model):
-    """The base of all steps. All members are abstract, so a step class without one of them cannot be constructed."""
+    """The base of all steps.
+
+    All members are abstract, so a step class without one of them cannot be constructed.
+    """
 
     @property
     @abstractmethod
@@ -41,7 +45,9 @@ class StepBase(Model):
     @property
     @abstractmethod
     def update_key(self) -> tuple[str, ...] | None:
-        """The output columns by which update mode merges into the table; () for a single row; None: no update mode."""
+        """The output columns by which update mode merges into the table; () for a single row; None:
+        no update mode.
+        """
 
     @property
     @abstractmethod
@@ -56,12 +62,16 @@ class StepBase(Model):
     @property
     @abstractmethod
     def grouping_window(self) -> Window | None:
-        """The window of the event time by which it groups, if any: it closes when the watermark passes its end."""
+        """The window of the event time by which it groups, if any: it closes when the watermark
+        passes its end.
+        """
 
     @property
     @abstractmethod
     def endless(self) -> bool:
-        """Whether Spark plans no-data batches for ever, so that an availableNow run would not end."""
+        """Whether Spark plans no-data batches for ever, so that an availableNow run would
+        not end.
+        """
 
     @property
     @abstractmethod
@@ -70,15 +80,23 @@ class StepBase(Model):
 
     @abstractmethod
     def state_key(self, columns: Columns) -> Columns:
-        """The columns of the state's key, given the input's; () without state, None where only Spark can resolve them."""
+        """The columns of the state's key, given the input's; () without state, None where only
+        Spark can resolve them.
+        """
 
     @abstractmethod
     def columns_after(self, columns: Columns) -> Columns:
-        """The columns of the output, given the input's. Refuses columns that the input does not have."""
+        """The columns of the output, given the input's.
+
+        Refuses columns that the input does not have.
+        """
 
     @abstractmethod
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
-        """Output column -> Spark SQL type, given the same of the input. Only the types that are known without Spark."""
+        """Output column -> Spark SQL type, given the same of the input.
+
+        Only the types that are known without Spark.
+        """
 
     @abstractmethod
     def time_after(self, event_time: str | None) -> str | None:

@@ -14,10 +14,12 @@ from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 
 
 class Transform(StepBase):
-    """A step without state: a filter, a SQL query or a function. In SQL the input is the table `rows`.
+    """A step without state: a filter, a SQL query or a function. In SQL the input is the table
+    `rows`.
 
-    Before the first stateful step it must return at most one row for each row and keep the column `kafka`, as SELECT * does:
-    Sluice finds late records by that column. After the first stateful step the rows have no such column.
+    Before the first stateful step it must return at most one row for each row and keep the column
+    `kafka`, as SELECT * does: Sluice finds late records by that column. After the first stateful
+    step the rows have no such column.
     """
 
     kind: Literal["transform"] = "transform"

@@ -1,8 +1,8 @@
 """Pairs an aircraft's departures from New York into rotations.
 
-Within the watermark delay, departures reach Spark in any order. So each departure waits in state until the watermark passes
-it. Then all due departures are processed in event-time order. `advance` is the pure function that pairs them; `Rotations`
-calls it from Spark's transformWithState.
+Within the watermark delay, departures reach Spark in any order. So each departure waits in state
+until the watermark passes it. Then all due departures are processed in event-time order. `advance`
+is the pure function that pairs them; `Rotations` calls it from Spark's transformWithState.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class Departure(NamedTuple):
 
 
 class Rotation(NamedTuple):
-    """A result for an aircraft: it departed from New York again (`back` is set), or it is unseen (`back` is None)."""
+    """A result for an aircraft: it departed from New York again (`back` is set), or it is unseen
+    (`back` is None).
+    """
 
     out: Departure
     back: Departure | None
@@ -41,9 +43,10 @@ def advance(
 ) -> tuple[Departure | None, list[Departure], list[Rotation]]:
     """Processes the departures that the watermark has passed.
 
-    Returns the open departure, the departures that still wait, and the new rotations in event-time order. An aircraft is unseen
-    UNSEEN_AFTER after its last departure, even if a later departure already waits. So the result depends only on the departures
-    and the watermark, not on the micro-batches.
+    Returns the open departure, the departures that still wait, and the new rotations in event-time
+    order. An aircraft is unseen UNSEEN_AFTER after its last departure, even if a later departure
+    already waits. So the result depends only on the departures and the watermark, not on the
+    micro-batches.
     """
     unseen_ms = UNSEEN_AFTER // timedelta(milliseconds=1)
     known: list[Rotation] = []
@@ -62,7 +65,9 @@ def advance(
 
 
 class Rotations(StatefulProcessor):
-    """The state of one tail number: the open departure, the departures that wait for the watermark, and their timers."""
+    """The state of one tail number: the open departure, the departures that wait for the watermark,
+    and their timers.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         departure = StructType(
@@ -88,7 +93,10 @@ class Rotations(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """Processes the departures that the watermark has passed. Sets the timer at which the open departure is unseen."""
+        """Processes the departures that the watermark has passed.
+
+        Sets the timer at which the open departure is unseen.
+        """
         watermark_ms = timerValues.getCurrentWatermarkInMs()
         held = self._out.get()
         before = Departure(*held) if held else None
@@ -125,8 +133,9 @@ def _row(tail_number: str, rotation: Rotation) -> Row:
 
 
 def _ms(moment: datetime) -> int:
-    # Spark's timestamps have no zone. They are in the worker's zone; submit and main set it to UTC. Rounded up: then an event
-    # is due exactly when the watermark, which is in milliseconds, would make a later event of the same time late.
+    # Spark's timestamps have no zone. They are in the worker's zone; submit and main set it to UTC.
+    # Rounded up: then an event is due exactly when the watermark, which is in milliseconds, would
+    # make a later event of the same time late.
     return -((_EPOCH - moment.replace(tzinfo=UTC)) // timedelta(milliseconds=1))
 
 

@@ -1,4 +1,6 @@
-"""The time from an aircraft's departure from New York to its next one, and aircraft that do not return."""
+"""The time from an aircraft's departure from New York to its next one, and aircraft that do not
+return.
+"""
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline
@@ -8,7 +10,8 @@ from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(
     name="aircraft_rotations",
-    about="Each aircraft's departures from New York, paired into rotations, and the unseen aircraft.",
+    about="Each aircraft's departures from New York, paired into rotations, and the unseen "
+    "aircraft.",
     topic=FLIGHTS,
     watermark_delay="2 hours",
     steps=(
@@ -66,7 +69,8 @@ SPEC = Pipeline(
             type="expect_column_values_to_be_between",
             kwargs={"column": "minutes_between", "min_value": 60},
             severity="warning",
-            about="an hour is too short for a flight and its return: look for a tail number that two aircraft use",
+            about="an hour is too short for a flight and its return: look for a tail number that "
+            "two aircraft use",
         ),
     ),
     state_checks=(

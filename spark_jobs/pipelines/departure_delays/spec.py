@@ -1,4 +1,7 @@
-"""Departure delays by hour, carrier and airport. Each row is written once, when the watermark has passed the hour."""
+"""Departure delays by hour, carrier and airport.
+
+Each row is written once, when the watermark has passed the hour.
+"""
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline

@@ -1,4 +1,6 @@
-"""Flight events without duplicates: Kafka delivers at least once, this table has each event once."""
+"""Flight events without duplicates: Kafka delivers at least once, this table has each
+event once.
+"""
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.spec import Pipeline

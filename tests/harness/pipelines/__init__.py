@@ -1,4 +1,6 @@
-"""The shipped pipelines on a topic of a test's own, for drains in processes of their own: many tests share a broker."""
+"""The shipped pipelines on a topic of a test's own, for drains in processes of their own: many
+tests share a broker.
+"""
 
 import os
 

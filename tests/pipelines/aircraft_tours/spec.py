@@ -1,4 +1,7 @@
-"""Tours of an aircraft: events with no pause of six hours between. Map state, timers that are deleted and set again."""
+"""Tours of an aircraft: events with no pause of six hours between.
+
+Map state, timers that are deleted and set again.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState, Transform

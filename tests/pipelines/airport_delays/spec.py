@@ -1,4 +1,7 @@
-"""Running delays by airport: update mode. A group that changed is merged into the table, on the columns that name it."""
+"""Running delays by airport: update mode.
+
+A group that changed is merged into the table, on the columns that name it.
+"""
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate

@@ -1,4 +1,6 @@
-"""The median delay by airport and day, when the day is over: pandas, list state, and a query before the state."""
+"""The median delay by airport and day, when the day is over: pandas, list state, and a query before
+the state.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState, Transform

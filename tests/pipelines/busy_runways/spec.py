@@ -1,4 +1,7 @@
-"""The last hour, every twenty minutes: sliding windows. An event is in three, and can be late for the first of them only."""
+"""The last hour, every twenty minutes: sliding windows.
+
+An event is in three, and can be late for the first of them only.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate

@@ -15,10 +15,13 @@ def with_day(rows: DataFrame) -> DataFrame:
 
 
 def days(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    """Count until the day is over; a time-out may not lie behind the watermark, so a day that is over is written at once."""
+    """Count until the day is over; a time-out may not lie behind the watermark, so a day that is
+    over is written at once.
+    """
     events, miles = state.getOption or (0, 0)
     for frame in frames:
-        events, miles = events + len(frame), miles + int(frame["distance_miles"].sum())
+        events = events + len(frame)
+        miles = miles + int(frame["distance_miles"].sum())
     over_ms = int(
         datetime.combine(date.fromisoformat(key[1]) + timedelta(days=1), time(), UTC).timestamp()
         * 1000

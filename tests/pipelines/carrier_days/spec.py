@@ -1,4 +1,6 @@
-"""Events by carrier and day, by applyInPandasWithState: one state and one time-out a key; a function before the state."""
+"""Events by carrier and day, by applyInPandasWithState: one state and one time-out a key; a
+function before the state.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState, Transform

@@ -21,7 +21,8 @@ class Totals(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         events, miles = self._totals.get() or (0, 0)
         for row in rows:
-            events, miles = events + 1, miles + row.distance_miles
+            events = events + 1
+            miles = miles + row.distance_miles
         self._totals.update((events, miles))
         yield Row(carrier=key[0], events=events, miles=miles)
 

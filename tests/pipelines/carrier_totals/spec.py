@@ -1,4 +1,6 @@
-"""Running totals by carrier, from totals that another system left: value state, update mode, an initial state."""
+"""Running totals by carrier, from totals that another system left: value state, update mode, an
+initial state.
+"""
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import GroupState

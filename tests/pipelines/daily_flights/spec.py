@@ -1,4 +1,7 @@
-"""Days made of hours: three stateful steps in one pipeline. Each gets its event time from the one before."""
+"""Days made of hours: three stateful steps in one pipeline.
+
+Each gets its event time from the one before.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform

@@ -1,4 +1,7 @@
-"""An aircraft that was not seen for a while, by processing time: value state with a TTL. The run still terminates."""
+"""An aircraft that was not seen for a while, by processing time: value state with a TTL.
+
+The run still terminates.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState, Transform

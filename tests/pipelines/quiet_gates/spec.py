@@ -1,4 +1,7 @@
-"""Airports without an event for one second: processing-time timers. Due timers fire once in each run."""
+"""Airports without an event for one second: processing-time timers.
+
+Due timers fire once in each run.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState

@@ -29,7 +29,9 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Aggregate, alone or after a Deduplicate by event_id, which is then what judges lateness; before them perhaps a filter."""
+    """Aggregate, alone or after a Deduplicate by event_id, which is then what judges lateness;
+    before them perhaps a filter.
+    """
 
     window: Window | None
     keys: tuple[str, ...] = ("key",)
@@ -38,7 +40,10 @@ class Aggregation:
     filtered: bool = False
 
     def __str__(self) -> str:
-        return f"{name(self.window)} by {' '.join(self.keys) or 'nothing'}{', filtered' if self.filtered else ''}"
+        return (
+            f"{name(self.window)} by "
+            f"{' '.join(self.keys) or 'nothing'}{', filtered' if self.filtered else ''}"
+        )
 
     @property
     def deduplicate(self) -> Deduplicate | None:
@@ -143,7 +148,8 @@ class Aggregation:
             start, end, values = open_since.get(key, (event.at_us, event.at_us, []))
             if event.at_us > end:
                 groups[start, end, *key] = values
-                start, values = event.at_us, []
+                start = event.at_us
+                values = []
             open_since[key] = (
                 start,
                 max(end, event.at_us + gap_us(event, self.window)),

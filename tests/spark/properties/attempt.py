@@ -19,7 +19,9 @@ from tests.spark.properties.scene import Scene
 
 
 class Attempt(NamedTuple):
-    """`thorough` reads Spark's state after every run, and not after the last one only: that costs half a drain."""
+    """`thorough` reads Spark's state after every run, and not after the last one only: that costs
+    half a drain.
+    """
 
     kafka: str
     spark: SparkSession
@@ -28,7 +30,8 @@ class Attempt(NamedTuple):
 
     def on(self, form: Form, case: Case) -> None:
         """In each of the case's batchings; of several, their tables are held against each other."""
-        tables, late = [], False
+        tables = []
+        late = False
         for batching in case.batchings:
             folder = self.folder()
             scene = Scene(self.kafka, folder, form.spec(case.delay, case.state), case.partitions)
@@ -45,7 +48,8 @@ class Attempt(NamedTuple):
 
     def _run(self, scene: Scene, form: Form, case: Case, batching: tuple[Drain, ...]) -> bool:
         """True where anything was late."""
-        sent, late = 0, []
+        sent = 0
+        late = []
         crashed = batching[-1].crash != "none"
         drains = [*batching, *([Drain(len(case.records))] if crashed else [])]
         for number, drain in enumerate(drains, 1):

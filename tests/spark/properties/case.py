@@ -1,4 +1,6 @@
-"""A generated case: records in the order in which they are sent, and the ways in which they are cut into batches."""
+"""A generated case: records in the order in which they are sent, and the ways in which they are cut
+into batches.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ Crash = Literal["none", "uncommitted", "unaccounted"]
 class Drain(NamedTuple):
     """One run: it finds the records up to `upto`, and reads at most `most` in a batch.
 
-    Before the next run `crash` undoes what a kill would have left undone: `uncommitted`, the last batch's commit in the
-    checkpoint, though its rows are in the table; `unaccounted`, that and the account of the run.
+    Before the next run `crash` undoes what a kill would have left undone: `uncommitted`, the last
+    batch's commit in the checkpoint, though its rows are in the table; `unaccounted`, that and the
+    account of the run.
     """
 
     upto: int
@@ -42,7 +45,9 @@ class Drain(NamedTuple):
 
 
 class Case(NamedTuple):
-    """`delay` is the watermark's; `in_order` says that no record comes later than it allows, in whichever batches."""
+    """`delay` is the watermark's; `in_order` says that no record comes later than it allows, in
+    whichever batches.
+    """
 
     records: tuple[Record, ...]
     partitions: int
@@ -68,7 +73,9 @@ class Case(NamedTuple):
 
     @property
     def is_messy(self) -> bool:
-        """Long, with records of every kind, some of one event_id, and, where it is not in order, some that may come late."""
+        """Long, with records of every kind, some of one event_id, and, where it is not in order,
+        some that may come late.
+        """
         ids = [
             record.event.event_id
             for record in self.records
@@ -84,7 +91,9 @@ class Case(NamedTuple):
 
     @property
     def _overtaken(self) -> bool:
-        """Whether a record comes after one that is newer by more than the delay: in batches of one it would be late."""
+        """Whether a record comes after one that is newer by more than the delay: in batches of one
+        it would be late.
+        """
         newest_us = 0
         for record in self.records:
             if record.event and record.kind == "good":
@@ -100,7 +109,8 @@ class Case(NamedTuple):
 
     def __repr__(self) -> str:
         lines = [
-            f"{len(self.records)} records, {self.partitions} partitions, delay {self.delay}, in_order={self.in_order}, "
+            f"{len(self.records)} records, {self.partitions} partitions, delay {self.delay}, "
+            f"in_order={self.in_order}, "
             f"state in {self.state.shuffle_partitions} {self.state.provider}"
         ]
         lines += [
@@ -132,7 +142,10 @@ Way = Callable[[int], st.SearchStrategy[tuple[Drain, ...]]]
 
 @st.composite
 def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Case:
-    """`one_time_an_id`: records of one event_id say the same time. There is a batching for each of the ways."""
+    """`one_time_an_id`: records of one event_id say the same time.
+
+    There is a batching for each of the ways.
+    """
     delay = draw(
         st.sampled_from(
             (
@@ -152,7 +165,8 @@ def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Ca
         sent.insert(at % (len(sent) + 1), sent[original % len(sent)])
     settled = _settle(sent, partitions, one_time_an_id=one_time_an_id)
     if in_order:
-        partitions, settled = 1, [(record._replace(partition=0), held) for record, held in settled]
+        partitions = 1
+        settled = [(record._replace(partition=0), held) for record, held in settled]
         settled.sort(key=lambda one: _arrival(one[0], one[1], delay))
     records = tuple(record for record, _ in settled[:MOST])
     batchings = tuple(draw(way(len(records))) for way in ways)
@@ -167,7 +181,9 @@ def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Ca
 def _settle(
     sent: list[tuple[Record, int]], partitions: int, *, one_time_an_id: bool
 ) -> list[tuple[Record, int]]:
-    """Records of one event_id go to one partition, as a producer with keys would send them: their order is then known."""
+    """Records of one event_id go to one partition, as a producer with keys would send them: their
+    order is then known.
+    """
     known: dict[str, tuple[int, Event]] = {}
     settled = []
     for record, held in sent:

@@ -1,4 +1,6 @@
-"""What hypothesis generates: events, the Kafka records that carry them, and records that are none."""
+"""What hypothesis generates: events, the Kafka records that carry them, and records that
+are none.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +60,17 @@ class Event(NamedTuple):
         return us(self.event_time)
 
     def __repr__(self) -> str:
-        return f"Event({_short(self.event_id)} at {self.event_time:%Y-%m-%d %H:%M:%S.%f}, {_short(self.key)}, {self.value})"
+        return (
+            f"Event({_short(self.event_id)} at {self.event_time:%Y-%m-%d %H:%M:%S.%f}, "
+            f"{_short(self.key)}, {self.value})"
+        )
 
 
 class Record(NamedTuple):
-    """What is sent to Kafka, and what becomes of it before the first step. `event` is None where it is malformed."""
+    """What is sent to Kafka, and what becomes of it before the first step.
+
+    `event` is None where it is malformed.
+    """
 
     kind: Literal["good", "malformed", "premature"]
     partition: int
@@ -84,7 +92,10 @@ def _short(text: str | None) -> str:
 
 
 def good(event: Event, partition: int, ahead: timedelta = timedelta(), zone: int = 0) -> Record:
-    """A record whose clock is `ahead` of Kafka's, by no more than the topic allows. `zone` is in minutes east of UTC."""
+    """A record whose clock is `ahead` of Kafka's, by no more than the topic allows.
+
+    `zone` is in minutes east of UTC.
+    """
     kafka_us = max(0, event.at_us - ahead // MICROSECOND)
     return Record("good", partition, event, _json(event, zone), -(-kafka_us // 1000))
 
@@ -125,7 +136,9 @@ MALFORMED: tuple[bytes | None, ...] = (
 
 
 def _times() -> st.SearchStrategy[datetime]:
-    """Mostly some hours in whole minutes, so that times meet each other and the bounds of windows; some a hair beside them."""
+    """Mostly some hours in whole minutes, so that times meet each other and the bounds of windows;
+    some a hair beside them.
+    """
     minutes = st.one_of(
         st.integers(0, 30),
         st.integers(0, 300),
@@ -143,7 +156,9 @@ def _times() -> st.SearchStrategy[datetime]:
 def mostly(
     usual: st.SearchStrategy[Any], times: int, *others: st.SearchStrategy[Any]
 ) -> st.SearchStrategy[Any]:
-    """The usual so many times as often as each of the others; one_of counts a strategy that it is given twice once."""
+    """The usual so many times as often as each of the others; one_of counts a strategy that it is
+    given twice once.
+    """
     return st.sampled_from((usual,) * times + others).flatmap(lambda chosen: chosen)
 
 

@@ -1,4 +1,6 @@
-"""What must hold after every run: the account, what was kept aside, the table, and the canonical result."""
+"""What must hold after every run: the account, what was kept aside, the table, and the canonical
+result.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def _assert_account(spec: Pipeline, form: Form, batches: list[Row], played: list
         assert {name: row[name] for name in batch.counts} == batch.counts, where
         watched = batch.watermark_us if spec.watermark_delay is not None else 0
         assert row["watermark"] == (at(watched) if watched else None), where
-        before, known = form.duplicates(known), [*known, *batch.seen]
+        before = form.duplicates(known)
+        known = [*known, *batch.seen]
         duplicates = form.duplicates(known) - before
         if spec.steps[-1].kind == "deduplicate":
             assert row["accepted"] == row["duplicates"] + row["rows_out"], where
@@ -83,7 +86,9 @@ def _assert_quarantine(scene: Scene, case: Case, upto: int) -> None:
 
 
 def _assert_late(scene: Scene, case: Case, seen: list[Seen]) -> list[Seen]:
-    """Exactly the replay's late records, each once, with the watermark it missed and its value as it was sent."""
+    """Exactly the replay's late records, each once, with the watermark it missed and its value as
+    it was sent.
+    """
     values = dict(zip(case.places, (record.value for record in case.records), strict=True))
     rows = scene.ops("late")
     found = {

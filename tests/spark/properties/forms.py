@@ -1,4 +1,6 @@
-"""What a form of an operator is, and what the forms have in common: plain Python over what was seen, no Spark, no Sluice."""
+"""What a form of an operator is, and what the forms have in common: plain Python over what was
+seen, no Spark, no Sluice.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Form(Protocol):
 
     @property
     def one_time_an_id(self) -> bool:
-        """Whether it takes records of one event_id for one event: they must then say the same time."""
+        """Whether it takes records of one event_id for one event: they must then say the
+        same time.
+        """
         ...
 
     def enters(self, event: Event) -> bool:
@@ -48,7 +52,9 @@ class Form(Protocol):
     def put_back(
         self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int
     ) -> list[Row] | None:
-        """The table with the late records put back into its rows; None where rows do not tell how (sessions)."""
+        """The table with the late records put back into its rows; None where rows do not tell how
+        (sessions).
+        """
         ...
 
 
@@ -58,7 +64,10 @@ def keys_of(step: Deduplicate) -> tuple[str, ...]:
 
 
 def first_of_each(seen: Iterable[Seen], keys: tuple[str, ...]) -> list[Seen]:
-    """The first accepted record of each key. Records of one id lie in one partition, so their offsets tell their order."""
+    """The first accepted record of each key.
+
+    Records of one id lie in one partition, so their offsets tell their order.
+    """
     first: dict[tuple[object, ...], Seen] = {}
     for one in sorted(seen):
         if one.missed_us is None:

@@ -43,7 +43,8 @@ class Totals:
         return Deduplicate(keys=("event_id",)) if self.deduplicated else None
 
     def spec(self, delay: timedelta, state: State) -> Pipeline:
-        # A pipeline's logic.py is looked for in its folder. These tests have none, and no pipeline of theirs should be there.
+        # A pipeline's logic.py is looked for in its folder. These tests have none, and no pipeline
+        # of theirs should be there.
         sys.modules["spark_jobs.pipelines.running_totals.logic"] = running_totals
         steps: tuple[Step, ...] = (self.deduplicate, STEP) if self.deduplicate else (STEP,)
         # Spark runs it on RocksDB only.

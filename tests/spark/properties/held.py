@@ -1,4 +1,6 @@
-"""What Spark still holds of a pipeline, read from its state store: what must be there, and no more."""
+"""What Spark still holds of a pipeline, read from its state store: what must be there,
+and no more.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,12 @@ SAVE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 
 
 def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> None:
-    """Every event that reached the last step is in what it wrote or in what Spark holds, and so is what a Deduplicate knows."""
+    """Every event that reached the last step is in what it wrote or in what Spark holds, and so is
+    what a Deduplicate knows.
+    """
     played = play(case, scene.ends(), form.enters, form.late)
-    seen, watermark_us = [one for batch in played for one in batch.seen], played[-1].watermark_us
+    seen = [one for batch in played for one in batch.seen]
+    watermark_us = played[-1].watermark_us
     reached = sum(batch.counts["accepted"] for batch in played) - form.duplicates(seen)
     held = Held(spark, str(scene.paths.checkpoint))
     if form.deduplicate:
@@ -48,8 +53,11 @@ def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> No
 
 
 def _remembered(seen: list[Seen], step: Deduplicate, delay_us: int, watermark_us: int) -> list[Row]:
-    """The keys that may come again: Spark forgets one when the watermark has passed its time, or that and the delay."""
-    keys, rows = keys_of(step), []
+    """The keys that may come again: Spark forgets one when the watermark has passed its time, or
+    that and the delay.
+    """
+    keys = keys_of(step)
+    rows = []
     for _, event, _ in first_of_each(seen, keys):
         until_us = {
             "watermark": event.at_us + delay_us,
@@ -66,12 +74,15 @@ class Held:
     """The stores of a checkpoint, as its last batch left them."""
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
-        self._spark, self._checkpoint = spark, checkpoint
+        self._spark = spark
+        self._checkpoint = checkpoint
         stores = spark.read.format("state-metadata").load(checkpoint).collect()
         self._numbers = {store.operatorName: store.operatorId for store in stores}
 
     def keys(self) -> list[Row]:
-        """A Deduplicate's keys; within a watermark also until_us, the watermark in microseconds that ends its memory."""
+        """A Deduplicate's keys; within a watermark also until_us, the watermark in microseconds
+        that ends its memory.
+        """
         rows = [
             row.asDict(recursive=True)
             for row in self._store(*REMEMBER).select("key", "value").collect()

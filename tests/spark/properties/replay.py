@@ -1,4 +1,6 @@
-"""What must become of each record of a case, replayed from the batches' end offsets alone: neither Spark nor Sluice."""
+"""What must become of each record of a case, replayed from the batches' end offsets alone: neither
+Spark nor Sluice.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,15 @@ from tests.spark.properties.events import Event, Record
 Enters = Callable[[Event], bool]
 """Whether the steps before the first stateful one let an event through."""
 Late = Callable[[Event, int], bool]
-"""Whether an event is late for the first stateful step, given the watermark that it is held against, in microseconds."""
+"""Whether an event is late for the first stateful step, given the watermark that it is held
+against, in microseconds.
+"""
 
 
 class Seen(NamedTuple):
-    """A good record that reached the first stateful step; `missed_us` is the watermark that it was late for."""
+    """A good record that reached the first stateful step; `missed_us` is the watermark that it was
+    late for.
+    """
 
     place: Place
     event: Event
@@ -24,7 +30,9 @@ class Seen(NamedTuple):
 
 
 class Played(NamedTuple):
-    """One batch: the counts that its account must have, what it saw, and the watermark that it ran under (0: none yet)."""
+    """One batch: the counts that its account must have, what it saw, and the watermark that it ran
+    under (0: none yet).
+    """
 
     counts: dict[str, int]
     seen: tuple[Seen, ...]

@@ -1,4 +1,6 @@
-"""A StatefulProcessor for generated events: numbers each key's events by their times, once the watermark has passed them."""
+"""A StatefulProcessor for generated events: numbers each key's events by their times, once the
+watermark has passed them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def order(at_us: int, event_id: str, value: int | None) -> tuple[object, ...]:
 
 
 class RunningTotals(StatefulProcessor):
-    """State of one key: the events that wait, and how many there were before them, with their sum."""
+    """State of one key: the events that wait, and how many there were before them, with
+    their sum.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         event = [
@@ -41,8 +45,11 @@ class RunningTotals(StatefulProcessor):
         return iter(())
 
     def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[Row]:  # noqa: ARG002
+        self,
+        key: Any,
+        timerValues: Any,
+        expiredTimerInfo: Any,  # noqa: ARG002 - Spark names a processor's parameters
+    ) -> Iterator[Row]:
         """Number what the watermark has passed."""
         watermark_us = timerValues.getCurrentWatermarkInMs() * 1000
         held = self._waiting.get() if self._waiting.exists() else ()
@@ -50,7 +57,8 @@ class RunningTotals(StatefulProcessor):
         due = [row for row in waiting if row[0] <= watermark_us]
         number, total = self._so_far.get() or (0, 0)
         for at_us, event_id, value in due:
-            number, total = number + 1, total + (value or 0)
+            number = number + 1
+            total = total + (value or 0)
             yield Row(key=key[0], event_id=event_id, at=at(at_us), number=number, total=total)
         if due:
             self._so_far.update((number, total))

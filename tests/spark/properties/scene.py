@@ -15,6 +15,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, Producer
 
 from local.broker import create_topic
+from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
@@ -54,8 +55,11 @@ class Scene:
         self._wait_for(partitions)
 
     def _wait_for(self, partitions: int) -> None:
-        """Until the producer, too, knows of them all: it refuses a record for a partition that it does not know yet."""
-        name, deadline = self.spec.topic.name, time.monotonic() + PATIENCE_SECONDS
+        """Until the producer, too, knows of them all: it refuses a record for a partition that it
+        does not know yet.
+        """
+        name = self.spec.topic.name
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while (
             len(self._producer.list_topics(name, timeout=10).topics[name].partitions) < partitions
         ):
@@ -83,11 +87,14 @@ class Scene:
         spec = self.spec.model_copy(update={"max_offsets_per_batch": most})
         report = drain(spec, self.settings, f"run-{self.runs}")
         if report.problem and report.problem.code == "STOPPED":
-            raise KeyboardInterrupt  # the drain takes Ctrl-C for a wish, and hypothesis would look for a smaller case of it
+            # the drain takes Ctrl-C for a wish, and hypothesis would look for a smaller case of it
+            raise KeyboardInterrupt
         return report
 
     def crash(self, crash: Crash) -> None:
-        """Leave what a kill between the table's commit and the checkpoint's leaves, of the last batch."""
+        """Leave what a kill between the table's commit and the checkpoint's leaves, of the last
+        batch.
+        """
         if crash == "none":
             return
         last = Checkpoint(self.paths.checkpoint).committed()[-1]
@@ -96,7 +103,7 @@ class Scene:
         if crash == "unaccounted" and self._cursor is not None:
             self.paths.cursor.write_bytes(self._cursor)
         elif crash == "unaccounted":
-            self.paths.cursor.unlink()
+            Cursor().write(self.paths.cursor)
 
     def ops(self, table: str) -> list[Row]:
         """Rows of an ops table."""

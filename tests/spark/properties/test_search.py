@@ -1,7 +1,8 @@
-"""The same input, however it is cut into batches and runs, gives the same result: hypothesis looks for an input where not.
+"""The same input, however it is cut into batches and runs, gives the same result: hypothesis looks
+for an input where not.
 
-The long form, `make properties`: 200 cases for each family of operators, others each time, some of them in one batch and in
-five, and their tables held against each other; and ten more in fifty.
+The long form, `make properties`: 200 cases for each family of operators, others each time, some of
+them in one batch and in five, and their tables held against each other; and ten more in fifty.
 """
 
 from __future__ import annotations

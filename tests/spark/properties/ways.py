@@ -17,9 +17,10 @@ def one_batch(records: int) -> st.SearchStrategy[Batching]:
 
 
 @st.composite
-def five_batches_and_a_crash(draw: st.DrawFn, records: int) -> Batching:
-    """About five, in one run or in two, and a crash before the run that follows."""
-    most, crash = _parts(records, 5), draw(st.sampled_from(KILLED))
+def three_batches_and_a_crash(draw: st.DrawFn, records: int) -> Batching:
+    """About three, in one run or in two, and a crash before the run that follows."""
+    most = _parts(records, 3)
+    crash = draw(st.sampled_from(KILLED))
     if draw(st.booleans()):
         return (Drain(records, most, crash),)
     return (Drain(draw(st.integers(records // 3, records)), most, crash), Drain(records, most))

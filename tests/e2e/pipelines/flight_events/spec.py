@@ -1,4 +1,6 @@
-"""The shipped pipeline, cut into batches: one drain makes several, and there is something to go back to."""
+"""The shipped pipeline, cut into batches: one drain makes several, and there is something to go
+back to.
+"""
 
 from spark_jobs.pipelines.flight_events.spec import SPEC as SHIPPED
 

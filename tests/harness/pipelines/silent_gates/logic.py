@@ -1,4 +1,6 @@
-"""The alarm clock of quiet_gates, slow enough to be due in another run than the one that wound it up."""
+"""The alarm clock of quiet_gates, slow enough to be due in another run than the one that wound it
+up.
+"""
 
 from tests.pipelines.quiet_gates.logic import Quiet
 

@@ -1,4 +1,6 @@
-"""Airports that heard nothing for half an hour of the clock: for the test that puts the clock an hour off."""
+"""Airports that heard nothing for half an hour of the clock: for the test that puts the clock an
+hour off.
+"""
 
 from spark_jobs.contract.spec import Pipeline
 from tests.harness.pipelines import on_the_tests_topic

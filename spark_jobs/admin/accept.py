@@ -1,0 +1,146 @@
+"""Accept: a person decides that rows may be published although a critical check failed.
+
+The decision is a row in ops.checks.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from spark_jobs.admin.reset import Intent
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.errors import DecisionRefused
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.summary import check_line
+from spark_jobs.ops import ops_tables
+from spark_jobs.sink import table
+from spark_jobs.storage.object_store import require_writable
+
+ACCEPTED = "accepted"
+"""The outcome in ops.checks of a failed check that a person accepted; `about` has the reason,
+`run_id` who it was.
+"""
+
+
+def accept(
+    spec: Pipeline, settings: Settings, names: tuple[str, ...], reason: str, by: str
+) -> Intent:
+    """Let what the last run judged pass, though the critical checks in `names` failed.
+
+    Publish tells consumers, with the decision.
+
+    `names`: each failed critical check, as `sluice show checks` has it: its type, or its
+    type(column). Raises DecisionRefused if no run has failed by its checks last, if the table has
+    changed since, or if the names are not those that failed.
+    """
+    paths = Paths(settings.root, spec)
+    cursor = read_cursor(paths.cursor)
+    report = _last_verdict(paths, spec.name, cursor)
+    accepted = _named(report, names, spec.name)
+    if not reason.strip():
+        raise DecisionRefused(
+            "--reason is empty: the decision is shown to everybody who reads these rows.",
+            'Say why they may be published: --reason "the carrier ZZ is new, and right"',
+        )
+
+    def execute() -> tuple[str, ...]:
+        require_writable(paths)
+        with lease(paths.lease, f"sluice accept by {by}") as held:
+            if read_cursor(paths.cursor) != cursor:
+                raise DecisionRefused(
+                    f"another run of {spec.name} has ended since this command looked.",
+                    f"See what it says: sluice show checks --pipeline {spec.name}",
+                )
+            held.confirm()
+            _record(paths, report, accepted, reason, by)
+            passed = {"judged": cursor.audited, "judged_table_version": report.table_version}
+            cursor.model_copy(update=passed).write(paths.cursor)
+        return (
+            f"table version {report.table_version} counts as passed; the DAG's next run publishes "
+            "it",
+        )
+
+    return Intent(
+        (
+            f"{spec.name}: accept table version {report.table_version}, which run {report.run_id} "
+            "judged",
+            *(check_line(check) for check in accepted),
+            f"reason: {reason}",
+        ),
+        execute,
+    )
+
+
+def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
+    """The report of the last run, which failed by its checks alone. Raises DecisionRefused."""
+    known = read_identity(paths)
+    rows = ops_tables.query(
+        paths.root,
+        "runs",
+        # One that was refused, or failed in its query, has no version.
+        f"SELECT report FROM runs WHERE pipeline = '{pipeline}' AND table_version IS NOT NULL "
+        "ORDER BY ended_at DESC LIMIT 1",
+    ).to_pylist()
+    report = Report.model_validate_json(rows[0]["report"]) if rows else None
+    if known is None or report is None or cursor.judged == cursor.audited:
+        raise DecisionRefused(
+            f"everything that {pipeline} has written has passed its checks: there is nothing to "
+            "accept.",
+            f"See the results: sluice show checks --pipeline {pipeline}",
+        )
+    code = report.problem.code if report.problem else "none"
+    now = table.version(paths.table)
+    if code != "CHECK_FAILED" or (report.generation, report.table_version) != (
+        known.generation,
+        now,
+    ):
+        raise DecisionRefused(
+            f"the last verdict on {pipeline} is not about what the table holds now: run "
+            f"{report.run_id} ended at version "
+            f"{report.table_version} with problem {code}, and the table is at version {now}.",
+            f"Let a run judge it first: sluice drain {pipeline}",
+        )
+    return report
+
+
+def _named(report: Report, names: tuple[str, ...], pipeline: str) -> tuple[CheckResult, ...]:
+    """The failed critical checks, all of which must be named, and nothing else.
+
+    Raises DecisionRefused.
+    """
+    failed = report.failing("critical")
+    unknown = [name for name in names if not any(name in {c.name, c.type} for c in failed)]
+    if unknown:
+        raise DecisionRefused(
+            f"--check is {', '.join(unknown)}: no critical check of that name failed.",
+            f"Those that failed: {', '.join(check.name for check in failed)}",
+        )
+    left = [check.name for check in failed if not {check.name, check.type} & set(names)]
+    if left:
+        raise DecisionRefused(
+            f"{', '.join(left)} failed too: rows are published only if every failed check is "
+            "accepted.",
+            f"Name each: sluice accept {pipeline} "
+            + " ".join(f"--check '{check.name}'" for check in failed),
+        )
+    return failed
+
+
+def _record(
+    paths: Paths, report: Report, accepted: tuple[CheckResult, ...], reason: str, by: str
+) -> None:
+    now = datetime.now(UTC)
+    key = {"pipeline": report.pipeline, "run_id": f"accepted by {by}", "checked_at": now}
+    rows = [
+        key
+        | {"table_version": report.table_version}
+        | check.model_dump()
+        | {"outcome": ACCEPTED, "about": reason}
+        for check in accepted
+    ]
+    ops_tables.append(paths.root, "checks", rows)

@@ -1,0 +1,80 @@
+"""File system: whether a lock on one of its files holds for every machine that mounts it.
+
+The lease on a disk is an flock. On a network file system that keeps locks to itself, two machines
+would each have the lease, and both would write one checkpoint.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.contract.errors import RootRefused
+from spark_jobs.contract.settings import one_host
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+MOUNTS = Path("/proc/self/mountinfo")
+"""Of Linux (proc(5)). Where it is not there, nothing is refused."""
+LOCAL_FUSE = {"fuseblk", "fuse.lxcfs", "fuse.fuse-overlayfs"}
+NETWORK = {"nfs", "cifs", "smb3", "smbfs", "afs", "9p", "ncpfs", "glusterfs", "lustre", "beegfs"}
+"""Types whose locks may stay on one machine. GFS2, OCFS2 and CephFS lock for all: not here."""
+
+
+class Mount(NamedTuple):
+    """One line of mountinfo."""
+
+    place: str
+    kind: str
+    options: frozenset[str]
+
+    @property
+    def locks_for_all(self) -> bool:
+        """Whether an flock holds on every machine (flock(2), nfs(5); Lustre's mount option)."""
+        if self.kind == "nfs":
+            return "local_lock=none" in self.options
+        if self.kind == "lustre":
+            return "flock" in self.options
+        if self.kind.startswith("fuse"):
+            return self.kind in LOCAL_FUSE
+        return self.kind not in NETWORK
+
+
+def refuse_local_locks(path: UPath) -> None:
+    """Raise RootRefused if a lock at `path` may hold on this machine alone."""
+    found = mount_of(Path(str(path)))
+    if found is None or found.locks_for_all or one_host():
+        return
+    raise RootRefused(
+        f"{path} is on {found.kind}, mounted at {found.place}, where a lock may hold on this "
+        "machine alone: a run on another machine would write the same checkpoint.",
+        "Use a local disk, or an object store (docs/object-store.md), for SLUICE_ROOT. If runs "
+        "start on this machine only, set SLUICE_LOCKS=one-host.",
+    )
+
+
+def mount_of(path: Path) -> Mount | None:
+    """The mount that holds the path: the longest whose place is above it; None if unknown."""
+    try:
+        lines = MOUNTS.read_text().splitlines()
+    except OSError:
+        return None
+    real = str(path.resolve())
+    above = [
+        mount
+        for mount in map(_mount, lines)
+        if real == mount.place or real.startswith(mount.place.rstrip("/") + "/")
+    ]
+    # Of two at one place the later one is on top.
+    return max(reversed(above), key=lambda mount: len(mount.place), default=None)
+
+
+def _mount(line: str) -> Mount:
+    """From `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`."""
+    fields, _, rest = line.partition(" - ")
+    parts, of_kind = fields.split(), rest.split()
+    place = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), parts[4])
+    options = frozenset(",".join((parts[5], *of_kind[2:])).split(","))
+    return Mount(place, "nfs" if of_kind[0] in {"nfs", "nfs4"} else of_kind[0], options)

@@ -1,0 +1,42 @@
+"""Published: the table version that consumers were told of, in published.json beside the
+checkpoint.
+
+A fact of its own: `publish` alone moves it. What passed and was not published, whoever drained it,
+is published by the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.checkpoint.stored import Stored
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+class Published(Stored):
+    """The content of published.json: the published version, and the one before it, from which its
+    event counts.
+    """
+
+    table_version: int | None = None
+    """The version that consumers read; None before the first."""
+    batch: int = -1
+    """The newest batch whose rows are in it."""
+    before_version: int | None = None
+    """The version that was published before."""
+    before_batch: int = -1
+    """The newest batch whose rows are in that one."""
+
+
+def read_published(path: UPath) -> Published:
+    """The stored fact; one before any publication if there is no file.
+
+    Raises CheckpointBroken if it does not parse.
+    """
+    try:
+        return Published.read(path) if path.exists() else Published()
+    except ValueError:
+        raise checkpoint_broken(f"{path} does not parse", path.parent.parent.name) from None

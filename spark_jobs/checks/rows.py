@@ -1,0 +1,74 @@
+"""Rows: what the output checks judge: the rows that the table's unjudged versions wrote, as they
+are now.
+
+A person who mends failing rows by DELETE, UPDATE or MERGE is judged by what is left. In update mode
+a key has its last row only.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, functions as F
+
+from spark_jobs.contract.output_mode import mode_facts
+from spark_jobs.contract.store import spark_url
+from spark_jobs.run import Run
+from spark_jobs.sink import history
+
+LOG = logging.getLogger(__name__)
+FEED = ("_change_type", "_commit_version", "_commit_timestamp")
+ADDED, REMOVED = ("insert", "update_postimage"), ("delete", "update_preimage")
+"""Values of _change_type in Delta's change data feed (docs: "Use Delta Lake change data feed")."""
+
+
+def unjudged_rows(run: Run, since: int, version: int) -> DataFrame:
+    """The rows that versions after `since`, up to `version`, wrote and that are in `version`: the
+    table's columns, cached.
+
+    All rows of `version` if the output mode replaces the table, or if VACUUM or a clean-up of the
+    log removed the changes.
+    """
+    if mode_facts(run.spec.output_mode).replaces_table:
+        return _whole(run, version)
+    try:
+        rows = _changed(run, since, version)
+        rows.count()  # the feed's files are opened here, and not within an expectation
+    except (PySparkException, Py4JJavaError) as error:
+        LOG.warning(
+            "%s: the changes of table versions %d to %d cannot be read (%s): all rows of version "
+            "%d are checked",
+            run.spec.name,
+            since + 1,
+            version,
+            str(error).splitlines()[0],
+            version,
+        )
+        return _whole(run, version)
+    return rows
+
+
+def _whole(run: Run, version: int) -> DataFrame:
+    table = run.spark.read.format("delta").option("versionAsOf", version)
+    return table.load(spark_url(run.target.table)).cache()
+
+
+def _changed(run: Run, since: int, version: int) -> DataFrame:
+    feed = (
+        run.spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", since + 1)
+        .option("endingVersion", version)
+        .load(spark_url(run.target.table))
+    )
+    added, removed = (
+        feed.where(F.col("_change_type").isin(*kinds)).drop(*FEED) for kinds in (ADDED, REMOVED)
+    )
+    # Where only batches appended, as is usual, the difference would cost a shuffle for nothing.
+    facts = mode_facts(run.spec.output_mode)
+    appended = not facts.writes_last_of_key and not history.somebody_else_wrote(
+        run.target.table, since, version
+    )
+    return (added if appended else added.exceptAll(removed)).cache()

@@ -1,0 +1,152 @@
+"""A person accepts a failed check: over a real table and real ops tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from spark_jobs.admin.accept import accept
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.errors import DecisionRefused, LeaseHeld
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import CheckResult, Problem, Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs.publication import due
+from spark_jobs.runs.run_record import append_row
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ROW = pa.table({"n": [1]})
+
+
+def failed(column: str, severity: str = "critical") -> CheckResult:
+    return CheckResult.model_validate(
+        {
+            "suite": "output",
+            "type": "expect_x",
+            "column": column,
+            "severity": severity,
+            "outcome": "failed",
+            "unexpected": 3,
+        }
+    )
+
+
+class Root:
+    """A root whose last run has failed by its checks, at version 0 of the table."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
+        self.paths = Paths(str(folder), SPEC)
+        self.paths.ensure_writable()
+        identity = Identity(generation="g", topic_id="t", fingerprint={})
+        identity.write(self.paths.identity)
+        deltalake.write_deltalake(str(self.paths.table), ROW)
+        Cursor(audited=3, judged=1, judged_table_version=0).write(self.paths.cursor)
+
+    def ended(self, *checks: CheckResult, code: str = "CHECK_FAILED", version: int = 0) -> None:
+        report = Report(
+            pipeline=SPEC.name,
+            run_id="the run",
+            status="failed",
+            problem=Problem(code=code, what=""),
+            started_at=NOON,
+            ended_at=NOON,
+            generation="g",
+            table_version=version,
+            checks=checks,
+        )
+        append_row(report, self.settings.root)
+
+    def accept(self, *names: str, reason: str = "ZZ is new") -> None:
+        intent = accept(SPEC, self.settings, names, reason, "ana")
+        assert read_cursor(self.paths.cursor).judged == 1, "showing decides nothing"
+        assert intent.execute is not None
+        intent.execute()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root(tmp_path / "root")
+
+
+@pytest.mark.parametrize("name", ["expect_x", "expect_x(n)"])
+def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, name: str) -> None:
+    root.ended(failed("n"), failed("w", "warning"))
+    root.accept(name)
+    cursor = read_cursor(root.paths.cursor)
+    assert (cursor.judged, cursor.judged_table_version) == (3, 0)
+    fact = due(root.paths)
+    assert fact is not None
+    assert fact.table_version == 0
+    [row] = ops_tables.query(root.paths.root, "checks", "SELECT * FROM checks").to_pylist()
+    assert (row["outcome"], row["about"], row["run_id"]) == (
+        "accepted",
+        "ZZ is new",
+        "accepted by ana",
+    )
+    assert (row["column"], row["unexpected"], row["table_version"]) == ("n", 3, 0)
+
+
+def test_every_check_that_failed_must_be_named(root: Root) -> None:
+    root.ended(failed("n"), failed("m"))
+    with pytest.raises(DecisionRefused, match=r"expect_x\(m\) failed too"):
+        root.accept("expect_x(n)")
+    root.accept("expect_x(n)", "expect_x(m)")
+    assert read_cursor(root.paths.cursor).judged == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "reason", "says"),
+    [
+        (("expect_y",), "why", "no critical check of that name failed"),
+        (("expect_x(w)",), "why", "no critical check of that name failed"),
+        (("expect_x(n)",), "  ", "--reason is empty"),
+    ],
+)
+def test_what_did_not_fail_and_what_has_no_reason_is_refused(
+    root: Root, names: tuple[str, ...], reason: str, says: str
+) -> None:
+    root.ended(failed("n"), failed("w", "warning"))
+    with pytest.raises(DecisionRefused, match=says):
+        root.accept(*names, reason=reason)
+
+
+def test_rows_that_were_written_after_the_verdict_are_not_accepted_with_it(root: Root) -> None:
+    root.ended(failed("n"))
+    deltalake.write_deltalake(str(root.paths.table), ROW, mode="append")
+    with pytest.raises(DecisionRefused, match="the table is at version 1"):
+        root.accept("expect_x")
+
+
+@pytest.mark.parametrize("code", ["CHECK_BROKEN", "SPARK_FAILED"])
+def test_a_run_that_ended_otherwise_has_judged_nothing(root: Root, code: str) -> None:
+    root.ended(failed("n"), code=code)
+    with pytest.raises(DecisionRefused, match=f"with problem {code}"):
+        root.accept("expect_x")
+
+
+def test_where_everything_has_passed_there_is_nothing_to_accept(root: Root) -> None:
+    root.ended(failed("n"))
+    Cursor(audited=3, judged=3, judged_table_version=0).write(root.paths.cursor)
+    with pytest.raises(DecisionRefused, match="nothing to accept"):
+        accept(SPEC, root.settings, ("expect_x",), "why", "ana")
+
+
+def test_a_run_that_works_or_has_ended_meanwhile_is_not_overruled(root: Root) -> None:
+    root.ended(failed("n"))
+    intent = accept(SPEC, root.settings, ("expect_x",), "why", "ana")
+    assert intent.execute is not None
+    with lease(root.paths.lease, "a run"), pytest.raises(LeaseHeld):
+        intent.execute()
+    Cursor(audited=4, judged=1, judged_table_version=0).write(root.paths.cursor)
+    with pytest.raises(DecisionRefused, match="has ended since"):
+        intent.execute()

@@ -1,0 +1,58 @@
+"""Results of Great Expectations, each with the check that it belongs to.
+
+GX evaluates on pandas here, as for the metrics.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_jobs.checks import expectations
+from spark_jobs.contract.checks import Check, within
+from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.state_metrics import StateMetrics
+from tests.unit.specs import pipeline
+
+pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+METRICS = StateMetrics(**dict.fromkeys(StateMetrics.model_fields, 0))
+
+
+def evaluated(*checks: Check) -> list[CheckResult]:
+    run: Any = SimpleNamespace(spec=pipeline(state_checks=checks))
+    own = {check.type for check in checks} | {"expect_column_values_to_be_between"}
+    results = expectations.check_state(run, METRICS)
+    return [result for result in results if result.type in own and result.about.startswith("own")]
+
+
+def test_a_check_that_cannot_be_evaluated_takes_no_other_checks_result() -> None:
+    """GX lists it first, whatever its place in the suite."""
+    misspelt = Check(
+        type="expect_column_values_to_match_regex",
+        kwargs={"column": "late_share", "regex": "("},
+        severity="warning",
+        about="own, misspelt",
+    )
+    failing = Check(
+        type="expect_column_values_to_be_null",
+        kwargs={"column": "late_share"},
+        about="own, failing",
+    )
+    found = {result.about: result for result in evaluated(failing, misspelt)}
+    assert (found["own, failing"].outcome, found["own, failing"].severity) == ("failed", "critical")
+    assert (found["own, misspelt"].outcome, found["own, misspelt"].severity) == (
+        "broken",
+        "warning",
+    )
+
+
+def test_two_checks_with_the_same_arguments_have_a_result_each() -> None:
+    """GX evaluates them once."""
+    twice = within("late_share", -1, severity="critical", about="own, one")
+    results = evaluated(twice, twice.model_copy(update={"about": "own, two"}))
+    assert [(r.about, r.severity, r.outcome) for r in results] == [
+        ("own, one", "critical", "failed"),
+        ("own, two", "critical", "failed"),
+    ]

@@ -1,0 +1,96 @@
+"""Which file systems a lease may stand on, from lines as Linux writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from spark_jobs.checkpoint import file_system
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.errors import RootRefused
+from spark_jobs.contract.settings import Settings
+
+DISK = "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda rw"
+
+
+def mounted(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str = "rw") -> None:
+    """As if the folder were the place of such a mount."""
+    place = str(folder).replace(" ", r"\040")
+    line = f"90 22 0:50 / {place} rw,relatime shared:2 - {kind} server:/export {options}"
+    (table := folder / "mountinfo").write_text(f"{DISK}\n{line}\n")
+    monkeypatch.setattr(file_system, "MOUNTS", table)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("ext4", "rw"),
+        ("overlay", "rw"),
+        ("tmpfs", "rw"),
+        ("nfs4", "rw,vers=4.2,local_lock=none"),
+        ("nfs", "rw,vers=3,local_lock=none"),
+        ("lustre", "rw,flock"),
+        ("ceph", "rw"),
+        ("fuseblk", "rw"),
+    ],
+)
+def test_a_lease_is_taken_where_a_lock_holds_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str
+) -> None:
+    mounted(tmp_path, monkeypatch, kind, options)
+    with lease(UPath(tmp_path / "lease"), "a run"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("nfs", "rw,vers=3,local_lock=all"),
+        ("nfs", "rw,vers=3,nolock,local_lock=flock"),
+        ("cifs", "rw,nobrl"),
+        ("lustre", "rw,localflock"),
+        ("fuse.sshfs", "rw"),
+        ("fuse.rclone", "rw"),
+        ("9p", "rw"),
+    ],
+)
+def test_where_a_lock_may_hold_on_one_machine_alone_the_root_is_refused_by_its_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str
+) -> None:
+    mounted(tmp_path, monkeypatch, kind, options)
+    with pytest.raises(RootRefused) as refused, lease(UPath(tmp_path / "lease"), "a run"):
+        pass
+    assert f"is on {kind}, mounted at {tmp_path}" in refused.value.what
+    assert "SLUICE_LOCKS=one-host" in refused.value.remedy
+    monkeypatch.setenv("SLUICE_LOCKS", "one-host")
+    with lease(UPath(tmp_path / "lease"), "a run"):
+        pass
+
+
+def test_a_folder_with_a_space_below_a_mount_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "ä b").mkdir()
+    mounted(folder, monkeypatch, "cifs")
+    found = file_system.mount_of(folder / "checkpoints" / "p")
+    assert found is not None
+    assert (found.place, found.kind) == (str(folder), "cifs")
+    other = file_system.mount_of(tmp_path / "a c")
+    assert other is not None
+    assert other.kind == "ext4"
+
+
+def test_where_nobody_knows_the_mounts_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_system, "MOUNTS", tmp_path / "none")
+    with lease(UPath(tmp_path / "lease"), "a run"):
+        pass
+
+
+def test_a_root_as_a_file_url_is_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_ROOT", "file:///data/sluice/")
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    assert Settings.from_environment().root == "/data/sluice"
