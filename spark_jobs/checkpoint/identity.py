@@ -97,6 +97,10 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
     known = read_identity(paths)
     if known is None:
         return Identity(generation=uuid.uuid4().hex[:12], topic_id=topic.id, fingerprint=current)
+    if not known.table_id and not Checkpoint(paths.checkpoint).planned():
+        # Its first run ended before the table was known to be its own: no state, no offset read.
+        _refuse_missing_batches(paths, known)
+        return known.model_copy(update={"topic_id": topic.id, "fingerprint": current})
     stored = in_todays_form(known.fingerprint, spec)
     differences = changes(stored, current, spec)
     refused = [change for change in differences if change.weight == "refused"]

@@ -11,7 +11,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import dataflow
@@ -103,17 +103,23 @@ class Query:
         """Create the table, or verify that it takes these rows.
 
         Then store the identity, and the version after which checks begin. Not before: a change of
-        the spec that the table refuses can be taken back.
+        the spec that the table refuses can be taken back. A new checkpoint's identity is stored
+        first: a table of a generation that no checkpoint has would lock the next run out.
         """
         run = self._run
+        if read_identity(run.paths) is None:
+            self._store(run.identity)
         version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
         table_id = run.identity.table_id or table.identifier(run.target.table)
         identity = run.identity.model_copy(update={"table_id": table_id})
         if read_identity(run.paths) != identity:
-            # Overwriting another run's identity would separate its checkpoint from its table.
-            run.lease.confirm()
-            identity.write(run.paths.identity)
+            self._store(identity)
         self._audit.check_after(version)
+
+    def _store(self, identity: Identity) -> None:
+        # Overwriting another run's identity would separate its checkpoint from its table.
+        self._run.lease.confirm()
+        identity.write(self._run.paths.identity)
 
     def _capture_policy(self) -> CapturePolicy:
         """A record behind the committed watermark is late.

@@ -7,6 +7,7 @@ import json
 from types import SimpleNamespace
 
 import deltalake
+import pytest
 
 from spark_jobs.checkpoint import lease
 from spark_jobs.contract.errors import LeaseLost
@@ -34,19 +35,22 @@ def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene, monkeypatch)
     made.assert_exact()
 
 
-def test_a_run_that_lost_its_lease_commits_nothing_and_says_so(scene, monkeypatch):
+@pytest.mark.parametrize("held", [1, 2, 3], ids=["new", "table made", "batch planned"])
+def test_a_run_that_lost_its_lease_commits_nothing_and_the_next_goes_on(scene, monkeypatch, held):
+    """It is lost where the identity is stored, where the table's id is, where a batch commits."""
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver()
     asked = itertools.count()
 
     def lost(_held) -> None:
-        if next(asked):  # it is still held where the checkpoint is taken for this run's
+        if next(asked) >= held:
             raise LeaseLost("taken by another run.", "Nothing of its last batch was committed.")
 
     with monkeypatch.context() as slept:
         slept.setattr(lease.FileLock, "confirm", lost)
         report = made.drain("slept")
     assert report.problem.code == "LEASE_LOST"
-    assert made.table() == []
+    assert made.paths.table.exists() == (held > 1)
+    assert (held == 1) or made.table() == []
     made.run("next")
     made.assert_exact()

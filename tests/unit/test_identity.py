@@ -53,6 +53,21 @@ def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path: Path) -> None:
     assert all(generations)
 
 
+def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path: Path) -> None:
+    """It may have made the table, so its generation stays; no state is there to fit a spec."""
+    paths = Paths(str(tmp_path), SPEC)
+    paths.ensure_writable()
+    first = verify_identity(SPEC, paths, broker())
+    first.write(paths.identity)
+    other = pipeline(output_mode="update", steps=SPEC.steps[1:])
+    again = verify_identity(other, paths, broker(id="topic-2"))
+    assert again.generation == first.generation
+    assert (again.topic_id, again.fingerprint["output_mode"]) == ("topic-2", "update")
+    Cursor(audited=0).write(paths.cursor)
+    with pytest.raises(CheckpointForeign):
+        verify_identity(SPEC, paths, broker())
+
+
 def test_settling_writes_nothing(tmp_path: Path) -> None:
     verify_identity(SPEC, Paths(str(tmp_path), SPEC), broker())
     assert list(tmp_path.iterdir()) == []
