@@ -132,13 +132,14 @@ $(PACKAGES): | need
 	@# Compiled at once: a machine that writes no .pyc files would compile half of Spark's and Airflow's Python at every start.
 	@.local/uv/bin/uv pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements/lock.txt
 	@.local/uv/bin/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q dags plugins spark_jobs local
 	@rm -rf .local/packages && mkdir -p .local/packages && touch $@
 
 $(JARS): | need
 	@echo '  jars ...'
 	@# Where it succeeds it says nothing but codes of colour.
 	@for part in spark s3 kafka build; do rm -rf jars/$$part; \
-	  said=$$(mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part 2>&1) || { echo "$$said" >&2; exit 1; }; done
+	  said=$$(MAVEN_OPTS="-XX:TieredStopAtLevel=1 $${MAVEN_OPTS:-}" mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part 2>&1) || { echo "$$said" >&2; exit 1; }; done
 	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
 	@rm -rf .local/jars && mkdir -p .local/jars && touch $@
 

@@ -23,6 +23,7 @@ from typing import Any
 import psutil
 import pyspark
 
+from local import jvm
 from spark_jobs.launch.processes import kill_tree
 
 HOME = Path(pyspark.__file__).parent
@@ -144,7 +145,7 @@ class Cluster:
             "SPARK_DAEMON_MEMORY": "256m",
             "TZ": ELSEWHERE,
             "SPARK_LOCAL_DIRS": str(self._folder / "local"),
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_DAEMON_JAVA_OPTS": " ".join(jvm.SMALL),
         }
         bound = [] if core is None else ["taskset", "--cpu-list", str(core)]
         command = [

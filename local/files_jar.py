@@ -34,8 +34,6 @@ NEEDED = (
 
 S3A itself is not among them: they ask it through Hadoop's FileSystem.
 """
-SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""For a JVM that lives for two seconds: half the processor time."""
 
 
 def make(settings: Settings) -> Path:
@@ -70,7 +68,7 @@ def _compile(folder: Path) -> None:
     path = os.pathsep.join(map(str, needed))
     words = [
         jvm.java() or "java",
-        *SMALL,
+        *jvm.SMALL,
         "-jar",
         str(compiler),
         "-source",

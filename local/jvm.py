@@ -14,6 +14,10 @@ import psutil  # type: ignore[import-untyped, unused-ignore]
 DETACHED = '"$@" >>broker.log 2>&1 </dev/null & echo $!'
 
 
+SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a JVM that lives for seconds, or has little to do: half the processor time."""
+
+
 def java() -> str | None:
     """The java of JAVA_HOME, or of the path where that is not set; None if there is none."""
     home = os.environ.get("JAVA_HOME")
@@ -24,6 +28,7 @@ def command(home: Path, jars: Path, java: str) -> list[str]:
     """The start of a command line for one of Kafka's main classes, to be run in `home`."""
     return [
         java,
+        *SMALL,
         "-Xmx512m",
         "-Dlog4j2.configurationFile=log4j2.properties",
         _mark(home),

@@ -25,9 +25,9 @@ def worker_python() -> str:
     return str(made(REPO / ".local" / "worker"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A master and two workers."""
+    """A master and two workers; a test that takes one of them gives another."""
     with running(tmp_path_factory.mktemp("cluster") / "spark") as made_one:
         yield made_one
 

@@ -4,6 +4,7 @@ truth.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PARTITIONS = 4
+SECRET = "canary-5f1c9ad2"
 TRIES = 3
 AT_ONCE = {
     "spark.speculation": "true",
@@ -109,37 +111,51 @@ def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
+def files(*folders: Path) -> list[Path]:
+    """All that lies under them."""
+    return [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+
+
 @pytest.mark.skipif(
     sys.platform != "linux",
     reason="speculation takes another host, and 127.0.0.2 is one on Linux alone",
 )
-def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once(
+def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once_and_no_secret_shows(
     scene: Scene, tmp_path: Path
 ) -> None:
     """Whichever of the two ends first; the event log, which is asked for here, says that there were
-    two.
+    two. The cluster has a secret, which lets the run in and stands in nothing that it leaves.
     """
     (log := tmp_path / "events").mkdir()
+    (file := tmp_path / "secret").touch(mode=0o600)
+    file.write_text(SECRET + "\n")
     options = {
         **AT_ONCE,
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": log.as_uri(),
     }
-    with started(tmp_path / "spark", workers=1) as spread:
+    with started(tmp_path / "spark", workers=1, secret=SECRET) as spread:
         spread.add_worker(host="127.0.0.2")
         scene.settings = scene.settings._replace(
             master=spread.master,
+            spark_secret_file=str(file),
             spark_conf=" ".join(f"{name}={value}" for name, value in options.items()),
         )
         for number in range(TRIES):
             sent = sum(scene.deliver().values())
-            ended_exact(Running(scene, tmp_path, f"speculating-{number}"), scene, sent)
-            if any(
-                '"Speculative":true' in file.read_text(errors="replace")
-                for file in log.rglob("*")
-                if file.is_file()
-            ):
+            drain = Running(scene, tmp_path, f"speculating-{number}", "planned=wait")
+            drain.hold("planned")
+            listed = subprocess.run(
+                ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
+            ).stdout
+            drain.let_go("planned")
+            ended_exact(drain, scene, sent)
+            kept = {file: file.read_bytes() for file in files(log, tmp_path / "root")}
+            said = listed + drain.said + drain.report.model_dump_json() + spread.logs()
+            assert SECRET not in said
+            assert [file for file, content in kept.items() if SECRET.encode() in content] == []
+            if any(b'"Speculative":true' in kept[file] for file in files(log)):
                 return
     pytest.fail(f"Spark started no task twice in {TRIES} runs")
 

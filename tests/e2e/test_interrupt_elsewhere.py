@@ -4,12 +4,16 @@ account, while it is judged.
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+from pathlib import Path
 
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.contract.errors import Stopped
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.report import Report
 from spark_jobs.runs.plan import plan
 from tests.harness.process import PIPELINES, Running, none_left
 from tests.harness.scene import Scene
@@ -25,34 +29,40 @@ def pipelines(kafka):
         yield patch
 
 
-def asked(running: Running, place: str) -> int:
-    """Held there, its driver is asked to stop as `sluice drain`, Airflow or the end of a machine
-    asks; its exit status.
-    """
-    running.hold(place)
-    for driver in running.processes("driver"):
-        driver.send_signal(signal.SIGTERM)
-    running.let_go(place)
-    return running.end()
+def asked(scene: Scene, run_id: str, place: str, waiting: Path) -> Report:
+    """Held there, it is asked to stop as `sluice drain`, Airflow or the end of a machine asks."""
+    (held := waiting / place).unlink(missing_ok=True)
+
+    def ask() -> None:
+        Running.wait_until(held.exists, f"failpoint {place}")
+        os.kill(os.getpid(), signal.SIGTERM)
+        held.unlink()
+
+    asker = threading.Thread(target=ask)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(failpoint.ACTIVE, place, "wait")
+        patch.setattr(failpoint, "WAITING", str(waiting))
+        asker.start()
+        report = scene.drain(run_id)
+        asker.join()
+    return report
 
 
-def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done(kafka, tmp_path):
+def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done(
+    kafka, spark, tmp_path
+):
     scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1)
     scene.deliver_all()
 
-    early = Running(scene, tmp_path, "early", "leased=wait")
-    assert asked(early, "leased") == Stopped.exit_status, early.said
-    assert early.report is not None
-    assert early.report.problem is not None
-    assert (early.report.problem.code, early.report.batches) == ("STOPPED", ())
-    assert "before it read anything" in early.report.problem.what
-    assert early.checkpoint.planned() == []
+    early = asked(scene, "early", "leased", tmp_path)
+    assert early.problem is not None
+    assert (early.problem.code, early.batches) == ("STOPPED", ())
+    assert "before it read anything" in early.problem.what
+    assert Checkpoint(scene.paths.checkpoint).planned() == []
 
-    late = Running(scene, tmp_path, "late", "checks=wait")
-    assert asked(late, "checks") == 0, late.said
-    assert late.report is not None
-    assert (late.report.status, late.report.bounded_by) == ("succeeded", "")
-    assert {check.outcome for check in late.report.checks} == {"passed"}
+    late = asked(scene, "late", "checks", tmp_path)
+    assert (late.status, late.bounded_by) == ("succeeded", "")
+    assert {check.outcome for check in late.checks} == {"passed"}
     assert plan(scene.spec, scene.settings).idle, (
         "nothing that this run did waits for another, to be judged or published"
     )

@@ -141,6 +141,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/unit/test_drain.py::test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed",
     ),
     Mutant(
+        "a first run's table is there before its identity: whoever dies between locks the next out",
+        "spark_jobs/runs/query.py",
+        "            self._store(run.identity)\n",
+        "            pass\n",
+        "tests/spark/test_housekeeping.py::"
+        "test_a_run_that_lost_its_lease_commits_nothing_and_the_next_goes_on",
+    ),
+    Mutant(
         "a report that cannot be made hides what went wrong with the run",
         "spark_jobs/runs/outcome.py",
         "problem=Problem.of(problem or unexpected(error))",

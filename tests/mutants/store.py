@@ -80,8 +80,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run that has lost its lease takes a planned batch back",
         "spark_jobs/runs/query.py",
-        "        self._run.lease.confirm()",
-        "        pass",
+        "        self._run.lease.confirm()  # without",
+        "        pass  # without",
         f"{UNIT}/test_lost_lease.py::test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back",
     ),
     Mutant(

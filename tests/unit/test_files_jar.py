@@ -43,7 +43,7 @@ def class_path(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     words = [
         jvm.java() or "java",
-        *files_jar.SMALL,
+        *jvm.SMALL,
         "-jar",
         str(compiler),
         "-source",
@@ -63,7 +63,7 @@ def run(
     """The program, in a JVM of its own, with these classes."""
     folder.mkdir(parents=True)
     java = shutil.which(jvm.java() or "java") or "java"
-    command = [java, *files_jar.SMALL, "-cp", class_path, "Files", str(folder), what, *classes]
+    command = [java, *jvm.SMALL, "-cp", class_path, "Files", str(folder), what, *classes]
     env = {"PATH": path, "LANG": "C.UTF-8"}
     return subprocess.run(
         command, env=env, capture_output=True, text=True, timeout=120, check=False

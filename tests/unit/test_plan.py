@@ -127,7 +127,8 @@ def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(
 
 
 def test_a_plan_refuses_what_the_drain_would_refuse(installation: Installation) -> None:
-    installation.has_drained(judged=-1)
+    installation.holds({0: 50})
+    installation.has_drained({0: 50}, judged=0)
     with pytest.raises(StateIncompatible):
         installation.plan(pipeline(steps=SPEC.steps[1:]))
 
