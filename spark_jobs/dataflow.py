@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
 from spark_jobs.classify.classifier import classify, good_records
@@ -46,15 +46,25 @@ class Dataflow(NamedTuple):
         return chain.stateful_output(self.stateful_input, self.spec, root, timers)
 
 
-def dataflow(records: DataFrame, spec: Pipeline, capture: CapturePolicy | None = None) -> Dataflow:
+def dataflow(
+    records: DataFrame,
+    spec: Pipeline,
+    capture: CapturePolicy | None = None,
+    clock_ms: int | None = None,
+) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
 
     With `capture`, the query observes counts and rejected records, for the audit. Without it, the
     query observes neither.
+
+    `clock_ms` is when the records' batch was planned, in milliseconds since the epoch. Within a
+    query it is not given: the current time of a query is that of its batch
+    (MicroBatchExecution), also of one that is run again.
     """
+    clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     decoded = decode(records, spec.topic, capture)
-    classified = classify(decoded, spec.topic)
+    classified = classify(decoded, spec.topic, clock)
     if capture:
         classified = observe_classified(classified, spec)
     stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)

@@ -36,7 +36,11 @@ def build(spec: Pipeline) -> DAG:
         auto_register=False,
     ) as dag:
         plan = PlanOperator(task_id=PLAN, pipeline=spec.name)
-        drain = DrainOperator(task_id=DRAIN, pipeline=spec.name)
+        drain = DrainOperator(
+            task_id=DRAIN,
+            pipeline=spec.name,
+            execution_timeout=spec.schedule.execution_timeout,
+        )
         output = CheckOperator(task_id="check_output", suite="output")
         state = CheckOperator(task_id="check_state", suite="state")
         # Not all_success: where nothing is to be drained, and something to be published, plan skips

@@ -24,6 +24,7 @@ from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
+from spark_jobs.checkpoint.purge import purge
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
@@ -120,6 +121,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
                 {table.GENERATION: generation}, raise_if_not_exists=False
             )
             _remove_later_batches(paths, checkpoint, batch, known.generations)
+            purge(checkpoint, slack=0)  # the state of those batches
             cursor = read_cursor(paths.cursor)
             restored = table.version(paths.table)
             cursor.model_copy(

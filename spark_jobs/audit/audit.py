@@ -161,7 +161,7 @@ class Audit:
             if record.outcome is Outcome.LATE
         ]
         others = [
-            where | record.quarantined(topic)
+            where | record.quarantined(topic, batch)
             for record in rejected
             if record.outcome is not Outcome.LATE
         ]

@@ -57,9 +57,9 @@ class RejectedRecord(NamedTuple):
         """From a row with a column for each field."""
         return cls(**{**row, "outcome": Outcome(row["outcome"])})
 
-    def quarantined(self, topic: Topic) -> Row:
+    def quarantined(self, topic: Topic, batch: Batch) -> Row:
         """Its columns in ops.quarantine, without those of the batch."""
-        return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic)}
+        return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic, batch)}
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without those of the batch.
@@ -82,13 +82,16 @@ class RejectedRecord(NamedTuple):
             "value": self.value,
         }
 
-    def _reason(self, topic: Topic) -> str:
+    def _reason(self, topic: Topic, batch: Batch) -> str:
         if self.event_time is None or self.kafka_timestamp is None or self.malformed is not None:
             return self.malformed or ""
         ahead = self.event_time - self.kafka_timestamp
-        return (
-            f"event time is {ahead} past the Kafka timestamp; at most {topic.max_ahead} is allowed"
-        )
+        of = "the Kafka timestamp"
+        if ahead <= topic.max_ahead:  # both are the producer's, whose clock is wrong
+            planned = moment(batch.clock_ms * 1000)
+            assert planned is not None
+            ahead, of = self.event_time - planned, "the moment at which its batch was planned"
+        return f"event time is {ahead} past {of}; at most {topic.max_ahead} is allowed"
 
 
 def captured(

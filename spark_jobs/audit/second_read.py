@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pyspark.sql import Observation, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected import RejectedRecord
 from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
 from spark_jobs.classify.outcome import COLUMN, REJECTED, RESOLVED
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.dataflow import dataflow
+from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
 
@@ -38,9 +38,15 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
     read = Observation()
     counted = Observation()
     records = kafka_source.read_batch(run.spark, spec, run.settings, part)
-    classified = dataflow(records.observe(read, F.count(F.lit(1)).alias("read")), spec).classified
+
+    def classified(given: DataFrame) -> Dataflow:
+        return dataflow(given, spec, clock_ms=part.clock_ms)
+
     outcomes = resolve_outcomes(
-        classified, lambda: dataflow(records, spec).stateful_input, spec, part.late_before_ms
+        classified(records.observe(read, F.count(F.lit(1)).alias("read"))).classified,
+        lambda: classified(records).stateful_input,
+        spec,
+        part.late_before_ms,
     )
     rows = (
         outcomes.observe(counted, *resolved_counts(spec))

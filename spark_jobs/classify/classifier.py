@@ -13,10 +13,10 @@ from spark_jobs.contract.topic import Topic
 from spark_jobs.steps.chain import is_late
 
 
-def classify(decoded: DataFrame, topic: Topic) -> DataFrame:
-    """The decoded records, with fate string: one of CLASSIFIED."""
+def classify(decoded: DataFrame, topic: Topic, clock: Column) -> DataFrame:
+    """The decoded records, with fate string: one of CLASSIFIED. `clock` as is_premature has it."""
     outcome = F.when(F.col("malformed").isNotNull(), _text(Outcome.MALFORMED))
-    outcome = outcome.when(is_premature(topic), _text(Outcome.PREMATURE)).otherwise(
+    outcome = outcome.when(is_premature(topic, clock), _text(Outcome.PREMATURE)).otherwise(
         _text(Outcome.GOOD)
     )
     return decoded.withColumn(COLUMN, outcome)

@@ -18,7 +18,8 @@ class Outcome(StrEnum):
     MALFORMED = "malformed"
     """It cannot be decoded. It goes to ops.quarantine, with the reason."""
     PREMATURE = "premature"
-    """Its event time is more than the topic's max_ahead after its Kafka timestamp.
+    """Its event time is more than the topic's max_ahead after its Kafka timestamp, or after the
+    batch's clock.
 
     It goes to ops.quarantine.
     """

@@ -12,9 +12,12 @@ from spark_jobs.contract.duration import interval
 from spark_jobs.contract.topic import Topic
 
 
-def is_premature(topic: Topic) -> Column:
-    """True if the event time is more than max_ahead after the record's Kafka timestamp; null for
-    malformed records.
+def is_premature(topic: Topic, clock: Column) -> Column:
+    """True if the event time is more than max_ahead after the record's Kafka timestamp, or after
+    the batch's clock; null for malformed records.
+
+    `clock` timestamp: when the batch was planned. Kafka timestamps are the producer's own unless
+    the topic has LogAppendTime, and no record is newer than the batch that reads it.
     """
     ahead = F.expr(f"interval {interval(topic.max_ahead)}")
-    return F.col(topic.event_time) > F.col("kafka.timestamp") + ahead
+    return F.col(topic.event_time) > F.least(F.col("kafka.timestamp"), clock) + ahead

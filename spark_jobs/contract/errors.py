@@ -275,6 +275,13 @@ class NoExecutors(SluiceError):
     usual_remedy = "Start workers, or request fewer cores or less memory."
 
 
+class RunStalled(SluiceError):
+    """For the spec's stall_timeout, no batch, job or task of the run began or ended."""
+
+    code, exit_status, retry = "RUN_STALLED", 48, True
+    usual_remedy = "See what its threads did, in the file that the line names; run again."
+
+
 class CheckFailed(SluiceError):
     """A critical check failed: the rows are in the table, and nothing was published."""
 

@@ -52,8 +52,8 @@ class Account(Part):
     )
     premature: int = Described(
         default=0,
-        description="records with an event time more than max_ahead after the Kafka timestamp; in "
-        "ops.quarantine",
+        description="records with an event time more than max_ahead after the Kafka timestamp, or "
+        "after the batch's clock; in ops.quarantine",
     )
     filtered: int = Described(
         default=0, description="records that a Transform before the first stateful step removed"

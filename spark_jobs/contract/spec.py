@@ -65,6 +65,12 @@ class State(Model):
         return 2 if self.provider == "rocksdb" else 1
 
 
+def positive(field: str, value: timedelta) -> None:
+    """Refuse a duration that is not more than 0."""
+    if value <= timedelta():
+        refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")
+
+
 class Schedule(Model):
     """When Airflow runs the drain. Times are UTC."""
 
@@ -74,6 +80,11 @@ class Schedule(Model):
     )
     start: datetime = Described(
         default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this time"
+    )
+    execution_timeout: Duration = Described(
+        default=timedelta(hours=6),
+        strict=False,
+        description="after this, Airflow ends the drain; another try resumes",
     )
 
     @model_validator(mode="after")
@@ -86,6 +97,7 @@ class Schedule(Model):
                 wrong,
                 "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'",
             )
+        positive("execution_timeout", self.execution_timeout)
         if self.start.tzinfo is None:
             refuse(
                 "start",
@@ -146,6 +158,12 @@ class Pipeline(Model):
         description="start no batch later than this many minutes after the query's start; the "
         "next run reads the rest",
     )
+    stall_timeout: Duration = Described(
+        default=timedelta(minutes=30),
+        strict=False,
+        description="end a run in which no batch, job or task has begun or ended for this long, "
+        "and keep a thread dump",
+    )
     close_after: Duration | None = Described(
         default=None,
         strict=False,
@@ -175,6 +193,7 @@ class Pipeline(Model):
     def _possible(self) -> Self:
         self._refuse_watermark()
         self._refuse_close_after()
+        positive("stall_timeout", self.stall_timeout)
         columns: Columns = self.topic.columns
         time: str | None = self.topic.event_time
         for index, step in enumerate(self.steps):

@@ -71,8 +71,8 @@ class Topic(Model):
     max_ahead: Duration = Described(
         default=timedelta(minutes=10),
         strict=False,
-        description="how much later than the Kafka timestamp an event time may be; records beyond "
-        "it are premature",
+        description="how much later than the Kafka timestamp, and than the moment at which its "
+        "batch was planned, an event time may be; records beyond it are premature",
     )
     format: Literal["json"] = Described(default="json", description="how values are encoded")
 

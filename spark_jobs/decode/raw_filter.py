@@ -35,11 +35,15 @@ class CapturePolicy(NamedTuple):
     """
     task_bytes: int
     """The byte budget of one task."""
+    clock_ms: int
+    """A time before every batch of the query, in milliseconds since the epoch: what is not ahead of
+    it is not ahead of a batch's clock.
+    """
 
     @classmethod
-    def of(cls, late_before_ms: int, tasks: int) -> Self:
+    def of(cls, late_before_ms: int, tasks: int, clock_ms: int) -> Self:
         """The policy of a query whose source is read by `tasks` tasks."""
-        return cls(late_before_ms, BUDGET // max(1, tasks))
+        return cls(late_before_ms, BUDGET // max(1, tasks), clock_ms)
 
 
 class RawFilter:
@@ -48,6 +52,7 @@ class RawFilter:
     def __init__(self, topic: Topic, policy: CapturePolicy) -> None:
         self._max_ahead = topic.max_ahead
         self._late_before_ms = policy.late_before_ms
+        self._clock_ms = policy.clock_ms
         self._bytes_left = policy.task_bytes
 
     def apply(self, kafka: pa.StructArray, event_time: pa.Array) -> pa.StructArray:
@@ -90,8 +95,11 @@ class RawFilter:
         import pyarrow as pa  # noqa: PLC0415 - as above
         import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-        premature = pc.greater(
-            pc.subtract(event_time, timestamp), pa.scalar(self._max_ahead, pa.duration("us"))
+        most = pa.scalar(self._max_ahead, pa.duration("us"))
+        clock = pa.scalar(self._clock_ms * 1000, event_time.type)
+        premature = pc.or_(
+            pc.greater(pc.subtract(event_time, timestamp), most),
+            pc.greater(pc.subtract(event_time, clock), most),
         )
         behind = pc.less_equal(event_time, pa.scalar(self._late_before_ms * 1000, event_time.type))
         timely = pc.fill_null(

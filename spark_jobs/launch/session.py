@@ -51,6 +51,8 @@ def dynamic(state: State) -> dict[str, str]:
         # No plan of this Spark version shows the reader's options, which include passwords and
         # keys. If one did, this would redact them.
         "spark.sql.redaction.options.regex": r"(?i)url|kafka\.(sasl|ssl)\.",
+        # By default Spark waits without end for a query that does not stop.
+        "spark.sql.streaming.stopTimeout": "60s",
         # The audit reads each progress while the query runs (AT_ONCE). They hold the rejected
         # records to be written (BUDGET).
         "spark.sql.streaming.numRecentProgressUpdates": "100",

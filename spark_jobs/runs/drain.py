@@ -30,6 +30,7 @@ from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.runs.upkeep import purge_state
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
 
@@ -126,5 +127,7 @@ def _drained(
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")
+    purge_state(run)
+    outcome.lap("purge")
     # The verdict goes before a stop: a failed check must be told, and a stop is retried.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped

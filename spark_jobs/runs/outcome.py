@@ -12,7 +12,7 @@ from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
 
-Phase = Literal["settle", "start", "recover", "query", "audit", "checks"]
+Phase = Literal["settle", "start", "recover", "query", "audit", "checks", "purge"]
 """The phases of a run, in the order of the report's `seconds`.
 
 The time of audit is part of recover and query.

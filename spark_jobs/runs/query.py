@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
@@ -19,6 +21,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.progress_log import ProgressLog
+from spark_jobs.runs.stall import StallWatch
 from spark_jobs.sink import table, writer
 from spark_jobs.source import kafka_source
 from spark_jobs.source.topic_state import newest_record
@@ -81,13 +84,18 @@ class Query:
         follower = Follower(
             query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))
         )
+        watch = StallWatch(self._run, query)
         try:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
-        finally:
-            # also if the audit failed: the lease is released next, and no query may write without
-            # it
-            query.stop()
+                watch.raise_if_stalled()
+        except BaseException:
+            # The lease is released next, and no query may write without it. One that does not stop
+            # ends with this process; what went wrong is told first.
+            with suppress(Exception):
+                query.stop()
+            raise
+        query.stop()
         self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
         no_data_batch.remove(self._run.checkpoint)
         self._keep_up(follower, ended=True)
@@ -122,16 +130,19 @@ class Query:
         identity.write(self._run.paths.identity)
 
     def _capture_policy(self) -> CapturePolicy:
-        """A record behind the committed watermark is late.
+        """A record behind the committed watermark is late, one ahead of the first batch's clock
+        premature.
 
         The source's tasks share the byte budget of a batch.
         """
         checkpoint = self._run.checkpoint
-        committed = checkpoint.committed()
+        committed, planned = checkpoint.committed(), checkpoint.planned()
+        watermark_ms = checkpoint.batch(committed[-1]).watermark_ms if committed else 0
+        clock_ms = int(time.time() * 1000)
+        if planned[-1:] != committed[-1:]:  # that batch is run again, by the clock that it had
+            clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
         readers = tasks(self._run.spec.reader_options, len(self._target))
-        return CapturePolicy.of(
-            checkpoint.batch(committed[-1]).watermark_ms if committed else 0, readers
-        )
+        return CapturePolicy.of(watermark_ms, readers, clock_ms)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

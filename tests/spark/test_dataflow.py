@@ -21,6 +21,7 @@ from tests.unit.specs import deduplicate, pipeline
 
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE_BEFORE_MS = int((SENT - timedelta(hours=2)).timestamp()) * 1000
+CLOCK_MS = int(SENT.timestamp()) * 1000
 SCHEMA = "partition int, offset bigint, timestamp timestamp, raw struct<key: binary, value: binary>"
 CONDITION, QUERY = (
     Transform(where="amount > 0"),
@@ -66,6 +67,13 @@ def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
     }
 
 
+def test_a_record_that_is_newer_than_its_batch_is_premature_whatever_kafka_has(spark):
+    """With CreateTime the producer stamps both, by the same wrong clock."""
+    year_ago = CLOCK_MS - 365 * 86_400_000
+    flow = dataflow(records(spark), spec_with(CONDITION), clock_ms=year_ago)
+    assert set(outcomes(flow.classified).values()) == {"malformed", "premature"}
+
+
 @pytest.mark.parametrize("step", [CONDITION, QUERY], ids=["condition", "query"])
 def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_filtered_is_left_out(
     spark, step
@@ -82,7 +90,7 @@ def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_f
 
 
 @pytest.mark.parametrize(
-    "capture", [None, CapturePolicy(LATE_BEFORE_MS, BUDGET)], ids=["explain", "drain"]
+    "capture", [None, CapturePolicy(LATE_BEFORE_MS, BUDGET, CLOCK_MS)], ids=["explain", "drain"]
 )
 def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, capture):
     flow = dataflow(records(spark), spec_with(CONDITION), capture)

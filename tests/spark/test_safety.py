@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import deltalake
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
+from spark_jobs.audit import audit
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract import registry
@@ -278,6 +280,35 @@ def test_one_clock_in_the_future_makes_no_other_record_late(scene):
     assert report.watermark is not None
     assert report.watermark <= newest - timedelta(hours=2)
     made.assert_exact()
+
+
+def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(scene):
+    """With CreateTime the producer stamps both. The audit that reads Kafka again says the same."""
+    made = scene("departure_delays", events=600, deliveries=1)
+    made.deliver_all()
+    ahead = datetime.now(UTC) + timedelta(days=365)
+    value = {
+        **{"event_id": "ahead", "event_type": "departure", "carrier": "UA", "flight": 1},
+        **{"event_time": ahead.isoformat(), "scheduled_time": ahead.isoformat()},
+        **{"origin": "EWR", "destination": "SFO", "cancelled": False, "distance_miles": 2565},
+    }
+    producer = Producer({"bootstrap.servers": made.kafka})
+    producer.produce(made.topic, json.dumps(value), timestamp=int(ahead.timestamp() * 1000))
+    producer.flush()
+    expected = sum(row["kind"] == "premature" for row in made.ledger.to_pylist()) + 1
+    with pytest.MonkeyPatch.context() as lost:
+        lost.setattr(audit, "captured", lambda *_: None)
+        again = made.drain("read again")
+    assert (again.problem, again.account.unaccounted) == (None, 0)
+    assert again.account.premature == expected
+    assert again.watermark is not None
+    assert again.watermark < ahead - timedelta(days=300)
+    [reason] = {
+        row["reason"].partition(" past ")[2]
+        for row in made.ops("quarantine")
+        if row["kind"] == "premature" and row["event_time"] > ahead - timedelta(days=1)
+    }
+    assert reason.startswith("the moment at which its batch was planned")
 
 
 def test_the_ops_tables_of_two_pipelines_share_a_root(drained):

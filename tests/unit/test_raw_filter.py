@@ -15,6 +15,7 @@ TOPIC = Topic(
 )
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
 WATERMARK = SENT - timedelta(hours=1)
+CLOCK_MS = int((SENT + timedelta(days=1)).timestamp()) * 1000
 MALFORMED = None
 TIMES = (
     st.none()
@@ -46,7 +47,9 @@ def captured(
     task: RawFilter | None = None,
 ) -> list[Any]:
     """What is left of raw."""
-    task = task or RawFilter(TOPIC, CapturePolicy(int(WATERMARK.timestamp()) * 1000, BUDGET))
+    task = task or RawFilter(
+        TOPIC, CapturePolicy(int(WATERMARK.timestamp()) * 1000, BUDGET, CLOCK_MS)
+    )
     given_ = kafka([b"key"] * len(times), values or [b"value"] * len(times))
     made = task.apply(given_, pa.array(times, pa.timestamp("us", "UTC")))
     assert made.type == given_.type
@@ -64,12 +67,25 @@ def test_it_lets_through_what_is_malformed_premature_or_not_after_the_watermark(
     ]
 
 
+@given(st.lists(TIMES), st.integers(-3, 3))
+def test_it_lets_through_what_is_ahead_of_the_batchs_clock_though_kafka_has_the_same_time(
+    times, hours
+):
+    clock = SENT + timedelta(hours=hours)
+    task = RawFilter(TOPIC, CapturePolicy(0, BUDGET, int(clock.timestamp()) * 1000))
+    kept = [raw is not None for raw in captured(times, task=task)]
+    assert kept == [
+        at is MALFORMED or at > min(SENT, clock) + AHEAD or at <= datetime(1970, 1, 1, tzinfo=UTC)
+        for at in times
+    ]
+
+
 def test_a_tombstone_is_let_through_as_one():
     assert captured([MALFORMED, SENT], [None, b"value"]) == [{"key": b"key", "value": None}, None]
 
 
 def test_no_byte_of_any_other_record_is_in_what_it_returns():
-    task = RawFilter(TOPIC, CapturePolicy(0, BUDGET))
+    task = RawFilter(TOPIC, CapturePolicy(0, BUDGET, CLOCK_MS))
     time = pa.array([SENT], pa.timestamp("us", "UTC"))
     array = task.apply(kafka([b"key"], [b"x" * 1_000_000]), time)
     assert array.nbytes < 1000
@@ -81,7 +97,7 @@ def test_an_empty_batch_stays_empty():
 
 def test_it_stops_where_the_tasks_budget_is_spent_also_in_a_later_batch():
     size = len(b"key" + b"value") + OVERHEAD
-    task = RawFilter(TOPIC, CapturePolicy(0, 3 * size))
+    task = RawFilter(TOPIC, CapturePolicy(0, 3 * size, CLOCK_MS))
     assert [raw is not None for raw in captured([MALFORMED, SENT, MALFORMED], task=task)] == [
         True,
         False,
@@ -92,5 +108,5 @@ def test_it_stops_where_the_tasks_budget_is_spent_also_in_a_later_batch():
 
 
 def test_the_partitions_share_a_batchs_budget():
-    assert CapturePolicy.of(7, 4) == CapturePolicy(7, BUDGET // 4)
-    assert CapturePolicy.of(0, 0) == CapturePolicy(0, BUDGET)
+    assert CapturePolicy.of(7, 4, 9) == CapturePolicy(7, BUDGET // 4, 9)
+    assert CapturePolicy.of(0, 0, 9) == CapturePolicy(0, BUDGET, 9)

@@ -16,7 +16,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops import ops_tables
 from tests.unit.specs import topic
 
-POLICY = CapturePolicy(1000, 1)
+POLICY = CapturePolicy(1000, 1, 0)
 BATCH = Batch(3, {0: 0}, {0: 10}, 2000, 1000)
 
 
@@ -97,7 +97,13 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "value": b"value",
     }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
-    assert PREMATURE.quarantined(topic()) == raw | {"kind": "premature", "reason": reason}
+    assert PREMATURE.quarantined(topic(), BATCH) == raw | {"kind": "premature", "reason": reason}
+    both = PREMATURE._replace(kafka_timestamp=PREMATURE.event_time)
+    planned = BATCH._replace(clock_ms=int(SENT.timestamp() * 1000))
+    assert both.quarantined(topic(), planned)["reason"] == (
+        "event time is 1:00:00 past the moment at which its batch was planned; at most 0:10:00 is "
+        "allowed"
+    )
     missed = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     late = PREMATURE._replace(outcome=Outcome.LATE)
     assert late.late(topic(), BATCH, "deduplicate") == raw | {
@@ -108,14 +114,14 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
 
 def test_a_malformed_record_has_the_decoders_reason():
     malformed = PREMATURE._replace(outcome=Outcome.MALFORMED, event_time=None, malformed="not JSON")
-    row = malformed.quarantined(topic())
+    row = malformed.quarantined(topic(), BATCH)
     assert (row["kind"], row["reason"], row["event_time"]) == ("malformed", "not JSON", None)
 
 
 @pytest.mark.parametrize(
     ("table", "row"),
     [
-        ("quarantine", PREMATURE.quarantined(topic())),
+        ("quarantine", PREMATURE.quarantined(topic(), BATCH)),
         ("late", PREMATURE.late(topic(), BATCH, "deduplicate")),
     ],
 )

@@ -1,0 +1,100 @@
+"""Purge: removes the state files that no committed batch of the checkpoint needs.
+
+Spark's own maintenance does it for the stores that are loaded, and wakes after 60 seconds: runs
+that are shorter never purge, and a rewind leaves the files of batches that no longer count. Nobody
+may write the checkpoint meanwhile: callers hold the lease, and their query has ended.
+
+RocksDB (RocksDBFileManager): `<version>_<id>.zip` is a snapshot, which names its files in `SSTs`. A
+commit names the snapshot of its batch; another of that version is of an attempt that did not count.
+HDFS (HDFSBackedStateStoreProvider): a version is `<version>.snapshot`, or its `.delta` over the
+version before.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.file_check import sst_files
+from spark_jobs.checkpoint.log import Checkpoint, versions
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+SLACK = 30
+"""Versions that nobody needs, before it is worth to look at every file: as many as Spark lets come
+together (minVersionsToDelete).
+"""
+
+
+def purge(checkpoint: Checkpoint, slack: int = SLACK) -> int:
+    """Remove what no committed batch needs, and return the number of files.
+
+    Do nothing while no store has more than `slack` versions too many.
+    """
+    committed = checkpoint.committed()
+    stores = [path for path in checkpoint.folder.glob("state/*/*") if path.name.isdigit()]
+    if not committed or not stores or _surplus(stores[0], committed) <= slack:
+        return 0
+    counted = {batch + 1: _unique_ids(checkpoint, batch) for batch in committed}
+    return sum(_purge(store, counted) for store in stores)
+
+
+def _surplus(store: UPath, committed: list[int]) -> int:
+    """How many versions a store has that no committed batch needs.
+
+    Every store has a version of every batch, so one stands for all.
+    """
+    return len(versions(store) - {batch + 1 for batch in committed})
+
+
+def _unique_ids(checkpoint: Checkpoint, batch: int) -> set[str]:
+    """The ids of the snapshots that count of a batch; empty where the checkpoint has none."""
+    commit = (checkpoint.folder / "commits" / str(batch)).read_text().splitlines()[1]
+    ids = json.loads(commit).get("stateUniqueIds") or {}
+    return {unique for stores in ids.values() for partition in stores for unique in partition}
+
+
+def _purge(store: UPath, counted: dict[int, set[str]]) -> int:
+    """Snapshots first: one without its SST files would be damaged, an SST file more is only left
+    for the next purge.
+    """
+    stale = [path for path in store.iterdir() if _is_stale(path, store, counted)]
+    for path in stale:
+        _remove(path)
+    ssts = store / "SSTs"
+    if not ssts.exists():
+        return len(stale)
+    try:
+        needed = {sst.name for path in store.glob("*.zip") for sst, _ in sst_files(path)}
+    except (zipfile.BadZipFile, KeyError, ValueError):  # doctor's affair: nobody knows its files
+        return len(stale)
+    orphans = [path for path in ssts.glob("*.sst") if path.name not in needed]
+    for path in orphans:
+        _remove(path)
+    return len(stale) + len(orphans)
+
+
+def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]]) -> bool:
+    number, _, unique = path.stem.partition("_")
+    if path.name.startswith(".") or not number.isdigit():
+        return False
+    version = int(number)
+    if path.suffix == ".zip":
+        ids = counted.get(version)
+        return ids is None or bool(ids and unique not in ids)
+    if path.suffix not in {".delta", ".snapshot"}:
+        return False
+    return version > max(counted) or version < _oldest_needed(store, min(counted))
+
+
+def _oldest_needed(store: UPath, version: int) -> int:
+    """The newest snapshot that a version builds on; without one, every delta from the first."""
+    snapshots = (int(path.stem) for path in store.glob("*.snapshot"))
+    return max((number for number in snapshots if number <= version), default=0)
+
+
+def _remove(path: UPath) -> None:
+    path.unlink(missing_ok=True)  # Spark's maintenance thread may still be at work
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

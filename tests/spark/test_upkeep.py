@@ -1,0 +1,62 @@
+"""State after many short runs: no more files than the kept batches need, and nothing that is
+missing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.reset import rewind
+from spark_jobs.checkpoint import purge
+from spark_jobs.checkpoint.log import Checkpoint, versions
+from spark_jobs.contract.spec import State
+from spark_jobs.launch import session
+from tests.harness.scene import Scene
+
+RETAINED = 4
+SLACK = 3
+
+
+@pytest.fixture(autouse=True)
+def little_is_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamic = session.dynamic
+    few = {"spark.sql.streaming.minBatchesToRetain": str(RETAINED)}
+    monkeypatch.setattr(session, "dynamic", lambda state: dynamic(state) | few)
+    monkeypatch.setattr(purge.purge, "__defaults__", (SLACK,))
+
+
+def stores(scene: Scene) -> list[Path]:
+    state = Path(str(scene.paths.checkpoint / "state"))
+    return [path for path in state.glob("*/*") if path.name.isdigit()]
+
+
+@pytest.mark.parametrize("provider", ["rocksdb", "hdfs"])
+def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, provider):
+    runs = 14
+    made = scene(
+        "departure_delays",
+        events=1400,
+        deliveries=runs,
+        state=State(provider=provider, shuffle_partitions=1),
+    )
+    counted = []
+    for number in range(runs):
+        made.deliver()
+        made.run(f"run-{number}")
+        counted.append([len(versions(store)) for store in stores(made)])
+    most = RETAINED + SLACK + 2 + (10 if provider == "hdfs" else 0)
+    assert max(map(max, counted)) <= most, counted
+    made.assert_exact()
+    lines, fix = doctor(made.spec, made.settings)
+    assert fix is None, lines
+
+    batch = Checkpoint(made.paths.checkpoint).committed()[-2]
+    execute = rewind(made.spec, made.settings, batch).execute
+    assert execute is not None
+    execute()
+    assert {max(versions(store)) for store in stores(made)} == {batch + 1}, "an abandoned timeline"
+    made.run("after the rewind")
+    made.assert_exact()
