@@ -118,7 +118,8 @@ def _drained(
         "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
     )
     limits = RunLimits(run.spec, stop)
-    Query(run, audit, latest, limits).run()
+    query = Query(run, audit, latest, limits)
+    query.run()
     outcome.lap("query")
     warming.join()
     outcome.took("audit", audit.seconds)
@@ -127,7 +128,7 @@ def _drained(
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")
-    purge_state(run)
+    purge_state(run, query.query_run_id)
     outcome.lap("purge")
     # The verdict goes before a stop: a failed check must be told, and a stop is retried.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped

@@ -43,6 +43,8 @@ class Query:
         self._limits = limits
         self._timers = Timers(run.spark)
         self._closed = False
+        self.query_run_id = ""
+        """Spark's runId of the last query; empty if none was needed."""
         self._progress_log = ProgressLog(run, target, self._timers)
 
     def run(self) -> None:
@@ -81,6 +83,7 @@ class Query:
         rows = self._rows()
         self._claim_table(rows)
         query = writer.start(rows, self._run, self._limits, self._timers)
+        self.query_run_id = str(query.runId)
         follower = Follower(
             query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))
         )

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.purge import purge
+from spark_jobs.contract.store import spark_url
 
 if TYPE_CHECKING:
     from spark_jobs.run import Run
@@ -13,14 +14,39 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-def purge_state(run: Run) -> None:
-    """Remove the state that no batch needs any more.
+def purge_state(run: Run, query_run_id: str) -> None:
+    """Remove the state that no batch needs any more. `query_run_id` as Query has it.
 
     A failure is logged: the run has ended well in all else, and the next one removes the same.
     """
     try:
         run.lease.confirm()  # without it, another run may write state now
+        if query_run_id and run.spec.state.provider == "hdfs" and run.settings.local:
+            _snapshot(run, query_run_id)
         if removed := purge(run.checkpoint):
             LOG.info("%s: removed %d files of state that no batch needs", run.spec.name, removed)
     except Exception as error:  # noqa: BLE001 - whatever the file system or Spark says
         LOG.warning("%s: could not purge the state: %s", run.spec.name, error)
+
+
+def _snapshot(run: Run, query_run_id: str) -> None:
+    """Let each HDFS-backed store write a snapshot if it has more than some deltas since its last:
+    every run replays them (spark.sql.streaming.stateStore.minDeltasForSnapshot, 10).
+
+    Spark does so in its maintenance, which begins after 60 seconds, where the stores are: here, as
+    long as Spark has no cluster (StateStore.doMaintenanceAndUnload).
+    """
+    jvm = run.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
+    assert jvm is not None
+    package = jvm.org.apache.spark.sql.execution.streaming.state
+    stores = getattr(getattr(jvm, f"{package._fqn}.StateStore$"), "MODULE$")  # noqa: SLF001 - a Scala object has no other name
+    state = run.checkpoint.folder / "state"
+    path = jvm.org.apache.hadoop.fs.Path(spark_url(state))
+    system = path.getFileSystem(run.spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
+    root = system.makeQualified(path).toString()  # the name by which Spark knows the store
+    query = jvm.java.util.UUID.fromString(query_run_id)
+    for store in state.glob("*/*"):
+        if store.name.isdigit():
+            operator, partition = int(store.parent.name), int(store.name)
+            identifier = package.StateStoreId(root, operator, partition, "default")
+            stores.doMaintenanceAndUnload(package.StateStoreProviderId(identifier, query))

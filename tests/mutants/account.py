@@ -233,4 +233,43 @@ MUTANTS: tuple[Mutant, ...] = (
         "pass",
         "tests/spark/test_reset.py::test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled",
     ),
+    Mutant(
+        "rewind leaves the state of batches that no longer count",
+        "spark_jobs/admin/reset.py",
+        "            purge(checkpoint, slack=0)  # the state of those batches\n",
+        "",
+        "tests/spark/test_upkeep.py::"
+        "test_after_many_short_runs_state_holds_what_the_kept_batches_need",
+    ),
+    Mutant(
+        "a run leaves the state that no batch needs",
+        DRAIN,
+        "    purge_state(run, query.query_run_id)\n",
+        "",
+        "tests/spark/test_upkeep.py::"
+        "test_after_many_short_runs_state_holds_what_the_kept_batches_need",
+    ),
+    Mutant(
+        "the snapshot of an attempt that did not count stays",
+        "spark_jobs/checkpoint/purge.py",
+        "        return ids is None or bool(ids and unique not in ids)\n",
+        "        return ids is None\n",
+        "tests/unit/test_purge.py::test_a_snapshot_of_another_timeline_or_attempt_goes",
+    ),
+    Mutant(
+        "an SST file goes that a kept snapshot needs",
+        "spark_jobs/checkpoint/purge.py",
+        "if path.name not in needed]",
+        "if path.name]",
+        "tests/unit/test_purge.py::"
+        "test_what_the_kept_batches_need_stays_and_the_rest_goes_with_its_checksums",
+    ),
+    Mutant(
+        "a clock in the future is believed where Kafka has it too",
+        "spark_jobs/classify/premature.py",
+        'F.least(F.col("kafka.timestamp"), clock)',
+        'F.col("kafka.timestamp")',
+        "tests/spark/test_dataflow.py::"
+        "test_a_record_that_is_newer_than_its_batch_is_premature_whatever_kafka_has",
+    ),
 )

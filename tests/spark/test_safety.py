@@ -288,9 +288,16 @@ def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(sce
     made.deliver_all()
     ahead = datetime.now(UTC) + timedelta(days=365)
     value = {
-        **{"event_id": "ahead", "event_type": "departure", "carrier": "UA", "flight": 1},
-        **{"event_time": ahead.isoformat(), "scheduled_time": ahead.isoformat()},
-        **{"origin": "EWR", "destination": "SFO", "cancelled": False, "distance_miles": 2565},
+        "event_id": "ahead",
+        "event_type": "departure",
+        "event_time": ahead.isoformat(),
+        "scheduled_time": ahead.isoformat(),
+        "carrier": "UA",
+        "flight": 1,
+        "origin": "EWR",
+        "destination": "SFO",
+        "cancelled": False,
+        "distance_miles": 2565,
     }
     producer = Producer({"bootstrap.servers": made.kafka})
     producer.produce(made.topic, json.dumps(value), timestamp=int(ahead.timestamp() * 1000))

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from spark_jobs import failpoint
 from spark_jobs.contract.paths import report_path
+from tests.harness.long_form import long_form
 from tests.harness.process import Running
 
 
@@ -37,6 +38,7 @@ def test_a_run_in_which_nothing_moves_ends_with_a_thread_dump_and_the_next_goes_
     made.assert_exact()
 
 
+@long_form
 def test_a_slow_run_in_which_something_moves_goes_on(scene, monkeypatch):
     """Six batches that each stand still for less than the limit, and together for longer."""
     made = scene(

@@ -52,7 +52,10 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     plan_batch(folder, 1, {0: 10})
     stopped = query.Query.__new__(query.Query)
     run = SimpleNamespace(
-        lease=Lost(), checkpoint=Checkpoint(folder), settings=SimpleNamespace(local=True)
+        lease=Lost(),
+        checkpoint=Checkpoint(folder),
+        settings=SimpleNamespace(local=True),
+        spec=pipeline(),
     )
     vars(stopped).update(_run=run, _limits=SimpleNamespace(over=False), _timers=None)
     monkeypatch.setattr(stopped, "_rows", lambda: None)
