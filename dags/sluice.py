@@ -1,8 +1,11 @@
-"""The only DAG file: each pipeline's folder becomes a DAG. It names no pipeline."""
+"""The only DAG file: each pipeline's folder becomes a DAG, and one more takes a person's decisions.
+It names no pipeline.
+"""
 
 from airflow.sdk import DAG
 
-from sluice_airflow.dag import build
+from sluice_airflow.accept import accept_dag
+from sluice_airflow.dag import TAG, build
 from sluice_airflow.refused import refused_dag
 from spark_jobs.contract import registry
 
@@ -15,4 +18,5 @@ def dag_of(pipeline: str) -> DAG:
         return refused_dag(pipeline, error)
 
 
+sluice_accept = accept_dag(TAG)
 globals().update({f"dag_of_{name}": dag_of(name) for name in registry.names()})

@@ -62,11 +62,13 @@ class Api:
                 raise AirflowError(message)
             time.sleep(POLL_SECONDS)
 
-    def trigger(self, dag_id: str, run_id: str) -> None:
-        """Start a manual run."""
+    def trigger(self, dag_id: str, run_id: str, **params: object) -> None:
+        """Start a manual run with these params."""
         now = datetime.now(UTC).isoformat()
         self._answer(
-            "POST", f"/api/v2/dags/{dag_id}/dagRuns", {"dag_run_id": run_id, "logical_date": now}
+            "POST",
+            f"/api/v2/dags/{dag_id}/dagRuns",
+            {"dag_run_id": run_id, "logical_date": now, "conf": params},
         )
 
     def wait(

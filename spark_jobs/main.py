@@ -1,5 +1,5 @@
 """The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
-`explain` and `state`.
+`explain`, `validate` and `state`.
 
 Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
 drain (docs/operations.md).
@@ -24,8 +24,9 @@ from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
 from spark_jobs.runs.drain import drain
-from spark_jobs.runs.explain import explain
+from spark_jobs.runs.explain import deep, explain
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
@@ -102,15 +103,14 @@ def _print(wanted: argparse.Namespace) -> int:
     try:
         spec = registry.load(wanted.pipeline)
         settings = Settings.from_environment()
-        lines = (
-            explain(spec, settings)
-            if wanted.command == "explain"
-            else state_view(spec, settings, _state_query(wanted))
-        )
+        if wanted.command == "state":
+            lines = state_view(spec, settings, _state_query(wanted))
+        else:
+            lines = {"explain": explain, "validate": deep}[wanted.command](spec, settings)
         for line in lines:
             print(line, flush=True)  # noqa: T201 - the output
     except Exception as error:  # noqa: BLE001 - any error becomes one line
-        return _log_problem(_known(error))
+        return _log_problem(translate_error(error, wanted.pipeline))
     return 0
 
 
@@ -144,6 +144,10 @@ def _parse(words: list[str]) -> argparse.Namespace:
     command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
     command = commands.add_parser(
         "explain", help="print the physical plan and its use of state; reads no records"
+    )
+    command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
+    command = commands.add_parser(
+        "validate", help="plan the query with Spark; reads no records, needs no Kafka"
     )
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
     command = commands.add_parser(

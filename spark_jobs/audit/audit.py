@@ -79,13 +79,15 @@ class Audit:
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
 
-        A batch without progress waits. When the query has `ended`, its progress is lost, and its
-        counts are read from Kafka.
+        In the order of the batches: the cursor says that all before it are accounted for. A batch
+        waits for its progress, until a later batch has one or the query has `ended`: then its own
+        is lost, and its counts are read from Kafka.
         """
         waiting = [
             batch for batch in self.run.checkpoint.committed() if batch > self._cursor.audited
         ]
-        ready = waiting if ended else [batch for batch in waiting if batch in progress][:AT_ONCE]
+        reported = max(progress, default=-1)
+        ready = waiting if ended else [batch for batch in waiting if batch <= reported][:AT_ONCE]
         if not ready:
             return
         began = time.monotonic()

@@ -259,6 +259,11 @@ def explain_command(settings: Settings, pipeline: str) -> list[str]:
     return _submitted(_for_inspection(settings), pipeline, ["explain", pipeline], 0)
 
 
+def validate_command(settings: Settings, pipeline: str) -> list[str]:
+    """The spark-submit command that plans a pipeline's query and says whether that works."""
+    return _submitted(_for_inspection(settings), pipeline, ["validate", pipeline], 0)
+
+
 def state_command(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
     """The spark-submit command that prints the state of a pipeline's steps."""
     return _submitted(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)

@@ -31,6 +31,7 @@ from spark_jobs.runs.query import Query
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_state
+from spark_jobs.steps.sql_tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
 
@@ -78,6 +79,7 @@ def _run(
         stop.raise_if_asked()
         warming = expectations.warm_up()
         session = cluster.session(found.spec.state)
+        refuse_unsafe_trees(session, found.spec)
         run = Run(
             outcome.kind,
             found.spec,

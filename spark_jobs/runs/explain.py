@@ -15,10 +15,13 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Stateful
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
+from spark_jobs.sink import table
 from spark_jobs.source import kafka_source
 from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
+from spark_jobs.steps.sql_tree import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,8 +53,22 @@ OPERATORS = {
 def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     """The query of a drain without its sink and its counters. Reads nothing from Kafka."""
     spark = session(spec.name, spec.state, settings.root)
+    refuse_unsafe_trees(spark, spec)
     records = kafka_source.read_stream(spark, spec, settings)
     return dataflow(records, spec).output(Paths(settings.root, spec).root, Timers(spark))
+
+
+def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
+    """One line to print if Spark can plan the pipeline's query, and its table takes the rows.
+
+    Raises SpecInvalid, which names what Spark does not know or Sluice refuses, or TableChanged.
+    """
+    rows = plan_of(spec, settings)
+    plan_text(rows)
+    path = Paths(settings.root, spec).table
+    if delta.is_table(path):
+        table.refuse_changed(delta.open_table(path), rows.schema)
+    yield f"ok  {spec.name}: {', '.join(f'{c.name} {c.dataType.simpleString()}' for c in rows.schema)}"
 
 
 def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:

@@ -82,7 +82,9 @@ class Query:
     def _consume(self) -> None:
         rows = self._rows()
         self._claim_table(rows)
-        query = writer.start(rows, self._run, self._limits, self._timers)
+        query = writer.start(
+            rows, self._run, self._limits, self._timers, lambda: self._audit.cursor.audited
+        )
         self.query_run_id = str(query.runId)
         follower = Follower(
             query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))

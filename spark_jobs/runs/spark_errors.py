@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from pyspark.errors import AnalysisException
+
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.contract.errors import (
     DiskFull,
@@ -174,6 +176,11 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
     text = str(error)
     if (store := translate_store_error(error)) is not None:
         return store
+    if isinstance(error, AnalysisException):
+        return SpecInvalid(
+            f"Spark cannot plan the query of {pipeline}: {text.strip().splitlines()[0]}",
+            "Correct the expression in spec.py, or the function in logic.py.",
+        )
     known = (
         _checkpoint_error(text, pipeline)
         or _logic_error(text, pipeline)

@@ -31,12 +31,21 @@ class Written(NamedTuple):
     version: int
 
 
-def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> StreamingQuery:
+MOST_BEHIND = 50
+"""Batches that the audit may be behind the query: Spark keeps the progress and the log entries of
+the last 100, and the audit needs both.
+"""
+HELD_MS = 50
+
+
+def start(
+    rows: DataFrame, run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
+) -> StreamingQuery:
     """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the
-    run allow, and stops.
+    run allow, and stops. `audited` gives the last batch that is accounted for.
     """
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
-    writer = writer.foreachBatch(_writer(run, limits, timers))
+    writer = writer.foreachBatch(_writer(run, limits, timers, audited))
     return (
         writer.option("checkpointLocation", spark_url(run.target.checkpoint))
         .trigger(availableNow=True)
@@ -44,7 +53,9 @@ def start(rows: DataFrame, run: Run, limits: RunLimits, timers: Timers) -> Strea
     )
 
 
-def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame, int], None]:
+def _writer(
+    run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
+) -> Callable[[DataFrame, int], None]:
     """The function for foreachBatch: writes a batch by its commit strategy, with owner and batch id
     as the transaction id.
 
@@ -58,7 +69,9 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
 
     def write(batch: DataFrame, batch_id: int) -> None:
         if not limits.admit(run.checkpoint.batch(batch_id)):
-            _wait_to_be_stopped(batch.sparkSession)
+            _sleep(batch.sparkSession, STOP_WAIT_MS)
+        while batch_id - audited() > MOST_BEHIND:
+            _sleep(batch.sparkSession, HELD_MS)
         failpoint.at("planned")
         if newest_batch(target.table, target.owner) >= batch_id:
             batch.write.format("noop").mode("append").save()
@@ -79,8 +92,8 @@ def _writer(run: Run, limits: RunLimits, timers: Timers) -> Callable[[DataFrame,
     return write
 
 
-def _wait_to_be_stopped(spark: SparkSession) -> None:
-    """Sleep on the query's thread in the JVM until the driver's query.stop() interrupts it.
+def _sleep(spark: SparkSession, milliseconds: int) -> None:
+    """Sleep on the query's thread in the JVM, where the driver's query.stop() interrupts it.
 
     Spark recognises the error that follows as a stop by its text: StreamExecution.PROXY_ERROR. That
     regular expression overflows the stack on Py4J's own message, which has a stack trace. So the
@@ -88,7 +101,7 @@ def _wait_to_be_stopped(spark: SparkSession) -> None:
     """
     jvm: Any = spark._jvm  # noqa: SLF001
     try:
-        jvm.java.lang.Thread.sleep(STOP_WAIT_MS)
+        jvm.java.lang.Thread.sleep(milliseconds)
     except Py4JJavaError:
         raise RuntimeError(
             "py4j.protocol.Py4JJavaError: An error occurred while calling "

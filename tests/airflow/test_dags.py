@@ -14,6 +14,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
+from sluice_airflow.accept import DAG_ID
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.spec import Pipeline, Schedule
@@ -33,8 +34,12 @@ def dags() -> dict[str, DAG]:
     return dict(bag.dags)
 
 
-def test_every_pipeline_is_a_dag_and_nothing_else_is(dags: dict[str, DAG]) -> None:
-    assert sorted(dags) == registry.names() != []
+def test_every_pipeline_is_a_dag_and_beside_them_a_person_may_accept(dags: dict[str, DAG]) -> None:
+    assert sorted(dags) == sorted([*registry.names(), DAG_ID])
+    accept = dags[DAG_ID]
+    assert accept.timetable.can_be_scheduled is False, "only a person begins it"
+    assert [*accept.params] == ["pipeline", "checks", "reason"]
+    assert accept.params.get_param("pipeline").schema["enum"] == registry.names() != []
 
 
 @pytest.mark.parametrize("name", registry.names())

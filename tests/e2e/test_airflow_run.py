@@ -5,9 +5,6 @@ tell the world, or do not.
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +16,14 @@ import pytest
 
 from local import airflow
 from local.airflow_api import Api
+from local.airflow_settings import USER
 from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import read_report
-from spark_jobs.contract.settings import REPO
 from spark_jobs.launch.submit import application
 from tests.e2e import pipelines
 from tests.harness.scene import Scene
 
-PIPELINE, REFUSED = "departure_delays", "impossible_delays"
-SLUICE = str(Path(sys.executable).parent / "sluice")
+PIPELINE, REFUSED, ACCEPT = "departure_delays", "impossible_delays", "sluice_accept"
 PATIENCE_SECONDS = 300
 EVENTS = 2000
 
@@ -68,7 +64,7 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     try:
         running = airflow.start(home, variables, schedule=False)
         with Api(running) as client:
-            client.await_dags({PIPELINE, REFUSED})
+            client.await_dags({PIPELINE, REFUSED, ACCEPT})
             yield Installed(client, home, root, scene)
     finally:
         airflow.stop(home)
@@ -178,19 +174,11 @@ def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_agai
 
 def test_what_a_person_accepts_is_published_by_the_next_run_which_drains_nothing(installed, first):
     name = "expect_column_values_to_be_between(flights)"
-    env = {
-        **os.environ,
-        **installed.scene.settings.environment(),
-        "SLUICE_ROOT": str(installed.root),
-        "SLUICE_PIPELINES": pipelines.__name__,
-        "PYTHONPATH": str(REPO),
-    }
-    words = [SLUICE, "accept", REFUSED, "--check", name, "--reason", "a test", "--execute"]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "the DAG's next run publishes it" in done.stdout
-
     api = installed.api
+    api.trigger(ACCEPT, "decision", pipeline=REFUSED, checks=[name], reason="a test")
+    decided = api.wait("decision", [ACCEPT], list[str]().append, seconds=PATIENCE_SECONDS)
+    assert decided == {ACCEPT: "success"}, api.errors(ACCEPT, "decision")
+
     api.trigger(REFUSED, "accepted")
     states = api.wait("accepted", [REFUSED], list[str]().append, seconds=PATIENCE_SECONDS)
     assert states == {REFUSED: "success"}, api.errors(REFUSED, "accepted")
@@ -204,4 +192,5 @@ def test_what_a_person_accepts_is_published_by_the_next_run_which_drains_nothing
     [extra] = installed.published(REFUSED)
     [decision] = extra["decisions"]
     assert (decision["check"], decision["reason"]) == (name, "a test")
+    assert USER in decision["by"], "whoever was logged in"
     assert extra["account"]["read"] == installed.scene.ledger.num_rows

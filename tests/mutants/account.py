@@ -272,4 +272,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/spark/test_dataflow.py::"
         "test_a_record_that_is_newer_than_its_batch_is_premature_whatever_kafka_has",
     ),
+    Mutant(
+        "a query runs away from its audit",
+        "spark_jobs/sink/writer.py",
+        "        while batch_id - audited() > MOST_BEHIND:\n",
+        "        while False:\n",
+        f"{OFF}::test_an_audit_that_falls_behind_holds_the_query_back",
+    ),
+    Mutant(
+        "the cursor moves past a batch whose progress is lost",
+        AUDIT,
+        "[batch for batch in waiting if batch <= reported]",
+        "[batch for batch in waiting if batch in progress]",
+        f"{OFF}::test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_its_turn",
+    ),
 )

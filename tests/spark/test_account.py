@@ -4,16 +4,18 @@ and the run fails by it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink import history
+from spark_jobs.sink import history, writer
 
 Event = dict[str, Any]
 
@@ -128,3 +130,47 @@ def test_an_account_that_was_made_and_not_judged_is_judged_by_the_next_run(drain
     again = drained.drain("again")
     assert again.problem is not None
     assert again.problem.code == "CHECK_FAILED"
+
+
+def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
+    """Spark keeps the log entries of the last hundred batches, without which there is no account."""
+    made = scene("flight_events", events=900, deliveries=1, max_offsets_per_batch=40)
+    made.deliver()
+    most = 3
+    monkeypatch.setattr(writer, "MOST_BEHIND", most)
+    replace = ops_tables.replace
+
+    def slow(root: Any, name: str, *rows: Any, **key: Any) -> None:
+        time.sleep(0.4 if name == "batches" else 0)
+        replace(root, name, *rows, **key)
+
+    monkeypatch.setattr(ops_tables, "replace", slow)
+    behind = []
+    newest = writer.newest_batch
+
+    def seen(*where: Any) -> int:
+        done = newest(*where)
+        behind.append(done + 1 - read_cursor(made.paths.cursor).audited)
+        return done
+
+    monkeypatch.setattr(writer, "newest_batch", seen)
+    batches = made.run().batches
+    assert len(batches) > 4 * most
+    assert max(behind) == most, "the audit was never behind, or the query did not wait"
+    made.assert_exact()
+
+
+def test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_its_turn(
+    scene, monkeypatch
+):
+    made = scene("flight_events", events=900, deliveries=1, max_offsets_per_batch=100)
+    made.deliver()
+    of = Follower.progress
+    monkeypatch.setattr(
+        Follower, "progress", lambda it: {b: p for b, p in of(it).items() if b not in {2, 5}}
+    )
+    made.run()
+    rows = sorted(made.ops("batches"), key=lambda row: row["batch_id"])
+    assert [row["batch_id"] for row in rows] == [*range(len(rows))]
+    assert [row["batch_id"] for row in rows if row["source"] == "reread"] == [2, 5]
+    made.assert_exact()

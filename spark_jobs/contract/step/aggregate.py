@@ -10,8 +10,8 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.sql import refuse_unsafe
-from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
-from spark_jobs.contract.windows import Sliding, Window
+from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
+from spark_jobs.contract.windows import Session, Sliding, Window
 
 
 class Aggregate(StepBase):
@@ -133,6 +133,12 @@ class Aggregate(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return False
+
+    @property
+    def sql_texts(self) -> tuple[SqlText, ...]:
+        gap = self.window.gap_sql if isinstance(self.window, Session) else None
+        measures = (SqlText(f"measures[{n!r}]", s, query=False) for n, s in self.measures.items())
+        return (*measures, *((SqlText("window.gap_sql", gap, query=False),) if gap else ()))
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.group

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
-from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
+from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 
 
 class Deduplicate(StepBase):
@@ -78,6 +78,10 @@ class Deduplicate(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return False
+
+    @property
+    def sql_texts(self) -> tuple[SqlText, ...]:
+        return ()
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys

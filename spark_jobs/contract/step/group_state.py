@@ -10,7 +10,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
-from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
+from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 from spark_jobs.contract.topic import Field
 
 
@@ -174,6 +174,10 @@ class GroupState(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return self.form != "apply"  # Spark runs transformWithState only on RocksDB
+
+    @property
+    def sql_texts(self) -> tuple[SqlText, ...]:
+        return ()
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.keys

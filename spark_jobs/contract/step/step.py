@@ -26,6 +26,15 @@ class Balance(NamedTuple):
     """
 
 
+class SqlText(NamedTuple):
+    """Spark SQL in a step."""
+
+    field: str
+    text: str
+    query: bool
+    """Whether it is a whole query, and not an expression over the input's columns."""
+
+
 class StepBase(Model):
     """The base of all steps.
 
@@ -77,6 +86,11 @@ class StepBase(Model):
     @abstractmethod
     def needs_rocksdb(self) -> bool:
         """Whether Spark runs the step only with the RocksDB state store."""
+
+    @property
+    @abstractmethod
+    def sql_texts(self) -> tuple[SqlText, ...]:
+        """All Spark SQL in the step's fields."""
 
     @abstractmethod
     def state_key(self, columns: Columns) -> Columns:

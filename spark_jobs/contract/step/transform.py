@@ -10,7 +10,7 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.sql import refuse_unsafe
-from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
+from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 
 
 class Transform(StepBase):
@@ -90,6 +90,12 @@ class Transform(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return False
+
+    @property
+    def sql_texts(self) -> tuple[SqlText, ...]:
+        if self.where is not None:
+            return (SqlText("where", self.where, query=False),)
+        return (SqlText("sql", self.sql, query=True),) if self.sql is not None else ()
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return ()
