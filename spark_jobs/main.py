@@ -45,6 +45,8 @@ def main(words: list[str]) -> int:
     logging.getLogger("py4j").setLevel(
         logging.CRITICAL
     )  # it logs every error that it passes on, also interrupted sleeps
+    # PySpark's: it logs what it raises.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark

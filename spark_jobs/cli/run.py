@@ -148,9 +148,11 @@ def explain(pipeline: PipelineName) -> None:
 
 
 def _plan_with_spark(names: Iterable[str]) -> None:
-    """Raises typer.Exit with the status of the first pipeline that Spark cannot plan, at the end."""
+    """Raises typer.Exit, at the end, with the status of the first that Spark cannot plan."""
     from spark_jobs.launch.submit import environment, validate_command  # noqa: PLC0415 - as above
 
+    if not os.environ.get("SLUICE_KAFKA_CONFIG"):
+        os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
     settings = Settings.from_environment()
     variables = {**os.environ, **environment(settings)}
     ended = [

@@ -68,7 +68,8 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     path = Paths(settings.root, spec).table
     if delta.is_table(path):
         table.refuse_changed(delta.open_table(path), rows.schema)
-    yield f"ok  {spec.name}: {', '.join(f'{c.name} {c.dataType.simpleString()}' for c in rows.schema)}"
+    columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
+    yield f"ok  {spec.name}: {', '.join(columns)}"
 
 
 def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:

@@ -178,7 +178,7 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
         return store
     if isinstance(error, AnalysisException):
         return SpecInvalid(
-            f"Spark cannot plan the query of {pipeline}: {text.strip().splitlines()[0]}",
+            f"Spark cannot plan the query of {pipeline}: {text.strip().splitlines()[0].rstrip('; ')}.",
             "Correct the expression in spec.py, or the function in logic.py.",
         )
     known = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from py4j.java_gateway import is_instance_of
+from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 from spark_jobs.contract.errors import SpecInvalid
@@ -49,41 +49,36 @@ def reason(spark: SparkSession, sql: SqlText) -> str:
     except Exception as error:  # noqa: BLE001 - ParseException, whatever PySpark makes of it
         return f"Spark cannot parse it: {str(error).strip().splitlines()[0]}"
     nodes = [*_nodes(tree)]
-    known = {ROWS, *(name for node in nodes if _name(node) == "UnresolvedWith" for name in _ctes(node))}
+    known = {
+        ROWS,
+        *(name for node in nodes if _name(node) == "UnresolvedWith" for name in _ctes(node)),
+    }
     return next(filter(None, (_wrong(spark, node, known, sql) for node in nodes)), "")
 
 
 def _wrong(spark: SparkSession, node: Node, known: set[str], sql: SqlText) -> str:
     """What is wrong with one node; empty if nothing is."""
     name = _name(node)
-    if _is(node, "plans.logical.Command") or _is(node, "plans.logical.ParsedStatement"):
-        return "it is a command, and not a query"
-    if "UnresolvedIdentifier" in name:
-        return "IDENTIFIER makes a name of a text, which may be any"
-    if not sql.query and _is(node, "expressions.PlanExpression"):
-        return "the field takes an expression over a record's columns, not a query"
     if name == "UnresolvedRelation":
         relation = ".".join(_sequence(node.multipartIdentifier()))
         return "" if relation.lower() in known else f"it reads {relation}, and not rows"
     if name == "UnresolvedFunction":
-        return _function(spark, _sequence(node.nameParts()))
+        return _call(spark, "FunctionRegistry", _sequence(node.nameParts()))
     if name == "UnresolvedTableValuedFunction":
-        return _table_function(spark, _sequence(node.name()))
-    if name in {"CallMethodViaReflection", "TryReflect"}:
-        return "it calls into the JVM, with the rights of the whole job"
-    return ""
+        return _call(spark, "TableFunctionRegistry", _sequence(node.name()))
+    if "UnresolvedIdentifier" in name:
+        return "IDENTIFIER makes a name of an expression, which may give any"
+    if any(_is(node, f"plans.logical.{kind}") for kind in ("Command", "ParsedStatement")):
+        return "it is a command, and not a query"
+    query = not sql.query and _is(node, "expressions.PlanExpression")
+    return "the field takes an expression over a record's columns, not a query" if query else ""
 
 
-def _function(spark: SparkSession, parts: list[str]) -> str:
+def _call(spark: SparkSession, registry: str, parts: list[str]) -> str:
     name = ".".join(parts)
     if parts[-1].lower() in JAVA:
         return f"{name} calls into the JVM, with the rights of the whole job"
-    return "" if _registered(spark, "FunctionRegistry", parts) else f"Spark has no function {name}"
-
-
-def _table_function(spark: SparkSession, parts: list[str]) -> str:
-    own = _registered(spark, "TableFunctionRegistry", parts)
-    return "" if own else f"Spark has no table function {'.'.join(parts)}"
+    return "" if _registered(spark, registry, parts) else f"Spark has no function {name}"
 
 
 def _registered(spark: SparkSession, registry: str, parts: list[str]) -> bool:
@@ -109,7 +104,7 @@ def _nodes(node: Node) -> Iterator[Node]:
 
 def _ctes(node: Node) -> list[str]:
     """The names that a WITH gives to its queries."""
-    return [relation._1().lower() for relation in _sequence(node.cteRelations())]
+    return [relation._1().lower() for relation in _sequence(node.cteRelations())]  # noqa: SLF001 - a tuple of Scala's
 
 
 def _sequence(items: Any) -> list[Any]:
@@ -122,5 +117,11 @@ def _name(node: Node) -> str:
 
 
 def _is(node: Node, name: str) -> bool:
-    """Whether it is of this class of Catalyst's, or of one below."""
-    return bool(is_instance_of(SparkContext._gateway, node, TREES + name))  # noqa: SLF001 - no public way to it
+    """Whether it is of this class of Catalyst's, or of one below. Asks the JVM once for a class."""
+    key = (str(node.getClass().getName()), name)
+    if key not in _KINDS:
+        _KINDS[key] = bool(is_instance_of(SparkContext._gateway, node, TREES + name))  # noqa: SLF001 - no public way to it
+    return _KINDS[key]
+
+
+_KINDS: dict[tuple[str, str], bool] = {}

@@ -29,14 +29,16 @@ def found() -> DagBag:
 
 @pytest.fixture(scope="module")
 def dags() -> dict[str, DAG]:
+    """Of the pipelines."""
     bag = found()
     assert bag.import_errors == {}
-    return dict(bag.dags)
+    return {name: dag for name, dag in bag.dags.items() if name != DAG_ID}
 
 
-def test_every_pipeline_is_a_dag_and_beside_them_a_person_may_accept(dags: dict[str, DAG]) -> None:
-    assert sorted(dags) == sorted([*registry.names(), DAG_ID])
-    accept = dags[DAG_ID]
+def test_every_pipeline_is_a_dag_and_beside_them_a_person_may_accept() -> None:
+    bag = found()
+    assert sorted(bag.dags) == sorted([*registry.names(), DAG_ID])
+    accept = bag.dags[DAG_ID]
     assert accept.timetable.can_be_scheduled is False, "only a person begins it"
     assert [*accept.params] == ["pipeline", "checks", "reason"]
     assert accept.params.get_param("pipeline").schema["enum"] == registry.names() != []
@@ -136,7 +138,7 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     bag = found()
 
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == sorted([*names, "refused"])
+    assert sorted(bag.dags) == sorted([*names, "refused", DAG_ID])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
     assert why in (bag.dags["refused"].description or "")
     assert bag.dags["refused"].timetable.can_be_scheduled, (
@@ -185,7 +187,7 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
         )
         seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
         assert heavy == []
-        assert int(dags) == len(registry.names())
+        assert int(dags) == len(registry.names()) + 1
         took.append(float(seconds))
         if min(took) < 0.5:
             return

@@ -63,9 +63,11 @@ def drained(drained_once: Scene, tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Callable[..., Scene]:
-    """Make a scene for a pipeline in this test's folder."""
+    """Make a scene for a pipeline in this test's folder: with one state store a step, unless it
+    says how many. Two are for tests of what is done store by store: crashes, doctor, state.
+    """
 
     def make(pipeline: str | Pipeline, **given: Any) -> Scene:
-        return Scene(kafka, tmp_path, pipeline, **given)
+        return Scene(kafka, tmp_path, pipeline, **{"stores": 1} | given)
 
     return make

@@ -5,10 +5,15 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.settings import Settings
-from spark_jobs.runs.explain import explain, known_operators
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Transform
+from spark_jobs.runs.explain import deep, explain, known_operators
+from spark_jobs.runs.spark_errors import translate_error
 from tests.spark import operators
 
 FOUND = {
@@ -61,3 +66,34 @@ def test_no_plan_has_an_operator_with_state_that_is_not_known(operator, monkeypa
 def test_state_that_nothing_evicts_is_said_to_be_so():
     lines = explained("complete_windows")
     assert any("nothing evicts it: the budget is 1,000,000 rows" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        (Transform(where="delay_minute > 0"), "`delay_minute` cannot be resolved"),
+        (Transform(where="delay_minutes > map(1, 2)"), "DATATYPE_MISMATCH"),
+        (Transform(sql="SELECT *, upper(cancelled, 1) AS x FROM rows"), "WRONG_NUM_ARGS"),
+        (Transform(where="uper(origin) = 'EWR'"), "Spark has no function uper"),
+    ],
+    ids=["column", "type", "arguments", "function"],
+)
+def test_what_spark_does_not_know_is_found_without_kafka(step, says):
+    spec = registry.load("flight_events")
+    spec = spec.model_copy(update={"steps": (step, *spec.steps)})
+    with pytest.raises(SpecInvalid) as refused:
+        list(planned(spec))
+    assert says in str(refused.value)
+
+
+def test_a_query_that_spark_can_plan_is_told_with_its_columns():
+    [line] = planned(registry.load("departure_delays"))
+    assert line.startswith("ok  departure_delays: window_start timestamp, window_end timestamp, ")
+
+
+def planned(spec: Pipeline) -> list[str]:
+    """As the command has it."""
+    try:
+        return list(deep(spec, Settings.from_environment()))
+    except AnalysisException as error:
+        raise translate_error(error, spec.name) from None

@@ -18,14 +18,17 @@ from tests.harness.scene import Scene
 
 RETAINED = 2
 SLACK = 2
-DELTAS = 10
+DELTAS = 4
 """Over a snapshot of the HDFS-backed store, before Spark writes another."""
 
 
 @pytest.fixture(autouse=True)
 def little_is_retained(monkeypatch: pytest.MonkeyPatch) -> None:
     dynamic = session.dynamic
-    few = {"spark.sql.streaming.minBatchesToRetain": str(RETAINED)}
+    few = {
+        "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
+        "spark.sql.streaming.stateStore.minDeltasForSnapshot": str(DELTAS),
+    }
     monkeypatch.setattr(session, "dynamic", lambda state: dynamic(state) | few)
     monkeypatch.setattr(purge.purge, "__defaults__", (SLACK,))
 
@@ -37,7 +40,7 @@ def stores(scene: Scene) -> list[Path]:
 
 @pytest.mark.parametrize("provider", ["rocksdb", "hdfs"])
 def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, provider):
-    runs = 10 if provider == "hdfs" else 6
+    runs = 6
     made = scene(
         "departure_delays",
         events=runs * 100,

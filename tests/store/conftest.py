@@ -99,6 +99,8 @@ def scene(kafka: str, bucket: str, store: ObjectStore, tmp_path: Path) -> Callab
     """Make a scene for a pipeline, under a prefix of its own."""
 
     def make(pipeline: str, **given: Any) -> Scene:
-        return Root(store, bucket).under(Scene(kafka, tmp_path, pipeline, **given))
+        # A store for each step: the same requests as with two, and fewer of them.
+        made = Scene(kafka, tmp_path, pipeline, **{"stores": 1} | given)
+        return Root(store, bucket).under(made)
 
     return make

@@ -56,7 +56,7 @@ def base(
     """Two deliveries drained, each in a batch with data and one without, and a third that waits."""
     folder = tmp_path_factory.mktemp("base")
     scene = Root(store, bucket).under(
-        Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3)
+        Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3, stores=1)
     )
     for number in range(2):
         scene.deliver()
