@@ -177,8 +177,9 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
     if (store := translate_store_error(error)) is not None:
         return store
     if isinstance(error, AnalysisException):
+        said = text.strip().splitlines()[0].rstrip("; ")
         return SpecInvalid(
-            f"Spark cannot plan the query of {pipeline}: {text.strip().splitlines()[0].rstrip('; ')}.",
+            f"Spark cannot plan the query of {pipeline}: {said}.",
             "Correct the expression in spec.py, or the function in logic.py.",
         )
     known = (
