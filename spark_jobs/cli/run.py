@@ -38,7 +38,8 @@ LOG = logging.getLogger(__name__)
 
 
 @commands.command(
-    rich_help_panel=PANEL, epilog=examples("sluice validate", "sluice validate departure_delays")
+    rich_help_panel=PANEL,
+    epilog=examples("sluice validate", "sluice validate departure_delays --deep"),
 )
 def validate(
     pipelines: Annotated[

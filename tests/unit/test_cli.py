@@ -33,7 +33,7 @@ from spark_jobs.contract.settings import REPO
 from spark_jobs.ops.views import Table
 
 OPTIONS = {
-    "validate": (),
+    "validate": ("--deep",),
     "plan": (),
     "drain": ("--report", "--run-id"),
     "explain": (),
