@@ -40,7 +40,7 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
     records = kafka_source.read_batch(run.spark, spec, run.settings, part)
 
     def classified(given: DataFrame) -> Dataflow:
-        return dataflow(given, spec, clock_ms=part.clock_ms)
+        return dataflow(given, spec, clock_ms=part.clock_ms or None)
 
     outcomes = resolve_outcomes(
         classified(records.observe(read, F.count(F.lit(1)).alias("read"))).classified,

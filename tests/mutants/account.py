@@ -286,4 +286,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "[batch for batch in waiting if batch in progress]",
         f"{OFF}::test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_its_turn",
     ),
+    Mutant(
+        "Spark's parser does not judge the SQL of a spec",
+        DRAIN,
+        "        refuse_unsafe_trees(session, found.spec)\n",
+        "",
+        "tests/spark/test_sql_tree.py::test_a_run_refuses_it_before_it_reads",
+    ),
 )
