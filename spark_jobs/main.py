@@ -13,13 +13,16 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Final
 
 from spark_jobs import failpoint, log
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
-from spark_jobs.contract.report import KINDS, Problem, Report
+from spark_jobs.contract.report import KINDS, Kind, Problem, Report
 from spark_jobs.contract.settings import Settings, log_format, root
+from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
@@ -31,6 +34,8 @@ from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
 
+RUNS: Final[dict[Kind, Callable[[Pipeline, Settings, str, StopRequest], Report]]] = {"drain": drain}
+"""What each kind of run does."""
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
 
@@ -61,7 +66,7 @@ def _run(wanted: argparse.Namespace) -> int:
         stop_on_signals() as stop
     ):  # until the report is written: a run without one counts as failed
         parent_watch.watch()
-        report = _written(_drained(wanted, stop), wanted)
+        report = _written(_report_of(wanted, stop), wanted)
     failpoint.at("reported")
     if report.problem is None:
         return 0
@@ -78,12 +83,13 @@ def _written(report: Report, wanted: argparse.Namespace) -> Report:
     return report
 
 
-def _drained(wanted: argparse.Namespace, stop: StopRequest) -> Report:
+def _report_of(wanted: argparse.Namespace, stop: StopRequest) -> Report:
     started = datetime.now(UTC)
     try:
         spec = registry.load(wanted.pipeline)
         log.setup(log_format())  # the pipeline's own code may have configured logging
-        return drain(spec, Settings.from_environment(), wanted.run_id, stop)
+        kind: Kind = wanted.command
+        return RUNS[kind](spec, Settings.from_environment(), wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report(
             kind=wanted.command,

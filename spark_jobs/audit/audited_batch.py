@@ -11,7 +11,7 @@ from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected import Row, moment
 from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.classify.capture import ENTERED
+from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.sink.writer import Written
@@ -87,7 +87,7 @@ def event_times(
     was read again.
     """
     if progress is not None:
-        seen = progress.observed.get(ENTERED, {})
+        seen = progress.observed.get(ENTERED_SEEN, {})
         return moment(seen.get("first_event_us")), moment(seen.get("last_event_us"))
     return (
         (moment(records.first_event_us), moment(records.last_event_us)) if records else (None, None)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.classify.capture import CLASSIFIED, ENTERED
+from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.output_mode import mode_facts
@@ -63,10 +63,10 @@ def _by_progress(
     spec: Pipeline, batch: Batch, progress: Progress, records: RecordCounts | None, rows_out: int
 ) -> Account:
     malformed, premature, good = (
-        progress.counted(CLASSIFIED, outcome)
+        progress.counted(CLASSIFIED_SEEN, outcome)
         for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
     )
-    entered = progress.counted(ENTERED, "rows")
+    entered = progress.counted(ENTERED_SEEN, "rows")
     late = records.late if records else 0
     filtered = good - entered
     passed = [

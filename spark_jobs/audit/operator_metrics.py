@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.classify.capture import ENTERED
-from spark_jobs.contract.metrics import CUSTOM
+from spark_jobs.classify.capture import ENTERED_SEEN
+from spark_jobs.contract.operator_metrics import CUSTOM
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Stateful
 from spark_jobs.steps.chain import observation_name
@@ -27,8 +27,8 @@ class OperatorMetrics(NamedTuple):
     progress: OperatorProgress
 
     def custom(self, name: str) -> int | None:
-        """A metric of contract/metrics.py CUSTOM; None if neither the operator nor its store
-        reports it.
+        """A metric of contract/operator_metrics.py CUSTOM; None if neither the operator nor its
+        store reports it.
         """
         return self.progress.custom.get(name)
 
@@ -80,7 +80,7 @@ def operator_metrics(
     """
     metrics = []
     operators = iter(progress.operators)
-    rows = progress.counted(ENTERED, "rows")
+    rows = progress.counted(ENTERED_SEEN, "rows")
     for number, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         out = progress.counted(observation_name(number), "rows")
         if step.stateful and (operator := next(operators, None)):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.audit.repeated import Repeated
-from spark_jobs.contract.metrics import REPORTED
+from spark_jobs.contract.operator_metrics import REPORTED
 from spark_jobs.contract.report import StateUse
 
 Event = dict[str, Any]
@@ -21,7 +21,7 @@ class OperatorProgress(NamedTuple):
 
     name: str
     reported: Mapping[str, int]
-    """contract/metrics.py REPORTED."""
+    """contract/operator_metrics.py REPORTED."""
     custom: Mapping[str, int]
     """All of its customMetrics: those of the operator and those of its state store."""
 

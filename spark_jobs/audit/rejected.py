@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.classify.capture import CLASSIFIED, ENTERED
+from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.topic import Topic
@@ -62,7 +62,8 @@ class RejectedRecord(NamedTuple):
         return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic, batch)}
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
-        """Its columns in ops.late, without those of the batch.
+        """Its columns in ops.late, without those of the batch. What the record has besides comes
+        from classify/capture.py and second_read.py; ops/schema.py declares the columns.
 
         `step` is the kind of the step that dropped it.
         """
@@ -103,9 +104,9 @@ def captured(
     same = batch.late_before_ms == policy.late_before_ms
     if progress.dropped and not same:
         return None
-    records = progress.captured(CLASSIFIED) + (progress.captured(ENTERED) if same else [])
-    expected = sum(progress.counted(CLASSIFIED, outcome) for outcome in QUARANTINED)
-    expected += progress.counted(ENTERED, Outcome.LATE) if same else 0
+    records = progress.captured(CLASSIFIED_SEEN) + (progress.captured(ENTERED_SEEN) if same else [])
+    expected = sum(progress.counted(CLASSIFIED_SEEN, outcome) for outcome in QUARANTINED)
+    expected += progress.counted(ENTERED_SEEN, Outcome.LATE) if same else 0
     return (
         [RejectedRecord.of_progress(record) for record in records]
         if len(records) == expected

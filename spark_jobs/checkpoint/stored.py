@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.contract.files import write_whole
-from spark_jobs.contract.format import refuse_newer
+from spark_jobs.contract.form_version import refuse_newer
 
 if TYPE_CHECKING:
     from upath import UPath

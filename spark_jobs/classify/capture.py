@@ -16,7 +16,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.steps.chain import is_late
 
-CLASSIFIED, ENTERED = "fate", "entered"
+CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
 """The names under which classified records and the stateful input are observed."""
 
 
@@ -30,7 +30,7 @@ def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
     """
     rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
     return classified.withColumn("kept", rejected).observe(
-        CLASSIFIED, *outcome_counts(), F.collect_list("kept").alias("kept")
+        CLASSIFIED_SEEN, *outcome_counts(), F.collect_list("kept").alias("kept")
     )
 
 
@@ -46,7 +46,9 @@ def observe_stateful_input(
     rows = stateful_input.withColumn("suspect", is_late(spec, policy.late_before_ms))
     rows = rows.withColumn("kept", F.when(F.col("suspect"), late))
     counted = (F.count_if(F.col("suspect")).alias("late"), F.collect_list("kept").alias("kept"))
-    return rows.observe(ENTERED, *stateful_input_metrics(spec), *counted).drop("suspect", "kept")
+    return rows.observe(ENTERED_SEEN, *stateful_input_metrics(spec), *counted).drop(
+        "suspect", "kept"
+    )
 
 
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:

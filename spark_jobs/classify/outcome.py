@@ -39,7 +39,8 @@ class Outcome(StrEnum):
 COLUMN = "fate"
 """The column of the outcome.
 
-Its name is reserved (Topic.RESERVED): a topic may have a field `outcome`, but no field `fate`.
+Its name is reserved (contract/topic.py RESERVED): a topic may have a field `outcome`, but no field
+`fate`.
 """
 
 CLASSIFIED = (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)

@@ -1,6 +1,7 @@
 """`sluice`: the command line.
 
-It calls the same functions as Airflow's tasks. One file for each group of commands.
+It calls the same functions as Airflow's tasks. One file for each group of commands: run.py,
+look.py, admin.py. A command that needs Spark is also one of main.py, which launch/submit.py starts.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.contract.files import write_whole
-from spark_jobs.contract.format import refuse_newer
+from spark_jobs.contract.form_version import refuse_newer
 from spark_jobs.contract.store import is_remote
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 Kind = Literal["drain"]
 """What kind of run: an argument of the application, and a field of reports, ops tables and log
-lines.
+lines. A new kind is a name here, and a function in RUNS of main.py.
 """
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 

@@ -1,6 +1,7 @@
 """State metrics: what the state checks evaluate after a run.
 
-A new metric is a field here, with its meaning.
+A new metric is a field here, with its meaning; runs/evaluation.py computes it, and state_checks.py
+has the checks that every pipeline gets.
 """
 
 from __future__ import annotations

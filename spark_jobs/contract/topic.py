@@ -58,6 +58,10 @@ class Field(Model):
     about: str = Described(default="", description="its meaning and unit")
 
 
+Format = Literal["json"]
+"""How a topic's values are encoded. decode/decoder.py has a decoder for each."""
+
+
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
 
@@ -74,7 +78,7 @@ class Topic(Model):
         description="how much later than the Kafka timestamp, and than the moment at which its "
         "batch was planned, an event time may be; records beyond it are premature",
     )
-    format: Literal["json"] = Described(default="json", description="how values are encoded")
+    format: Format = Described(default="json", description="how values are encoded")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -8,19 +8,32 @@ accepts text after the first object, converts numbers to strings, and does not r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.contract.topic import Topic
+from spark_jobs.contract.topic import Format, Topic
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.type_conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class Decoder(Protocol):
+    """Bytes of one format to columns, in a Python worker."""
+
+    def columns(
+        self, values: Sequence[bytes | None], /
+    ) -> tuple[Sequence[Sequence[Any]], Sequence[str | None]]:
+        """For each field the values, and for each record why it is malformed, or None."""
+
+
+DECODERS: Final[dict[Format, Callable[[Topic], Decoder]]] = {"json": JsonDecoder}
+"""A new format is a line here, and one in Format (contract/topic.py)."""
 
 
 def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = None) -> DataFrame:
@@ -39,7 +52,7 @@ def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = Non
     )
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = JsonDecoder(topic)
+        decoder = DECODERS[topic.format](topic)
         raw_filter = RawFilter(topic, capture) if capture else None
         for batch in batches:
             yield _decoded(batch, topic, decoder, raw_filter)
@@ -48,7 +61,7 @@ def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = Non
 
 
 def _decoded(
-    batch: pa.RecordBatch, topic: Topic, decoder: JsonDecoder, raw_filter: RawFilter | None
+    batch: pa.RecordBatch, topic: Topic, decoder: Decoder, raw_filter: RawFilter | None
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 

@@ -2,8 +2,8 @@
 
 Runs in Spark's Python workers.
 
-The other bytes are few. They are returned with the decoded columns, so that the audit need not read
-Kafka again (rejected.py).
+The bytes that it keeps are few, and return with the decoded columns: the audit need not read Kafka
+again for them (audit/rejected.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Spark's other settings are in submit.py and shipment.py (set before the JVM starts),
 contract/store.py (the object store), cluster.py (a cluster's secret) and sink/commit.py (the
-transaction of each commit).
+transaction of each commit). What a user may not set is in contract/spark_options.py: a new setting
+of Sluice's own belongs there too.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.contract.operator_metrics import COUNTS
 from spark_jobs.contract.report import Account, CheckResult, StateUse
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.contract.operator_metrics import COUNTS
 from spark_jobs.contract.store import opened
 
 

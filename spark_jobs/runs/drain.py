@@ -25,7 +25,7 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.outcome import Outcome
+from spark_jobs.runs.outcome import RunOutcome
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.run_record import append_row
@@ -46,7 +46,7 @@ def drain(
     SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its
     `stop`.
     """
-    outcome = Outcome("drain", spec.name, run_id)
+    outcome = RunOutcome("drain", spec.name, run_id)
     with nullcontext(stop) if stop else stop_on_signals() as request:
         try:
             problem = _run(spec, settings, outcome, request)
@@ -56,7 +56,7 @@ def drain(
 
 
 def _run(
-    spec: Pipeline, settings: Settings, outcome: Outcome, stop: StopRequest
+    spec: Pipeline, settings: Settings, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
     """Run until nothing is left to do or a stop is requested.
 
@@ -97,7 +97,7 @@ def _run(
 
 
 def _drained(
-    run: Run, latest: Offsets, warming: Thread, outcome: Outcome, stop: StopRequest
+    run: Run, latest: Offsets, warming: Thread, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
     """Read up to `latest` or a limit, account for the batches, evaluate the checks.
 

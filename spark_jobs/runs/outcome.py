@@ -1,4 +1,4 @@
-"""Outcome: the results of a run so far, and the report made of them, also if the run fails."""
+"""Run outcome: the results of a run so far, and the report made of them, also if the run fails."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Drained:
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """Filled by each phase of a run when it ends, so that the report of a failed run has all
     earlier phases.
     """

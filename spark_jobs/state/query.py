@@ -50,7 +50,7 @@ class StateQuery(NamedTuple):
         ]
 
 
-class Target(NamedTuple):
+class StateTarget(NamedTuple):
     """What a checked query reads."""
 
     spec: Pipeline
@@ -63,7 +63,7 @@ class Target(NamedTuple):
     """The batches whose state Spark still has, in ascending order, without gaps."""
 
 
-def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
+def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarget:
     """Raises StateUnreadable if the state does not exist, StateIncompatible if a different spec
     wrote it.
     """
@@ -99,7 +99,7 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> Target:
     batch = committed[-1] if query.batch is None else query.batch
     readable = tuple(checkpoint.readable())
     _refuse_batch(batch, committed, readable)
-    return Target(
+    return StateTarget(
         in_force(spec, identity.fingerprint),
         checkpoint,
         identity.generation,

@@ -13,7 +13,7 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.launch.session import session
 from spark_jobs.state import text
 from spark_jobs.state.changes import row_changes
-from spark_jobs.state.query import StateQuery, Target, format_batches, resolve
+from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read
 from spark_jobs.state.table import Table, Variable
 
@@ -44,7 +44,7 @@ def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterato
         )
 
 
-def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iterator[str]:
+def _state(spark: SparkSession, target: StateTarget, number: int, limit: int) -> Iterator[str]:
     operator, reading = _read_variables(spark, target, number, target.batch, limit)
     yield _header(target, number, operator, _format_batch(target, target.batch))
     for table in reading.values():
@@ -52,7 +52,9 @@ def _state(spark: SparkSession, target: Target, number: int, limit: int) -> Iter
         yield from text.format_rows(table)
 
 
-def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery) -> Iterator[str]:
+def _changes(
+    spark: SparkSession, target: StateTarget, number: int, query: StateQuery
+) -> Iterator[str]:
     """Newest batch first.
 
     Each batch is compared with the previous one, and batch 0 with empty state.
@@ -89,7 +91,7 @@ def _changes(spark: SparkSession, target: Target, number: int, query: StateQuery
 
 
 def _read_variables(
-    spark: SparkSession, target: Target, number: int, batch: int, limit: int
+    spark: SparkSession, target: StateTarget, number: int, batch: int, limit: int
 ) -> tuple[StateOperator, Reading]:
     """The first `limit` matching rows of all variables of a step, after a batch."""
     checkpoint = spark_url(target.checkpoint.folder)
@@ -114,7 +116,7 @@ def _read_variables(
 
 
 def _read_all_rows(
-    spark: SparkSession, target: Target, number: int, batch: int
+    spark: SparkSession, target: StateTarget, number: int, batch: int
 ) -> tuple[StateOperator, Reading]:
     """All matching rows of all variables of a step, after a batch.
 
@@ -131,7 +133,7 @@ def _read_all_rows(
     return operator, tables
 
 
-def _header(target: Target, number: int, operator: StateOperator, which: str) -> str:
+def _header(target: StateTarget, number: int, operator: StateOperator, which: str) -> str:
     return (
         f"{target.spec.name}, generation {target.generation}, {which}, step {number} "
         f"{target.spec.steps[number - 1].kind} "
@@ -141,7 +143,7 @@ def _header(target: Target, number: int, operator: StateOperator, which: str) ->
     )
 
 
-def _format_batch(target: Target, batch: int) -> str:
+def _format_batch(target: StateTarget, batch: int) -> str:
     watermark = target.checkpoint.watermark(batch)
     return f"batch {batch}, " + (
         f"watermark {text.format_value(watermark)}" if watermark else "no watermark yet"

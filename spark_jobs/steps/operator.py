@@ -1,6 +1,7 @@
 """The interface of a step in Spark.
 
-A new step is one file that implements it, and one line in operators.py.
+A new step begins with its declaration in contract/steps.py; here it is one file that implements
+this, and one line in operators.py.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class StepContext(NamedTuple):
 
 
 class Operator(Protocol):
-    """The first stateful step, or a later one."""
+    """A step from the first stateful one on. chain.py applies the Transforms before it itself."""
 
     def apply(self, rows: DataFrame, context: StepContext, /) -> DataFrame:
         """The output rows for the input rows."""

@@ -28,7 +28,7 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         logging.getLogger("campaign").info,
         pipelines=("aircraft_rotations",),
         events=900,
-        block=len(SHORT),
+        block=2,
     )
     figures = campaign.run(mend=lambda scene, run_id: scene.run(run_id))
     assert [*figures.landed.elements()] == [
@@ -37,7 +37,7 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         at_failpoint("table.committed"),
     ]
     assert figures.kills == len(SHORT)
-    assert figures.verified == 1
+    assert figures.verified == 2
     assert figures.late > 0, "the batch after a crash is judged by the watermark before it"
 
 

@@ -8,8 +8,8 @@ from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.contract.metrics import REPORTED
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.operator_metrics import REPORTED
 from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.writer import Written

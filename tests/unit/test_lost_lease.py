@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import LeaseLost
 from spark_jobs.contract.settings import Settings
 from spark_jobs.runs import drain, query
-from spark_jobs.runs.outcome import Outcome
+from spark_jobs.runs.outcome import RunOutcome
 from spark_jobs.stopping import StopRequest
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
@@ -81,5 +81,5 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(
     monkeypatch.setattr(drain, "preflight", lambda *_: found)
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
-        drain._run(pipeline(), settings, Outcome("drain", "p", "run"), StopRequest())  # noqa: SLF001 - as above
+        drain._run(pipeline(), settings, RunOutcome("drain", "p", "run"), StopRequest())  # noqa: SLF001 - as above
     assert written == []

@@ -4,7 +4,7 @@ from typing import Any
 
 from spark_jobs.audit.operator_metrics import operator_metrics, timers_waiting
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.contract.metrics import REPORTED
+from spark_jobs.contract.operator_metrics import REPORTED
 from spark_jobs.ops import ops_tables
 from tests.unit.specs import pipeline
 

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.contract.errors import CheckFailed, RecordsGone
 from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.runs.outcome import Drained, Outcome
+from spark_jobs.runs.outcome import Drained, RunOutcome
 from tests.unit.test_report import check
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -30,7 +30,9 @@ DRAINED = Drained(
 
 
 def test_a_run_that_came_to_its_end_reports_all_of_it() -> None:
-    outcome = Outcome("drain", "p", "run-1", lost={1: (5, 9)}, drained=DRAINED, checks=(check(),))
+    outcome = RunOutcome(
+        "drain", "p", "run-1", lost={1: (5, 9)}, drained=DRAINED, checks=(check(),)
+    )
     for phase in ("settle", "start", "recover", "query"):
         outcome.lap(phase)  # type: ignore[arg-type]  # a loop's variable is any text
     outcome.took("audit", 1.23456)
@@ -57,7 +59,7 @@ def test_a_run_that_came_to_its_end_reports_all_of_it() -> None:
 
 
 def test_a_run_that_failed_reports_as_far_as_it_came() -> None:
-    outcome = Outcome("drain", "p", "run-1")
+    outcome = RunOutcome("drain", "p", "run-1")
     outcome.lap("settle")
     report = outcome.report(RecordsGone("40 records are gone.", "Go on without them."))
     assert (report.status, report.generation, report.batches) == ("failed", "", ())
@@ -81,7 +83,7 @@ def test_a_run_that_failed_reports_as_far_as_it_came() -> None:
 def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run(
     wrong: dict[str, Any],
 ) -> None:
-    outcome = Outcome("drain", "p", "run-1", **wrong)
+    outcome = RunOutcome("drain", "p", "run-1", **wrong)
     report = outcome.report(CheckFailed("3 rows.", "Look at them."))
     assert (report.status, report.pipeline, report.run_id) == ("failed", "p", "run-1")
     assert report.problem is not None
@@ -93,7 +95,7 @@ def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_
 
 
 def test_an_outcome_that_makes_no_valid_report_is_a_failure_of_a_run_that_had_none() -> None:
-    report = Outcome("drain", "p", "run-1", drained=Drained(waiting="many")).report(None)  # type: ignore[arg-type]
+    report = RunOutcome("drain", "p", "run-1", drained=Drained(waiting="many")).report(None)  # type: ignore[arg-type]
     assert report.status == "failed"
     assert report.problem is not None
     assert "waiting" in report.problem.what or "ValidationError" in report.problem.what

@@ -8,7 +8,7 @@ from local.reference.page import PAGE, page
 from spark_jobs.contract import event
 from spark_jobs.contract.checks import STATE_METRICS
 from spark_jobs.contract.errors import SluiceError, catalogue
-from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.contract.operator_metrics import COUNTS
 from spark_jobs.log import FIELDS
 from spark_jobs.ops.schema import COLUMNS, OPERATOR
 

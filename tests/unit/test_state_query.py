@@ -20,7 +20,7 @@ from spark_jobs.main import _parse, _state_query
 from spark_jobs.source.topic_state import TopicState
 from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
-from spark_jobs.state.query import StateQuery, Target, format_batches, resolve
+from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
 from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
@@ -48,7 +48,7 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
-def ask(settings: Settings, spec: Pipeline = SPEC, **query: object) -> Target:
+def ask(settings: Settings, spec: Pipeline = SPEC, **query: object) -> StateTarget:
     return resolve(spec, settings, StateQuery(**query))  # type: ignore[arg-type]
 
 

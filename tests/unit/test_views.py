@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from upath import UPath
 
 from spark_jobs.cli import app
-from spark_jobs.contract.metrics import COUNTS
+from spark_jobs.contract.operator_metrics import COUNTS
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.views import VIEWS, Table, columns, select
 
