@@ -28,12 +28,13 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         logging.getLogger("campaign").info,
         pipelines=("aircraft_rotations",),
         events=900,
-        block=2,
+        block=3,
     )
     figures = campaign.run(mend=lambda scene, run_id: scene.run(run_id))
     assert [*figures.landed.elements()] == [
         IN_STORES,
         at_failpoint("planned"),
+        at_failpoint("reported"),
         at_failpoint("table.committed"),
     ]
     assert figures.kills == len(SHORT)
