@@ -219,6 +219,12 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
     assert done.stdout.splitlines()[-1] == "['sluice'] {} False False"
 
 
+def test_airflow_ends_a_drain_that_takes_longer_than_the_spec_allows(dags: dict[str, DAG]) -> None:
+    for name, dag in dags.items():
+        limit = registry.load(name).schedule.execution_timeout
+        assert dag.get_task("drain").execution_timeout == limit == timedelta(hours=6)
+
+
 def test_a_start_in_the_spec_is_the_dags_start(dags: dict[str, DAG]) -> None:
     assert {name: dag.start_date for name, dag in dags.items()} == {
         name: registry.load(name).schedule.start for name in dags

@@ -218,3 +218,8 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert [row["batch_id"] for row in drained.scene.ops("batches")] == [0]
     waiting = sum(report.offsets_end.values()) - sum(end.values())
     assert f"\n{waiting} new offsets to read\n" in answer(drained.command("plan", PIPELINE))
+
+
+def test_validate_deep_lets_spark_plan_the_query(drained):
+    last = answer(drained.command("validate", PIPELINE, "--deep")).splitlines()[-1]
+    assert last.startswith(f"ok  {PIPELINE}: event_id string, event_type string, event_time ")

@@ -91,6 +91,18 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         "should be",
         "instance of State",
     ),
+    "no time to stand still": (
+        lambda: pipeline(stall_timeout=timedelta()),
+        "stall_timeout",
+        "must be more than 0",
+        "'30 minutes'",
+    ),
+    "no time for a drain": (
+        lambda: Schedule(execution_timeout=timedelta()),
+        "execution_timeout",
+        "must be more than 0",
+        "'30 minutes'",
+    ),
     "a number below its bound": (
         lambda: State(shuffle_partitions=0),
         "shuffle_partitions",
