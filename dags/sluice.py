@@ -1,11 +1,12 @@
-"""The only DAG file: each pipeline's folder becomes a DAG, and one more takes a person's decisions.
-It names no pipeline.
+"""The only DAG file: each pipeline's folder becomes a DAG; one more takes a person's decisions, and
+one maintains the tables. It names no pipeline.
 """
 
 from airflow.sdk import DAG
 
 from sluice_airflow.accept import accept_dag
 from sluice_airflow.dag import TAG, build
+from sluice_airflow.maintain import maintain_dag
 from sluice_airflow.refused import refused_dag
 from spark_jobs.contract import registry
 
@@ -19,4 +20,5 @@ def dag_of(pipeline: str) -> DAG:
 
 
 sluice_accept = accept_dag(TAG)
+sluice_maintain = maintain_dag(TAG)
 globals().update({f"dag_of_{name}": dag_of(name) for name in registry.names()})

@@ -8,6 +8,7 @@ to the sink)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame, functions as F
@@ -51,6 +52,7 @@ def dataflow(
     spec: Pipeline,
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
+    failing: Mapping[tuple[int, int], str] | None = None,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
@@ -61,9 +63,12 @@ def dataflow(
     `clock_ms` is when the records' batch was planned, in milliseconds since the epoch. Within a
     query it is not given: the current time of a query is that of its batch
     (MicroBatchExecution), also of one that is run again.
+
+    `failing` has the records on which an expression fails (checkpoint/failing.py): they are
+    malformed, so no step sees them.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    decoded = decode(records, spec.topic, capture)
+    decoded = decode(records, spec.topic, capture, failing)
     classified = classify(decoded, spec.topic, clock)
     if capture:
         classified = observe_classified(classified, spec)

@@ -23,7 +23,7 @@ class RunLimits:
     def __init__(self, spec: Pipeline, stop: StopRequest | None = None) -> None:
         self._spec = spec
         self._stop = stop or StopRequest()
-        self._batches = 0
+        self._batches = set[int]()
         self._began_ms = int(time.time() * 1000)  # whole milliseconds, as in the offset log
         self._deadline = time.monotonic() + spec.max_minutes * 60 if spec.max_minutes else None
         self.no_data_batch_ran = False
@@ -52,12 +52,12 @@ class RunLimits:
 
     def admit(self, batch: Batch) -> bool:
         """Decide whether this batch may run, and count it if it may."""
-        self.reached = self.asked or (self._exceeded() if batch.covered else "")
+        self.reached = self.asked or (self._exceeded(batch) if batch.covered else "")
         self.over = bool(self.reached) or (
             self._spec.endless and not batch.covered and self.no_data_batch_ran
         )
         if not self.over:
-            self._batches += 1 if batch.covered else 0
+            self._batches |= {batch.id} if batch.covered else set()
             self.no_data_batch_ran = self.no_data_batch_ran or (
                 not batch.covered and batch.clock_ms >= self._began_ms
             )
@@ -74,8 +74,10 @@ class RunLimits:
         """
         self.reached = self.asked
 
-    def _exceeded(self) -> str:
-        if self._spec.max_batches is not None and self._batches >= self._spec.max_batches:
+    def _exceeded(self, batch: Batch) -> str:
+        # A batch that failed, and runs again in the same run, counts once.
+        others = len(self._batches - {batch.id})
+        if self._spec.max_batches is not None and others >= self._spec.max_batches:
             return f"max_batches={self._spec.max_batches}"
         if self._deadline is not None and time.monotonic() >= self._deadline:
             return f"max_minutes={self._spec.max_minutes:g}"

@@ -22,6 +22,10 @@ class Target(NamedTuple):
     """Spark's checkpoint."""
     cursor: UPath
     """The last batches of that checkpoint that were audited and checked (checkpoint/cursor.py)."""
+    failing: UPath
+    """The records of that checkpoint's batches on which an expression of the spec fails
+    (checkpoint/failing.py).
+    """
     table: UPath
     """The Delta table that its batches are written to."""
     owner: str
@@ -33,4 +37,4 @@ class Target(NamedTuple):
     @classmethod
     def live(cls, paths: Paths, owner: str) -> Target:
         """The pipeline's own checkpoint and table. Only the holder of its lease writes them."""
-        return cls(paths.checkpoint, paths.cursor, paths.table, owner)
+        return cls(paths.checkpoint, paths.cursor, paths.failing, paths.table, owner)

@@ -23,8 +23,8 @@ def asset_of(pipeline: str) -> Asset:
 
 
 class PublishOperator(BaseOperator):
-    """Emits the asset event of what has passed and is not published yet, and returns its extra
-    (contract/event.py).
+    """Moves the published table to what has passed, emits the asset event of it, and returns the
+    event's extra (contract/event.py).
 
     Skips itself if consumers know of everything that passed.
     """
@@ -35,13 +35,17 @@ class PublishOperator(BaseOperator):
         super().__init__(inlets=[self.asset], outlets=[self.asset], **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.runs.publication import publication  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.runs.publication import move_table, publication  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
             # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed
             # their checks.
-            paths = Paths(root(), registry.load(self.pipeline))
-            found = publication(paths, self.pipeline, announced(context, self.asset))
+            spec = registry.load(self.pipeline)
+            paths = Paths(root(), spec)
+            # First: who is told of a version must find it there.
+            if move_table(paths, spec):
+                self.log.info("moved %s to what has passed", paths.published_table)
+            found = publication(paths, spec, announced(context, self.asset))
             if found is None:
                 raise AirflowSkipException("consumers know of every version that has passed")
             extra = found.event.model_dump(mode="json")
@@ -53,12 +57,13 @@ class PublishOperator(BaseOperator):
         return extra
 
 
-NONE = -1
+NONE = ("", -1)
 """No version: Airflow has no event of the asset, or its newest was not sent by publish."""
 
 
-def announced(context: Context, asset: Asset) -> int:
-    """The table version of the asset's newest event, or NONE."""
+def announced(context: Context, asset: Asset) -> tuple[str, int]:
+    """Generation and table version of the asset's newest event, or NONE."""
     newest = list(context["inlet_events"][asset].ascending(False).limit(1))
-    version = (newest[0].extra or {}).get("table_version") if newest else None
-    return version if isinstance(version, int) else NONE
+    extra = (newest[0].extra or {}) if newest else {}
+    version = extra.get("table_version")
+    return (str(extra.get("generation")), version) if isinstance(version, int) else NONE

@@ -18,7 +18,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.summary import check_line
 from spark_jobs.ops import ops_tables
-from spark_jobs.sink import table
+from spark_jobs.sink import history, table
 from spark_jobs.storage.object_store import require_writable
 
 ACCEPTED = "accepted"
@@ -58,7 +58,11 @@ def accept(
                 )
             held.confirm()
             _record(paths, report, accepted, reason, by)
-            passed = {"judged": cursor.audited, "judged_table_version": report.table_version}
+            passed = {
+                "judged": cursor.audited,
+                "judged_table_version": report.table_version,
+                "open_records": None,
+            }
             cursor.model_copy(update=passed).write(paths.cursor)
         return (
             f"table version {report.table_version} counts as passed; the DAG's next run publishes "
@@ -94,10 +98,13 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
             f"See the results: sluice show checks --pipeline {pipeline}",
         )
     code = report.problem.code if report.problem else "none"
-    now = table.version(paths.table)
-    if code != "CHECK_FAILED" or (report.generation, report.table_version) != (
-        known.generation,
-        now,
+    now, judged = table.version(paths.table), report.table_version
+    if (
+        code != "CHECK_FAILED"
+        or report.generation != known.generation
+        or judged is None
+        or judged > now
+        or (judged < now and history.rows_changed(paths.table, judged, now))
     ):
         raise DecisionRefused(
             f"the last verdict on {pipeline} is not about what the table holds now: run "
@@ -135,7 +142,12 @@ def _record(
     paths: Paths, report: Report, accepted: tuple[CheckResult, ...], reason: str, by: str
 ) -> None:
     now = datetime.now(UTC)
-    key = {"pipeline": report.pipeline, "run_id": f"accepted by {by}", "checked_at": now}
+    key = {
+        "pipeline": report.pipeline,
+        "generation": report.generation,
+        "run_id": f"accepted by {by}",
+        "checked_at": now,
+    }
     rows = [
         key
         | {"table_version": report.table_version}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.admin.reset import Intent, rewind
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
@@ -63,7 +64,11 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    files = [*_cursor_repair(spec, paths, known), *_metadata_repair(checkpoint, integrity)]
+    files = [
+        *_cursor_repair(spec, paths, known),
+        *_failing_repair(paths),
+        *_metadata_repair(checkpoint, integrity),
+    ]
     logs = _log_repairs(spec, settings, paths, integrity, known)
     if not files and not logs:
         restorable = (
@@ -161,6 +166,20 @@ def _cursor_repair(spec: Pipeline, paths: Paths, known: Identity) -> list[Repair
             Repair(
                 f"write {paths.cursor} again, from ops.batches and ops.runs",
                 lambda: _cursor(spec, paths, known).write(paths.cursor),
+            )
+        ]
+    return []
+
+
+def _failing_repair(paths: Paths) -> list[Repair]:
+    try:
+        read_failing(paths.failing)
+    except CheckpointBroken:
+        aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        return [
+            Repair(
+                f"move {paths.failing} to {aside}: the next run finds failing records again",
+                lambda: set_aside(paths.failing, aside),
             )
         ]
     return []

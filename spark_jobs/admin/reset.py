@@ -13,12 +13,14 @@ already has.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
@@ -30,10 +32,13 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
+from spark_jobs.published.data_folder import follow
 from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.delta import open_table, version_is_whole
 from spark_jobs.storage.folders import copy, move, unfinished_moves
 from spark_jobs.storage.object_store import require_writable
+
+LOG = logging.getLogger(__name__)
 
 
 class Intent(NamedTuple):
@@ -52,10 +57,10 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     """
     paths = Paths(settings.root, spec)
     committed = Checkpoint(paths.checkpoint).committed()
-    aside = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     cut_off = unfinished_moves(paths.moving)
     folders = [path for path in (paths.version, paths.table) if path.exists()]
-    moves = cut_off or [(path, path.with_name(f"{path.name}.{aside}")) for path in folders]
+    moves = cut_off or [(path, path.with_name(f"{path.name}.{kept}")) for path in folders]
     if cut_off:
         state = "continues a reset that was cut off"
     elif paths.version.exists():
@@ -73,7 +78,10 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                     f"another reset of {spec.name} has begun or ended since this one looked.",
                     f"See what there is to do now: sluice reset {spec.name}",
                 )
-            return move(moves, paths.moving, held.confirm)
+            moved = move(moves, paths.moving, held.confirm)
+            if aside := dict(moves).get(paths.table):
+                follow(paths, aside)
+            return moved
 
     return Intent(
         (
@@ -91,7 +99,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
 def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     """Go back to the end of a committed batch.
 
-    Raises StateUnreadable if the checkpoint no longer has its state.
+    Raises StateUnreadable if the checkpoint no longer has its state, or the table its rows.
 
     When executed, raises LeaseHeld or LeaseLost.
     """
@@ -107,11 +115,14 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             f"Rewind to one of those, or start again: sluice reset {spec.name}",
         )
     later = [planned for planned in checkpoint.planned() if planned > batch]
-    version = history.version_after(paths.table, known.owner(spec.name), batch)
+    owners = [f"{spec.name}/{generation}" for generation in known.generations]
+    version = history.version_after(paths.table, owners, batch)
+    _refuse_vacuumed(paths, version, batch)
     kept = paths.version.with_name(f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S}")
 
     def execute() -> None:
         with lease(paths.lease, "sluice rewind") as held:
+            failing = read_failing(paths.failing)  # before anything is changed: it may be damaged
             copy(paths.version, kept, held.confirm)
             generation = uuid.uuid4().hex[:12]
             delta = open_table(paths.table)
@@ -121,19 +132,21 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
                 {table.GENERATION: generation}, raise_if_not_exists=False
             )
             _remove_later_batches(paths, checkpoint, batch, known.generations)
-            purge(checkpoint, slack=0)  # the state of those batches
             cursor = read_cursor(paths.cursor)
             restored = table.version(paths.table)
             cursor.model_copy(
                 update={
                     "audited": min(cursor.audited, batch),
                     "judged": min(cursor.judged, batch),
+                    "open_records": None,
                     "table_version": restored,
                     "judged_table_version": restored
                     if cursor.judged >= batch
                     else cursor.judged_table_version,
                 }
             ).write(paths.cursor)
+            if paths.failing.exists():
+                failing.up_to(batch).write(paths.failing)
             told = read_published(paths.published)
             told.model_copy(
                 update={
@@ -144,6 +157,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             known.model_copy(update={"generation": generation, "rewound": known.generations}).write(
                 paths.identity
             )
+            _purge_later_state(checkpoint, spec.name)
 
     end = checkpoint.batch(batch).end
     return Intent(
@@ -157,6 +171,26 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
         ),
         execute,
     )
+
+
+def _refuse_vacuumed(paths: Paths, version: int, batch: int) -> None:
+    """Raise StateUnreadable if VACUUM, or a clean-up of the log, removed what the version needs."""
+    if version_is_whole(paths.table, version):
+        return
+    name = paths.table.name
+    raise StateUnreadable(
+        f"version {version} of {paths.table}, its content after batch {batch}, is gone: VACUUM or "
+        "a clean-up of its log has removed files of it.",
+        f"Rewind to a later batch, or start again: sluice reset {name}",
+    )
+
+
+def _purge_later_state(checkpoint: Checkpoint, pipeline: str) -> None:
+    """Last, and without an error: state that is left over is in nobody's way but the disk's."""
+    try:
+        purge(checkpoint, slack=0, later=True)
+    except Exception as error:  # noqa: BLE001 - whatever the file system says
+        LOG.warning("%s: could not remove the state of later batches: %s", pipeline, error)
 
 
 def _remove_later_batches(

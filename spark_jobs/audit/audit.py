@@ -7,26 +7,33 @@ after them. So a crash repeats at most one batch.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
+from functools import cached_property
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.groups import grouped
+from spark_jobs.audit.keep import keep, key
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.rejected import RejectedRecord, Row, captured
+from spark_jobs.audit.rejected import captured
 from spark_jobs.audit.second_read import read_again
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
-from spark_jobs.classify.outcome import REJECTED, Outcome
+from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account
+from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
+from spark_jobs.source.topic_state import is_compacted
 from spark_jobs.steps.timers import Timers
 
+LOG = logging.getLogger(__name__)
 AT_ONCE = 10
 """Most batches audited between two reads of a running query's progress.
 
@@ -69,12 +76,24 @@ class Audit:
         if self._cursor.judged_table_version is None:
             self._move(self._cursor.model_copy(update={"judged_table_version": table_version}))
 
-    def passed(self, table_version: int | None) -> None:
+    def passed(self, table_version: int | None, open_records: int | None) -> None:
         """Record that the rows of all audited batches, up to this version of the table, passed the
-        critical checks.
+        critical checks, and how many records are in open groups.
         """
-        passed = {"judged": self._cursor.audited, "judged_table_version": table_version}
+        passed = {
+            "judged": self._cursor.audited,
+            "judged_table_version": table_version,
+            "open_records": open_records,
+        }
         self._move(self._cursor.model_copy(update=passed))
+
+    def recover(self, spec: Pipeline) -> None:
+        """Account for the batches that an earlier run left, by the spec that they ran with."""
+        ours, self.run = self.run, self.run._replace(spec=spec)
+        try:
+            self.catch_up({}, ended=True)
+        finally:
+            self.run = ours
 
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
@@ -110,15 +129,27 @@ class Audit:
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
             account = balance(self.run.spec, batch, progress, records, rows_out)
+        if records and records.reread and self._may_lack_records(account, progress):
+            records = records._replace(compacted=True)
+            account = balance(self.run.spec, batch, progress, records, rows_out)
+        self._say_unknown(batch, account, progress, records)
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
         operators = operator_metrics(self.run.spec, progress, fired) if progress else None
         seconds = reported.seconds if reported else None
         done = AuditedBatch(
-            batch, account, progress, seconds, written, event_times(progress, records), operators
+            batch,
+            account,
+            progress,
+            seconds,
+            written,
+            event_times(progress, records),
+            operators,
+            grouped(self.run.spec, progress, account),
         )
-        row = self._where(batch) | done.row(self._cursor)
+        where = key(self.run, batch)
+        row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
         failpoint.at("audit")
-        ops_tables.replace(self.run.paths.root, "batches", [row], **self._key(batch))
+        ops_tables.replace(self.run.paths.root, "batches", [row], ops_tables.equals(where))
         failpoint.at("audited")
         self.accounts[batch.id] = account
         self._move(done.cursor_after(self._cursor))
@@ -138,48 +169,53 @@ class Audit:
         if known is None:
             return self._read_again(batch)
         if known:
-            self._keep(batch, known)
+            keep(self.run, batch, known)
         counts = Counter(record.outcome for record in known)
         return RecordCounts(
             read=progress.read,
+            malformed=counts[Outcome.MALFORMED],
+            premature=counts[Outcome.PREMATURE],
+            late=counts[Outcome.LATE],
             reread=False,
-            **{outcome.value: counts[outcome] for outcome in REJECTED},
         )
 
     def _read_again(self, batch: Batch) -> RecordCounts:
-        counts, rejected = read_again(self.run, batch)
-        self._keep(batch, rejected)
-        return counts
+        return read_again(self.run, batch)
 
-    def _keep(self, batch: Batch, rejected: list[RejectedRecord]) -> None:
-        where = self._where(batch)
-        topic = self.run.spec.topic
-        step = (
-            self.run.spec.entry.kind if self.run.spec.entry else ""
-        )  # without state no record is late
-        late = [
-            where | record.late(topic, batch, step)
-            for record in rejected
-            if record.outcome is Outcome.LATE
-        ]
-        others = [
-            where | record.quarantined(topic, batch)
-            for record in rejected
-            if record.outcome is not Outcome.LATE
-        ]
-        ops_tables.replace(self.run.paths.root, "quarantine", others, **self._key(batch))
-        ops_tables.replace(self.run.paths.root, "late", late, **self._key(batch))
+    def _may_lack_records(self, account: Account, progress: Progress | None) -> bool:
+        """Whether Kafka may have compacted records away before the batch was read again."""
+        return bool(account.unaccounted or (account.gaps and not progress)) and self._compacted
+
+    def _say_unknown(
+        self,
+        batch: Batch,
+        account: Account,
+        progress: Progress | None,
+        records: RecordCounts | None,
+    ) -> None:
+        name = self.run.spec.name
+        if account.unknown:
+            LOG.warning(
+                "%s: batch %d: %d records are unknown: Kafka removed them after the batch was "
+                "committed and before its account. They are in the table; bad or late ones among "
+                "them may not be kept",
+                name,
+                batch.id,
+                account.unknown,
+            )
+        elif records and records.compacted and not progress:
+            LOG.warning(
+                "%s: batch %d was read again after its commit, from a compacted topic: any of its "
+                "%d gaps may have been a record then",
+                name,
+                batch.id,
+                account.gaps,
+            )
+
+    @cached_property
+    def _compacted(self) -> bool:
+        return is_compacted(self.run.settings, self.run.spec.topic.name)
 
     def _move(self, cursor: Cursor) -> None:
         self._cursor = cursor
         cursor.write(self.run.target.cursor)
-
-    def _key(self, batch: Batch) -> dict[str, str | int]:
-        return {
-            "pipeline": self.run.spec.name,
-            "generation": self.run.identity.generation,
-            "batch_id": batch.id,
-        }
-
-    def _where(self, batch: Batch) -> Row:
-        return {**self._key(batch), "run_id": self.run.run_id}

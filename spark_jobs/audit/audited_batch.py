@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from spark_jobs.audit.balance import RecordCounts
+from spark_jobs.audit.groups import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected import Row, moment
@@ -34,6 +35,8 @@ class AuditedBatch(NamedTuple):
     """
     operators: list[OperatorMetrics] | None
     """None without progress."""
+    grouped: Grouped | None
+    """None without progress, and without an Aggregate that counts its records."""
 
     def state(self, before: Cursor) -> StateUse:
         """State after the batch: as it reported, else as the last batch that reported state did."""
@@ -53,6 +56,8 @@ class AuditedBatch(NamedTuple):
             "last_event_time": last,
             "watermark": batch.watermark,
             "late_before": moment(batch.late_before_ms * 1000 or None),
+            "groups_in": self.grouped.entered if self.grouped else None,
+            "groups_out": self.grouped.written if self.grouped else None,
             "state_rows": state.rows,
             "state_bytes": state.bytes,
             "operators": None

@@ -34,6 +34,17 @@ class RecordCounts(NamedTuple):
     first_event_us: int | None = None
     last_event_us: int | None = None
     reread: bool = True
+    gone: int = 0
+    """Offsets that retention removed before Kafka was read again."""
+    compacted: bool = False
+    """Whether Kafka compacts the topic: then a record may be removed between two readings."""
+
+    def removed(self, seen: int, covered: int) -> int:
+        """How many of the `seen` records Kafka removed before it was read again, of the batch's
+        `covered` offsets.
+        """
+        most = covered - self.read if self.compacted else self.gone
+        return min(max(seen - self.read, 0), most)
 
     @property
     def filtered(self) -> int:
@@ -67,7 +78,10 @@ def _by_progress(
         for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
     )
     entered = progress.counted(ENTERED_SEEN, "rows")
-    late = records.late if records else 0
+    removed = records.removed(progress.read, batch.covered) if records else 0
+    kept = records.late if records else 0
+    dropped = _late_by_spark(spec, progress, kept)
+    late = kept + min(max(dropped - kept, 0), removed)
     filtered = good - entered
     passed = [
         progress.counted(chain.observation_name(index), "rows")
@@ -75,19 +89,24 @@ def _by_progress(
     ]
     duplicates, unexplained = _duplicates(spec, progress, [entered - late, *passed])
     differences = [
-        batch.covered - progress.read - (batch.covered - records.read if records else 0),
         progress.read - malformed - premature - good,
         min(filtered, 0),  # a Transform that made several records of one
-        _late_by_spark(spec, progress, late) - late,
         unexplained,
         _written(spec, (passed or [entered])[-1], rows_out) - rows_out,
     ]
+    rejected = [dropped - kept]
+    reread = list[int]()
     if records:
-        differences += [malformed - records.malformed, premature - records.premature]
-        differences += [filtered - records.filtered] if records.reread else []
+        rejected += [malformed - records.malformed, premature - records.premature]
+        reread.append(progress.read - records.read)
+        reread += [filtered - records.filtered] if records.reread else []
+    else:
+        differences.append(batch.covered - progress.read)
+    unknown = min(sum(max(difference, 0) for difference in rejected), removed)
     return Account(
         covered=batch.covered,
         gaps=batch.covered - progress.read,
+        unknown=unknown,
         read=progress.read,
         malformed=malformed,
         premature=premature,
@@ -96,7 +115,8 @@ def _by_progress(
         accepted=entered - late,
         duplicates=duplicates,
         rows_out=rows_out,
-        unaccounted=sum(map(abs, differences)),
+        unaccounted=sum(map(abs, differences))
+        + sum(_beyond(difference, removed) for difference in reread + rejected),
     )
 
 
@@ -104,20 +124,30 @@ def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: i
     """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares
     only Kafka and the table.
     """
+    excess = _more_or_less(spec, records.accepted, rows_out)
+    removed = records.removed(records.read + max(excess, records.gone), batch.covered)
+    unknown = max(records.gone, min(excess, removed))
     return Account(
         covered=batch.covered,
-        gaps=batch.covered - records.read,
+        gaps=batch.covered - records.read - unknown,
+        unknown=unknown,
         read=records.read,
         malformed=records.malformed,
         premature=records.premature,
         filtered=records.filtered,
         late=records.late,
         accepted=records.accepted,
-        duplicates=records.accepted - rows_out if spec.steps[-1].balance.drops_duplicates else 0,
+        duplicates=max(records.accepted - rows_out, 0)
+        if spec.steps[-1].balance.drops_duplicates
+        else 0,
         rows_out=rows_out,
-        unaccounted=abs(min(records.filtered, 0))
-        + abs(_more_or_less(spec, records.accepted, rows_out)),
+        unaccounted=abs(min(records.filtered, 0)) + _beyond(excess, removed),
     )
+
+
+def _beyond(difference: int, removed: int) -> int:
+    """A difference to the second reading, without the records that Kafka removed before it."""
+    return max(difference - removed, 0) if difference > 0 else -difference
 
 
 def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:

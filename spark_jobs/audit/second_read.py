@@ -1,46 +1,68 @@
 """Second read: reads a committed batch's exact offsets from Kafka again, classified by the same
-dataflow.
+dataflow, and stores the rejected records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-
 from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
+from spark_jobs.audit.keep import keep, keep_on_executors
 from spark_jobs.audit.rejected import RejectedRecord
+from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
-from spark_jobs.classify.outcome import COLUMN, REJECTED, RESOLVED
+from spark_jobs.classify.outcome import COLUMN, REJECTED
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
+from spark_jobs.source.topic_state import first_offsets
 
-SLICE = 500_000
-"""Offsets per read: limits the driver's memory for a batch of any size."""
-
-
-def read_again(run: Run, batch: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
-    """The counts of the batch's records by outcome, and the rejected records."""
-    counts = RecordCounts()
-    rejected = list[RejectedRecord]()
-    for part in slices(batch):
-        part_counts, part_rejected = _read(run, part)
-        counts = _sum(counts, part_counts)
-        rejected += part_rejected
-    return counts, rejected
+TOO_LARGE = "bigger than spark.driver.maxResultSize"
+"""What Spark says of a result that the driver does not collect (TaskSetManager)."""
 
 
-def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
+def read_again(run: Run, batch: Batch) -> RecordCounts:
+    """The counts of the batch's records by outcome. Its rejected records are stored.
+
+    `gone` counts the offsets that retention has removed since the batch was committed.
+    """
+    there = batch.since(first_offsets(run.settings, run.spec.topic.name, batch.end))
+    gone = batch.covered - there.covered
+    if not there.covered:
+        return RecordCounts(gone=gone)
+    read, counted = Observation(), Observation()
+    rejected = _rejected(run, there, read, counted)
+    try:
+        few = collected(rejected)
+    except Exception as error:
+        if TOO_LARGE not in str(error):
+            raise
+        read, counted = Observation(), Observation()
+        _rejected(run, there, read, counted).write.format("noop").mode("overwrite").save()
+        stored = keep_on_executors(run, batch, rejected)
+    else:
+        keep(run, batch, few)
+        stored = {}
+    return RecordCounts(**counted.get | read.get | stored, gone=gone)
+
+
+def collected(rejected: DataFrame) -> list[RejectedRecord]:
+    """The records, in the driver's memory. Spark refuses to collect what is TOO_LARGE."""
+    return [RejectedRecord.of_row(row) for row in rejected.toArrow().to_pylist()]
+
+
+def _rejected(run: Run, part: Batch, read: Observation, counted: Observation) -> DataFrame:
+    """The part's rejected records: a column for each field of RejectedRecord.
+
+    Its first action observes the counts of all of the part's records.
+    """
     spec = run.spec
-    read = Observation()
-    counted = Observation()
     records = kafka_source.read_batch(run.spark, spec, run.settings, part)
+    failing = read_failing(run.target.failing).reasons
 
     def classified(given: DataFrame) -> Dataflow:
-        return dataflow(given, spec, clock_ms=part.clock_ms or None)
+        return dataflow(given, spec, clock_ms=part.clock_ms or None, failing=failing)
 
     outcomes = resolve_outcomes(
         classified(records.observe(read, F.count(F.lit(1)).alias("read"))).classified,
@@ -48,7 +70,7 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
         spec,
         part.late_before_ms,
     )
-    rows = (
+    return (
         outcomes.observe(counted, *resolved_counts(spec))
         .where(has_outcome(REJECTED))
         .select(
@@ -61,32 +83,4 @@ def _read(run: Run, part: Batch) -> tuple[RecordCounts, list[RejectedRecord]]:
             F.col(COLUMN).alias("outcome"),
             "malformed",
         )
-        .toArrow()
     )
-    return RecordCounts(**counted.get | read.get), [
-        RejectedRecord.of_row(row) for row in rows.to_pylist()
-    ]
-
-
-def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
-    """The batch in parts of about `most` offsets or fewer.
-
-    All partitions are cut at the same shares.
-    """
-    parts = max(1, -(-batch.covered // most))
-    cuts = [
-        {
-            p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts
-            for p, end in batch.end.items()
-        }
-        for n in range(parts + 1)
-    ]
-    for start, end in pairwise(cuts):
-        yield batch._replace(start=start, end=end)
-
-
-def _sum(a: RecordCounts, b: RecordCounts) -> RecordCounts:
-    first = min((us for us in (a.first_event_us, b.first_event_us) if us is not None), default=None)
-    last = max((us for us in (a.last_event_us, b.last_event_us) if us is not None), default=None)
-    counts = {name: getattr(a, name) + getattr(b, name) for name in ("read", *RESOLVED)}
-    return RecordCounts(**counts, first_event_us=first, last_event_us=last)

@@ -25,6 +25,9 @@ class Cursor(Stored):
     """The newest batch whose rows passed the critical checks, as those of all before it did."""
     judged_table_version: int | None = None
     """The table's version at that batch. Rows of later versions have not passed yet."""
+    open_records: int | None = None
+    """Records in an Aggregate's open groups at `judged`, if a measure counts them; None if unknown.
+    """
     table_version: int | None = None
     """The table's version made by the last audited batch that committed to it."""
     state: StateUse = StateUse()

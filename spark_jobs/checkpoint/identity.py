@@ -11,6 +11,7 @@ from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.environment import Environment, all_changes, environment
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     CheckpointForeign,
@@ -19,7 +20,7 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint, in_todays_form
+from spark_jobs.contract.fingerprint import FROZEN, Change, fingerprint, in_todays_form
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.source.topic_state import TopicState
@@ -47,6 +48,10 @@ class Identity(Stored):
     fingerprint: dict[str, object]
     """Field of the spec -> the value that the checkpoint was made with
     (contract/fingerprint.py).
+    """
+    environment: Environment | None = None
+    """What results depend on beside the spec. None where an older Sluice wrote the file: the
+    next run records the present one.
     """
 
     @property
@@ -93,29 +98,24 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
     Raises StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign or RecordsGone.
     Writes nothing.
     """
-    current = fingerprint(spec, version("pyspark"))
+    current, around = fingerprint(spec, version("pyspark")), environment(spec)
     known = read_identity(paths)
     if known is None:
-        return Identity(generation=uuid.uuid4().hex[:12], topic_id=topic.id, fingerprint=current)
+        return Identity(
+            generation=uuid.uuid4().hex[:12],
+            topic_id=topic.id,
+            fingerprint=current,
+            environment=around,
+        )
     if not known.table_id and not Checkpoint(paths.checkpoint).planned():
         # Its first run ended before the table was known to be its own: no state, no offset read.
         _refuse_missing_batches(paths, known)
-        return known.model_copy(update={"topic_id": topic.id, "fingerprint": current})
+        return known.model_copy(
+            update={"topic_id": topic.id, "fingerprint": current, "environment": around}
+        )
     stored = in_todays_form(known.fingerprint, spec)
-    differences = changes(stored, current, spec)
-    refused = [change for change in differences if change.weight == "refused"]
-    if refused:
-        logic = next((change for change in refused if change.field == "logic"), None)
-        compatible = (
-            f" or, if the new code can read that state, add {logic.was!r} to compatible_logic;"
-            if logic
-            else ""
-        )
-        raise StateIncompatible(
-            f"the state at {paths.version} was made by another spec: "
-            f"{'; '.join(map(str, refused))}.",
-            f"Revert the spec;{compatible} or {_reset_remedy(spec)}.",
-        )
+    differences = all_changes((stored, known.environment or around), (current, around), spec)
+    _refuse_changes(spec, paths, differences)
     if known.topic_id != topic.id:
         raise TopicRemade(
             f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from "
@@ -133,8 +133,24 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
             "Lengthen the topic's retention. To skip these records, set on_lost_records='skip'; "
             f"or {_reset_remedy(spec)}.",
         )
-    accepted = {change.field: change.now for change in differences if change.field not in FROZEN}
-    return known.model_copy(update={"fingerprint": stored | accepted})
+    accepted = {
+        change.field: current[change.field]
+        for change in differences
+        if change.field not in FROZEN and change.field in current
+    }
+    return known.model_copy(update={"fingerprint": stored | accepted, "environment": around})
+
+
+def _refuse_changes(spec: Pipeline, paths: Paths, differences: list[Change]) -> None:
+    refused = [change for change in differences if change.weight == "refused"]
+    if not refused:
+        return
+    settings = [change.field for change in refused if change.field.startswith("spark.")]
+    revert = "Run the Sluice that made the state" if settings else "Revert the spec"
+    raise StateIncompatible(
+        f"the state at {paths.version} was made by another spec: {'; '.join(map(str, refused))}.",
+        f"{revert};{_declaration(spec, refused)} or {_reset_remedy(spec)}.",
+    )
 
 
 def spec_warnings(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
@@ -146,8 +162,25 @@ def spec_warnings(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
     if known is None:
         return ()
     stored = in_todays_form(known.fingerprint, spec)
-    differences = changes(stored, fingerprint(spec, version("pyspark")), spec)
+    around = environment(spec)
+    current = fingerprint(spec, version("pyspark"))
+    differences = all_changes((stored, known.environment or around), (current, around), spec)
     return tuple(change.meaning for change in differences if change.weight == "warned")
+
+
+def _declaration(spec: Pipeline, refused: list[Change]) -> str:
+    """How a person declares that the changes leave the state right; empty if nobody can."""
+    logic = [change.was for change in refused if change.field == "logic"]
+    expressions = [sql for change in refused for sql in change.expressions]
+    missing = [sql for sql in expressions if sql not in spec.compatible_expressions]
+    if not all(change.field == "logic" or change.expressions for change in refused):
+        return ""
+    told = [f"add {logic[0]!r} to compatible_logic in spec.py"] if logic else []
+    told += [f"add {', '.join(map(repr, missing))} to compatible_expressions"] if missing else []
+    return (
+        f" or, if the new code can use that state, {' and '.join(told)}, then run "
+        f"`sluice drain {spec.name}`;"
+    )
 
 
 def _reset_remedy(spec: Pipeline) -> str:

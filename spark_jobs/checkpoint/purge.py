@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_check import sst_files
@@ -28,17 +29,31 @@ together (minVersionsToDelete).
 """
 
 
-def purge(checkpoint: Checkpoint, slack: int = SLACK) -> int:
+def purge(
+    checkpoint: Checkpoint,
+    slack: int = SLACK,
+    *,
+    later: bool = False,
+    confirm: Callable[[], None] = lambda: None,
+) -> int:
     """Remove what no committed batch needs, and return the number of files.
 
-    Do nothing while no store has more than `slack` versions too many.
+    Do nothing while no store has more than `slack` versions too many. With `later`, also remove
+    versions after the last committed batch, of batches that no longer count.
+
+    `confirm` raises if the lease is lost. All files are listed before it is called, and nothing is
+    removed that was not listed: a holder that slept takes nothing of the next run's.
     """
     committed = checkpoint.committed()
     stores = [path for path in checkpoint.folder.glob("state/*/*") if path.name.isdigit()]
     if not committed or not stores or _surplus(stores[0], committed) <= slack:
         return 0
     counted = {batch + 1: _unique_ids(checkpoint, batch) for batch in committed}
-    return sum(_purge(store, counted) for store in stores)
+    listed = [path for store in stores for path in _unneeded(store, counted, later=later)]
+    confirm()
+    for path in listed:
+        _remove(path)
+    return len(listed)
 
 
 def _surplus(store: UPath, committed: list[int]) -> int:
@@ -50,43 +65,43 @@ def _surplus(store: UPath, committed: list[int]) -> int:
 
 
 def _unique_ids(checkpoint: Checkpoint, batch: int) -> set[str]:
-    """The ids of the snapshots that count of a batch; empty where the checkpoint has none."""
-    commit = (checkpoint.folder / "commits" / str(batch)).read_text().splitlines()[1]
-    ids = json.loads(commit).get("stateUniqueIds") or {}
+    """The ids of the snapshots that count of a batch; empty where the checkpoint has none, or its
+    entry does not parse.
+    """
+    try:
+        commit = (checkpoint.folder / "commits" / str(batch)).read_text().splitlines()[1]
+        ids = json.loads(commit).get("stateUniqueIds") or {}
+    except (IndexError, ValueError):  # doctor's affair: nobody knows which of them counts
+        return set()
     return {unique for stores in ids.values() for partition in stores for unique in partition}
 
 
-def _purge(store: UPath, counted: dict[int, set[str]]) -> int:
+def _unneeded(store: UPath, counted: dict[int, set[str]], *, later: bool) -> list[UPath]:
     """Snapshots first: one without its SST files would be damaged, an SST file more is only left
     for the next purge.
     """
-    stale = [path for path in store.iterdir() if _is_stale(path, store, counted)]
-    for path in stale:
-        _remove(path)
-    ssts = store / "SSTs"
-    if not ssts.exists():
-        return len(stale)
+    ssts = [*(store / "SSTs").glob("*.sst")]  # before the snapshots that may name them
+    files = [*store.iterdir()]
+    stale = [path for path in files if _is_stale(path, store, counted, later=later)]
+    kept = [path for path in files if path.suffix == ".zip" and path not in stale]
     try:
-        needed = {sst.name for path in store.glob("*.zip") for sst, _ in sst_files(path)}
+        needed = {sst.name for path in kept for sst, _ in sst_files(path)}
     except (zipfile.BadZipFile, KeyError, ValueError):  # doctor's affair: nobody knows its files
-        return len(stale)
-    orphans = [path for path in ssts.glob("*.sst") if path.name not in needed]
-    for path in orphans:
-        _remove(path)
-    return len(stale) + len(orphans)
+        return stale
+    return stale + [path for path in ssts if path.name not in needed]
 
 
-def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]]) -> bool:
+def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]], *, later: bool) -> bool:
     number, _, unique = path.stem.partition("_")
     if path.name.startswith(".") or not number.isdigit():
         return False
     version = int(number)
+    if version > max(counted):
+        return later and path.suffix in {".zip", ".delta", ".snapshot"}
     if path.suffix == ".zip":
         ids = counted.get(version)
         return ids is None or bool(ids and unique not in ids)
-    if path.suffix not in {".delta", ".snapshot"}:
-        return False
-    return version > max(counted) or version < _oldest_needed(store, min(counted))
+    return path.suffix in {".delta", ".snapshot"} and version < _oldest_needed(store, min(counted))
 
 
 def _oldest_needed(store: UPath, version: int) -> int:

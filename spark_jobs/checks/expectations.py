@@ -22,6 +22,7 @@ from spark_jobs.contract.errors import CheckBroken
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.run import Run
+from spark_jobs.sink import history
 
 if TYPE_CHECKING:
     from great_expectations.core import (
@@ -55,6 +56,8 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
     expectation.
     """
     if not run.spec.output_checks or since is None or version is None or version <= since:
+        return []
+    if not history.rows_changed(run.target.table, since, version):
         return []
     rows = unjudged_rows(run, since, version)
     try:

@@ -16,7 +16,10 @@ class Outcome(StrEnum):
     """
 
     MALFORMED = "malformed"
-    """It cannot be decoded. It goes to ops.quarantine, with the reason."""
+    """It cannot be decoded, or an expression of the spec fails on it (checkpoint/failing.py).
+
+    It goes to ops.quarantine, with the reason.
+    """
     PREMATURE = "premature"
     """Its event time is more than the topic's max_ahead after its Kafka timestamp, or after the
     batch's clock.

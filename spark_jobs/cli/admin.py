@@ -10,6 +10,7 @@ import typer
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
+    PipelineNames,
     console,
     examples,
     installation,
@@ -17,6 +18,7 @@ from spark_jobs.cli.terminal import (
     say,
 )
 from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SluiceError
 
 if TYPE_CHECKING:
     from spark_jobs.admin.reset import Intent
@@ -115,6 +117,37 @@ def accept(
         settings = installation()
         decided = intend(spec, settings, tuple(check), reason, getpass.getuser())
         _carry_out(decided, execute=execute)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice maintain                         (dry run, all pipelines)",
+        "sluice maintain flight_events --execute",
+    ),
+)
+def maintain(
+    pipelines: PipelineNames = None,
+    execute: Execute = False,
+) -> None:
+    """Join small files, and remove old files, ops rows and reports that nobody needs.
+
+    A pipeline that cannot be maintained, as while a run works, does not stop the others.
+    """
+    from spark_jobs.admin.maintain import maintain as intend, maintain_ops  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        settings = installation()
+        refused: SluiceError | None = None
+        for name in pipelines or registry.names():
+            try:
+                _carry_out(intend(registry.load(name), settings), execute=execute)
+            except SluiceError as error:
+                say(f"{name}: {error}")
+                refused = refused or error
+        _carry_out(maintain_ops(settings), execute=execute)
+        if refused:
+            raise refused
 
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:

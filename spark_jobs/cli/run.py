@@ -15,7 +15,7 @@ import typer
 from spark_jobs import log
 from spark_jobs.cli.terminal import (
     PipelineName,
-    complete_pipelines,
+    PipelineNames,
     console,
     examples,
     one_line_errors,
@@ -42,14 +42,7 @@ LOG = logging.getLogger(__name__)
     epilog=examples("sluice validate", "sluice validate departure_delays --deep"),
 )
 def validate(
-    pipelines: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="The pipelines to check. Default: all of them.",
-            metavar="PIPELINE...",
-            autocompletion=complete_pipelines,
-        ),
-    ] = None,
+    pipelines: PipelineNames = None,
     deep: Annotated[
         bool,
         typer.Option(

@@ -42,6 +42,14 @@ PipelineName = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
+PipelineNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="The pipelines. Default: all of them.",
+        metavar="PIPELINE...",
+        autocompletion=complete_pipelines,
+    ),
+]
 Execute = Annotated[
     bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")
 ]

@@ -208,6 +208,15 @@ class FormatNewer(SluiceError):
     usual_remedy = "Run the newer version of Sluice."
 
 
+class PublishedTableRefused(SluiceError):
+    """The published table, from which consumers read judged rows, cannot show the version that has
+    passed.
+    """
+
+    code, exit_status = "PUBLISHED_TABLE_REFUSED", 54
+    usual_remedy = "Do what the line says; or set `published_table=False` in the spec."
+
+
 class LeaseLost(SluiceError):
     """The run did not renew its lease in time: the lease expired, and another run took it."""
 
@@ -282,6 +291,20 @@ class RunStalled(SluiceError):
     usual_remedy = "See what its threads did, in the file that the line names; run again."
 
 
+class TableContended(SluiceError):
+    """Another writer changed the table while a batch was written: OPTIMIZE, DELETE, ALTER TABLE."""
+
+    code, exit_status, retry = "TABLE_CONTENDED", 49, True
+    usual_remedy = "Nothing: the next run repeats the batch. Move such jobs out of the runs' hours."
+
+
+class ExpressionFailed(SluiceError):
+    """Spark could not compute an expression of the spec, and no few records are to blame."""
+
+    code, exit_status = "EXPRESSION_FAILED", 55
+    usual_remedy = "Correct the expression, and name the old one in `compatible_expressions`."
+
+
 class CheckFailed(SluiceError):
     """A critical check failed: the rows are in the table, and nothing was published."""
 
@@ -305,6 +328,15 @@ class DecisionRefused(SluiceError):
     usual_remedy = (
         "Run the pipeline, look at `sluice show checks`, and name the checks that failed."
     )
+
+
+class MaintenanceRefused(SluiceError):
+    """`sluice maintain` cannot compact or vacuum the table: it has a feature that only Spark
+    writes.
+    """
+
+    code, exit_status = "MAINTENANCE_REFUSED", 53
+    usual_remedy = "Run OPTIMIZE and VACUUM on the table in Spark."
 
 
 class ConnectionMissing(SluiceError):

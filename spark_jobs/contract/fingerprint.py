@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from spark_jobs.contract import logic, registry
+from spark_jobs.contract.correction import replaced
 from spark_jobs.contract.spec import Pipeline, State
 
 Fingerprint = dict[str, object]
@@ -33,9 +34,16 @@ class Change(NamedTuple):
     was: object
     now: object
     weight: Literal["warned", "refused"]
+    detail: str = ""
 
     def __str__(self) -> str:
-        return f"{self.field}: was {self.was!r}, is {self.now!r}"
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.field}: was {self.was!r}, is {self.now!r}{detail}"
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The old expressions, if only expressions changed; else empty."""
+        return replaced(self.field, self.was, self.now) or ()
 
     @property
     def meaning(self) -> str:
@@ -47,14 +55,20 @@ class Change(NamedTuple):
                 "`sluice reset` starts over from Kafka with the new value"
             )
         if self.field == "logic":
+            which = self.detail.removeprefix("changed: ") or "logic.py"
             return (
-                "logic.py has changed; the spec declares it compatible with the stored state "
+                f"{which} changed; the spec declares the code compatible with the stored state "
                 "(compatible_logic)"
             )
         if self.field == "spark":
             return (
                 f"{self}: the state is read, and written in the newer Spark's form; the older "
                 "Spark cannot resume it any more"
+            )
+        if self.expressions:
+            return (
+                f"{self}; the spec declares the old expression compatible with the stored state "
+                "(compatible_expressions)"
             )
         return f"{self}, from the next batch on"
 
@@ -113,6 +127,8 @@ def _weight(name: str, was: object, now: object, spec: Pipeline) -> Literal["war
     )  # all columns that enter are the key
     more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
     declared = name == "logic" and was in spec.compatible_logic
+    corrected = replaced(name, was, now)
+    declared = declared or bool(corrected and {*corrected} <= {*spec.compatible_expressions})
     newer = name == "spark" and _newer_minor(str(was), str(now))
     free = name in (*FROZEN, "watermark_delay") or more_fields or declared or newer
     return "warned" if free else "refused"

@@ -25,6 +25,8 @@ HANDLERS = {
     "close": (),
 }
 """Method of a processor -> its parameters after self (pyspark.sql.streaming.StatefulProcessor)."""
+FUNCTION = ("key", "frames", "state")
+"""What applyInPandasWithState passes to a function, by position."""
 BY_NAME = {"handleExpiredTimer"}
 """Spark passes these methods' arguments by name (stateful_processor_util.py): names count too."""
 REQUIRED = ("init", "handleInputRows")
@@ -41,17 +43,20 @@ def parsed(path: Path) -> ast.Module | None:
         return ast.parse(path.read_text())
     except SyntaxError as error:
         raise SpecInvalid(
-            f"{_name(path)} line {error.lineno} is not valid Python: {error.msg}.",
+            f"{path.parent.name}/{path.name} line {error.lineno} is not valid Python: {error.msg}.",
             "Correct the line.",
         ) from None
 
 
 def digest(path: Path) -> str | None:
-    """Digest of a logic.py; None where there is none.
+    """Digest of a logic.py or of a module that it imports; None where there is none.
 
-    Comments, docstrings and layout do not change it, nor does Python's version. Raises SpecInvalid.
+    Comments, docstrings and layout do not change it, nor does Python's version. Of a module that is
+    no text it is the digest of the bytes. Raises SpecInvalid.
     """
-    tree = _without_docstrings(path)
+    if path.suffix != ".py":
+        return VERSION + hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    tree = without_docstrings(path)
     if tree is None:
         return None
     return VERSION + hashlib.sha256(json.dumps(_plain(tree)).encode()).hexdigest()[:12]
@@ -59,11 +64,12 @@ def digest(path: Path) -> str | None:
 
 def first_digest(path: Path) -> str | None:
     """The digest as checkpoints of before 0.1.0 have it: of ast.dump, which differs by Python."""
-    tree = _without_docstrings(path)
+    tree = without_docstrings(path)
     return None if tree is None else hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
 
 
-def _without_docstrings(path: Path) -> ast.Module | None:
+def without_docstrings(path: Path) -> ast.Module | None:
+    """The module as `parsed` gives it, less the text that changes nothing."""
     tree = parsed(path)
     for node in ast.walk(tree) if tree else ():
         body = getattr(node, "body", None)
@@ -103,7 +109,7 @@ def refuse_unfit(spec: Pipeline, path: Path) -> None:
         elif isinstance(found, ast.ClassDef):
             _refuse(path, name, "the step calls a function, and this is a class")
         elif isinstance(found, ast.FunctionDef):
-            count = 3 if isinstance(step, GroupState) else 1
+            count = len(FUNCTION) if isinstance(step, GroupState) else 1
             _refuse_parameters(path, found, name, [""] * count, by_name=False)
 
 

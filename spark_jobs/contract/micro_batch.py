@@ -34,6 +34,18 @@ class Batch(NamedTuple):
         """How many offsets the batch spans."""
         return sum(end - self.start.get(partition, 0) for partition, end in self.end.items())
 
+    def since(self, first: Offsets) -> Batch:
+        """The part of the batch that begins at these offsets.
+
+        >>> Batch(7, {0: 10, 1: 5}, {0: 20, 1: 9}, 0, 0).since({0: 14, 1: 30}).start
+        {0: 14, 1: 9}
+        """
+        start = {
+            partition: min(max(self.start.get(partition, 0), first.get(partition, 0)), end)
+            for partition, end in self.end.items()
+        }
+        return self._replace(start=start)
+
     @property
     def watermark(self) -> datetime | None:
         """The watermark in UTC; None before Spark has one."""

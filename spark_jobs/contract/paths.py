@@ -1,11 +1,13 @@
 """The paths under the root. No other module knows them; docs/architecture.md explains them.
 
 <root>/tables/<pipeline>                          the output table
+<root>/published/<pipeline>                       its judged rows, for consumers
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
+<root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
 <root>/reports/<pipeline>/<run>.json              the report of each run
@@ -38,6 +40,7 @@ class Paths:
     def __init__(self, root: str, pipeline: Pipeline) -> None:
         self.root: UPath = opened(root)
         self.table: UPath = self.root / "tables" / pipeline.name
+        self.published_table: UPath = self.root / "published" / pipeline.name
         self.version: UPath = (
             self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
         )
@@ -46,6 +49,7 @@ class Paths:
         self.lease: UPath = self.version.parent / "lease"
         self.moving: UPath = self.version.parent / "moving.json"
         self.cursor: UPath = self.version / "cursor.json"
+        self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
 
     def ops(self, table: str) -> UPath:
@@ -94,6 +98,12 @@ def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
     own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"
     folder = Path(tempfile.gettempdir()) / own if "://" in local else Path(local)
     return folder.joinpath(*_report(pipeline, run_id))
+
+
+def report_folders(root: str, pipeline: str) -> tuple[UPath | Path, ...]:
+    """Where the pipeline's reports are: under the root, and on this machine if it is elsewhere."""
+    under, local = report_path(root, pipeline, "any"), local_report_path(root, pipeline, "any")
+    return (under.parent,) if str(under) == str(local) else (under.parent, local.parent)
 
 
 def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:

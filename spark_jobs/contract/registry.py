@@ -11,7 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
+from spark_jobs.contract.imports import Modules, imported_modules as modules_of
 from spark_jobs.contract.logic import refuse_unfit
+from spark_jobs.contract.project import Project
 from spark_jobs.contract.settings import VARIABLES
 from spark_jobs.contract.spec import Pipeline
 
@@ -34,6 +36,14 @@ def names() -> list[str]:
 def logic_path(name: str) -> Path:
     """Where a pipeline's logic.py is, or would be."""
     return _folder() / name / "logic.py"
+
+
+def imported_modules(name: str) -> Modules:
+    """The modules of the project that a pipeline's logic.py imports.
+
+    Raises SpecInvalid if one is missing or is not valid Python.
+    """
+    return modules_of(module(name, "logic"), logic_path(name), Project(package(), _folder()))
 
 
 def _folder() -> Path:
@@ -76,6 +86,8 @@ def load(name: str) -> Pipeline:
             f"Set name={name!r}, or rename the folder.",
         )
     refuse_unfit(spec, logic_path(name))
+    if any(step.logic for step in spec.steps):
+        imported_modules(name)
     return spec
 
 

@@ -6,9 +6,10 @@ A run without a report has failed.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 
@@ -46,9 +47,21 @@ class Account(Part):
         description="offsets without a record: removed by compaction or retention, or used by "
         "transactions",
     )
-    read: int = Described(default=0, description="records that Spark read: covered - gaps")
+    unknown: int = Described(
+        default=0,
+        description="records that Kafka no longer had when the audit read a committed batch again. "
+        "The table has their rows; bad or late ones are not kept. If the batch's progress was lost "
+        "they are not in the counts below",
+    )
+    read: int = Described(
+        default=0,
+        description="records that Spark read: covered - gaps, and - unknown if the batch's "
+        "progress was lost",
+    )
     malformed: int = Described(
-        default=0, description="records that could not be decoded; in ops.quarantine"
+        default=0,
+        description="records that could not be decoded, or on which an expression fails; in "
+        "ops.quarantine",
     )
     premature: int = Described(
         default=0,
@@ -70,6 +83,11 @@ class Account(Part):
         default=0,
         description="mismatches between the counts above and those of Spark and Delta; must be 0",
     )
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Account:
+        """From a row of ops.batches. A count that an older Sluice did not write is 0."""
+        return cls(**{name: row[name] or 0 for name in cls.model_fields})
 
     def __add__(self, other: Account) -> Account:
         """Field by field: the account of both.

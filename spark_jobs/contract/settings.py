@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from spark_jobs.contract import spark_options
+from spark_jobs.contract.cron import invalid_because
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.contract.kafka.pem import exposure
@@ -71,6 +72,20 @@ VARIABLES = {
         "hold on one machine is allowed; else safe",
         "safe",
     ),
+    "SLUICE_HISTORY_DAYS": (
+        "days that `sluice maintain` keeps the rows of ops.batches, ops.runs and ops.checks, and "
+        "the reports; or forever",
+        "400",
+    ),
+    "SLUICE_REJECTED_DAYS": (
+        "days that `sluice maintain` keeps the records in ops.quarantine and ops.late, at most "
+        "SLUICE_HISTORY_DAYS; or forever",
+        "forever",
+    ),
+    "SLUICE_MAINTAIN_CRON": (
+        "when Airflow's DAG sluice_maintain runs, in UTC: five cron fields, or never",
+        "17 3 * * 0",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
         "",
@@ -81,6 +96,8 @@ VARIABLES = {
 LOCAL_FILES = ("sluice", "hadoop")
 LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
+FOREVER = "forever"
+NEVER = "never"
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
 """The allowed parts between the slashes of a root's prefix on S3."""
 
@@ -103,6 +120,9 @@ class Settings(NamedTuple):
     path_style: str = ""
     log: str = "text"
     locks: str = "safe"
+    history_days: str = "400"
+    rejected_days: str = FOREVER
+    maintain_cron: str = "17 3 * * 0"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -163,6 +183,8 @@ class Settings(NamedTuple):
                 LOCKS,
                 "with one-host, two machines that start runs would write one checkpoint",
             ),
+            *_retention(values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]),
+            _cron(values["SLUICE_MAINTAIN_CRON"]),
             kafka_config,
         )
 
@@ -206,6 +228,17 @@ def log_format() -> Literal["text", "json"]:
 def one_host() -> bool:
     """SLUICE_LOCKS, for the lease: whether its user says that one machine alone starts runs."""
     return os.environ.get("SLUICE_LOCKS") == "one-host"
+
+
+def maintain_cron() -> str | None:
+    """SLUICE_MAINTAIN_CRON, for Airflow's DAG processor; None for never.
+
+    The default where the value is wrong: Settings refuse that value, in the DAG's tasks.
+    """
+    cron = os.environ.get("SLUICE_MAINTAIN_CRON") or str(VARIABLES["SLUICE_MAINTAIN_CRON"][1])
+    if cron == NEVER:
+        return None
+    return str(VARIABLES["SLUICE_MAINTAIN_CRON"][1]) if invalid_because(cron) else cron
 
 
 def root() -> str:
@@ -289,6 +322,36 @@ def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
         raise SettingInvalid(
             f"{name} is {value!r}: it must be {' or '.join(values)}.",
             f"Leave it out for {values[0]}; {why}.",
+        )
+    return value
+
+
+def _retention(history: str, rejected: str) -> tuple[str, str]:
+    """Days that history and rejected records are kept. Raises SettingInvalid.
+
+    Only ops.batches knows when a record was rejected, so its rows must be kept as long.
+    """
+    for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
+        if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):
+            raise SettingInvalid(
+                f"{name} is {value!r}: it is neither a whole number of days greater than 0 nor "
+                f"{FOREVER}.",
+                f"Leave it out for {VARIABLES[name][1]}.",
+            )
+    if FOREVER not in {history, rejected} and int(rejected) > int(history):
+        raise SettingInvalid(
+            f"SLUICE_REJECTED_DAYS is {rejected}, and SLUICE_HISTORY_DAYS {history}: the time at "
+            "which a record was rejected is in ops.batches, which is not kept that long.",
+            "Set SLUICE_REJECTED_DAYS to forever, or to at most SLUICE_HISTORY_DAYS.",
+        )
+    return history, rejected
+
+
+def _cron(value: str) -> str:
+    if value != NEVER and (why := invalid_because(value)):
+        raise SettingInvalid(
+            f"SLUICE_MAINTAIN_CRON is {value!r}: {why}.",
+            f"Leave it out for weekly, or set {NEVER}.",
         )
     return value
 

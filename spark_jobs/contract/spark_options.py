@@ -15,6 +15,7 @@ from pydantic import AfterValidator
 
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.sql_settings import PINNED
 
 Options = dict[str, str]
 
@@ -97,17 +98,8 @@ OWNED = {
     **dict.fromkeys(
         ("spark.sql.extensions", "spark.sql.catalog.spark_catalog"), "Delta needs Sluice's value"
     ),
-    **dict.fromkeys(
-        (
-            "spark.sql.ansi.enabled",
-            "spark.sql.caseSensitive",
-            "spark.sql.timestampType",
-            "spark.sql.mapKeyDedupPolicy",
-            "spark.sql.storeAssignmentPolicy",
-            "spark.sql.decimalOperations.allowPrecisionLoss",
-        ),
-        _RESULT,
-    ),
+    **dict.fromkeys(PINNED, _RESULT),
+    "spark.sql.parquet.outputTimestampType": "the ops tables' times are written by it",
     "spark.sql.session.timeZone": "everything runs in UTC",
     "spark.sql.shuffle.partitions": "the spec has a field for it, which the first batch fixes: "
     "state.shuffle_partitions",
@@ -120,6 +112,7 @@ OWNED = {
             "spark.databricks.delta.write.txnAppId",
             "spark.databricks.delta.write.txnVersion",
             "spark.databricks.delta.commitInfo.userMetadata",
+            "spark.databricks.delta.schema.autoMerge.enabled",
         ),
         _TABLE,
     ),
@@ -133,6 +126,7 @@ OWNED = {
 """Name -> why Sluice refuses it."""
 OWNED_PREFIXES = {
     "spark.sql.legacy.": _RESULT,
+    "spark.sql.optimizer.decorrelate": _RESULT,
     "spark.sql.streaming.": _STREAM,
     "spark.kafka.": _KAFKA,
     "spark.delta.logStore.": _TABLE,

@@ -171,10 +171,20 @@ class Pipeline(Model):
         "this, so windows close",
     )
     state: State = Described(default_factory=State, description="how Spark stores state")
+    published_table: bool = Described(
+        default=True,
+        description="publish moves a second table, `<root>/published/<pipeline>`, to each version "
+        "that passed: it shows judged rows only, and has no data of its own",
+    )
     compatible_logic: tuple[str, ...] = Described(
         default=(),
-        description="digests of earlier logic.py files whose state the present one can use; a "
-        "refused run names the digest",
+        description="digests of earlier code (logic.py and the modules that it imports) whose "
+        "state the present code can use; a failed or refused run names the digest",
+    )
+    compatible_expressions: tuple[str, ...] = Described(
+        default=(),
+        description="earlier texts of where, sql, measures and gap_sql whose state the present "
+        "ones can use; a refused run names them",
     )
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
     output_checks: tuple[Check, ...] = Described(
@@ -224,7 +234,7 @@ class Pipeline(Model):
                     "it is not a state metric",
                     f"Use one of {', '.join(STATE_METRICS)}",
                 )
-            if metric in ("unaccounted", "state_rows"):
+            if metric in ("unaccounted", "groups_unaccounted", "state_rows"):
                 refuse(
                     "state_checks_off",
                     metric,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.contract.checks import Check, within
+from spark_jobs.contract.counting import counting_step
 from spark_jobs.contract.spec import Pipeline
 
 UNACCOUNTED = within(
@@ -14,7 +15,13 @@ UNACCOUNTED = within(
     about="every offset must be accounted for; if not, Sluice has a bug or the checkpoint is "
     "damaged",
 )
-"""A spec cannot change or disable it."""
+GROUPS = within(
+    "groups_unaccounted",
+    0,
+    severity="critical",
+    about="the records in an Aggregate's state and rows must be those that entered it; if not, "
+    "Sluice or Spark has a bug, or the state is damaged",
+)
 
 
 def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
@@ -26,7 +33,8 @@ def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
     defaults = (
         check for check in _defaults(spec) if check.columns[0] not in {*own, *spec.state_checks_off}
     )
-    return (UNACCOUNTED, *_budget(spec), *defaults, *spec.state_checks)
+    groups = (GROUPS,) if counting_step(spec) is not None else ()
+    return (UNACCOUNTED, *groups, *_budget(spec), *defaults, *spec.state_checks)
 
 
 def _budget(spec: Pipeline) -> Iterable[Check]:

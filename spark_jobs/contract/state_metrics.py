@@ -20,6 +20,10 @@ class StateMetrics(BaseModel):
     unaccounted: int = Described(
         description="mismatches that the account cannot explain; must be 0"
     )
+    groups_unaccounted: int | None = Described(
+        description="difference between the records that entered an Aggregate with `counts` and "
+        "those in its state and in the rows written; must be 0; null where it cannot be known"
+    )
     rows_read: int = Described(description="records that Spark read from Kafka in this run")
     state_rows: int = Described(
         description="keys and groups in the state stores when the run ended"

@@ -19,6 +19,8 @@ def summary(report: Report) -> tuple[str, ...]:
         f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
         f"premature {account.premature:,}, unaccounted {account.unaccounted:,}"
     )
+    if account.unknown:
+        counts += f", unknown {account.unknown:,}"
     watermark = report.watermark.isoformat() if report.watermark else "none yet"
     seconds = (report.ended_at - report.started_at).total_seconds()
     lines = [

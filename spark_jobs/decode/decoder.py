@@ -8,7 +8,7 @@ accepts text after the first object, converts numbers to strings, and does not r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql import DataFrame
@@ -36,12 +36,18 @@ DECODERS: Final[dict[Format, Callable[[Topic], Decoder]]] = {"json": JsonDecoder
 """A new format is a line here, and one in Format (contract/topic.py)."""
 
 
-def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = None) -> DataFrame:
+def decode(
+    records: DataFrame,
+    topic: Topic,
+    capture: CapturePolicy | None = None,
+    failing: Mapping[tuple[int, int], str] | None = None,
+) -> DataFrame:
     """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if
     decoded).
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
-    that may be rejected.
+    that may be rejected. `failing` has the records that are malformed although they can be decoded:
+    partition and offset -> the reason.
     """
     columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
     kafka = StructType(
@@ -55,18 +61,32 @@ def decode(records: DataFrame, topic: Topic, capture: CapturePolicy | None = Non
         decoder = DECODERS[topic.format](topic)
         raw_filter = RawFilter(topic, capture) if capture else None
         for batch in batches:
-            yield _decoded(batch, topic, decoder, raw_filter)
+            yield _decoded(batch, topic, decoder, raw_filter, failing or {})
 
     return records.mapInArrow(rows, schema)
 
 
 def _decoded(
-    batch: pa.RecordBatch, topic: Topic, decoder: Decoder, raw_filter: RawFilter | None
+    batch: pa.RecordBatch,
+    topic: Topic,
+    decoder: Decoder,
+    raw_filter: RawFilter | None,
+    failing: Mapping[tuple[int, int], str],
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
     kafka = batch.column("kafka")
     values, reasons = decoder.columns(kafka.field("raw").field("value").to_pylist())
+    if failing:
+        places = [kafka.field(name).to_pylist() for name in ("partition", "offset")]
+        reasons = [
+            reason or failing.get(place)
+            for reason, place in zip(reasons, zip(*places, strict=True), strict=True)
+        ]
+        values = [
+            [None if reason else value for value, reason in zip(column, reasons, strict=True)]
+            for column in values
+        ]
     arrays = [
         pa.array(column, arrow_type(field.type))
         for column, field in zip(values, topic.fields, strict=True)

@@ -8,14 +8,17 @@ of Sluice's own belongs there too.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.spec import State
+from spark_jobs.contract.sql_settings import FAMILIES, PINNED
 from spark_jobs.contract.store import is_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOG = logging.getLogger(__name__)
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 PROVIDERS = {
     "rocksdb": _STATE + "RocksDBStateStoreProvider",
@@ -37,7 +40,7 @@ Spark's default renames them, which an object store cannot.
 def dynamic(state: State) -> dict[str, str]:
     """Settings of one pipeline's state that a running session takes: Spark's name -> value."""
     return {
-        "spark.sql.session.timeZone": "UTC",
+        **PINNED,
         # The first batch fixes it in the checkpoint. Each partition of each stateful step is a
         # store to open and commit.
         "spark.sql.shuffle.partitions": str(state.shuffle_partitions),
@@ -49,6 +52,10 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # By default Delta reads its log with 50 tasks. The logs of these tables are small.
         "spark.databricks.delta.snapshotPartitions": "1",
+        # By default Spark writes Parquet's deprecated INT96 (audit/keep.py).
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # A table that takes any column that is written would hide a change of the spec.
+        "spark.databricks.delta.schema.autoMerge.enabled": "false",
         # No plan of this Spark version shows the reader's options, which include passwords and
         # keys. If one did, this would redact them.
         "spark.sql.redaction.options.regex": r"(?i)url|kafka\.(sasl|ssl)\.",
@@ -71,8 +78,25 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    _drop_inherited(spark, state)
     if is_s3(root):
         spark.conf.set(CHECKPOINTS, "sluice.store.ConditionalCheckpoints")
     else:  # a session may serve several roots: the tests' does
         spark.conf.unset(CHECKPOINTS)
     return spark
+
+
+def _drop_inherited(spark: SparkSession, state: State) -> None:
+    """Set what spark-defaults.conf says of a family, and Sluice does not, to Spark's default."""
+    ours = dynamic(state)
+    # getConf() would copy every entry, with a call to the JVM for each.
+    conf = spark.sparkContext._conf  # noqa: SLF001
+    for line in conf.toDebugString().splitlines():
+        name, _, value = line.partition("=")
+        if name.startswith(FAMILIES) and name not in ours and spark.conf.isModifiable(name):
+            LOG.warning(
+                "%s=%s of spark-defaults.conf is not used: it changes results or recovery",
+                name,
+                value,
+            )
+            spark.conf.unset(name)

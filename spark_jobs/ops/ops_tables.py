@@ -6,17 +6,19 @@ All rows of a batch are replaced at once, so writing them again after a crash ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.storage import delta
+from spark_jobs.storage import compaction, delta
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -38,29 +40,52 @@ def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> No
     Raises ValueError for an unknown column.
     """
     deltalake.write_deltalake(
-        path := str(_made(root, table)),
+        path := str(made(root, table)),
         _arrow(table, rows),
         mode="append",
+        schema_mode="merge",  # an older Sluice made the table with fewer columns
         storage_options=delta.options(path),
     )
 
 
 @_patiently
-def replace(
-    root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, **where: str | int
-) -> None:
-    """Replace all rows whose columns equal `where`, in one commit.
+def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, where: str) -> None:
+    """Replace all rows for which the SQL condition holds, in one commit.
 
     Raises ValueError for an unknown column.
     """
-    predicate = " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
     deltalake.write_deltalake(
-        path := str(_made(root, table)),
+        path := str(made(root, table)),
         _arrow(table, rows),
         mode="overwrite",
-        predicate=predicate,
+        predicate=where,
+        schema_mode="merge",
         storage_options=delta.options(path),
     )
+
+
+@_patiently
+def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
+    """Add the Parquet files of a folder within the pipeline's partition, in one commit.
+
+    They have all columns but `pipeline`. Nothing is committed if there are none.
+    """
+    path = made(root, table)
+    files = [file for file in folder.iterdir() if file.suffix == ".parquet"]
+    actions: list[AddAction | RemoveAction] = [
+        AddAction(
+            path="/".join(file.parts[-3:]),
+            size=file.stat().st_size,
+            partition_values={"pipeline": pipeline},
+            modification_time=int(time.time() * 1000),
+            data_change=True,
+            stats="{}",
+        )
+        for file in files
+    ]
+    if actions:
+        stored = delta.open_table(path)
+        stored.create_write_transaction(actions, "append", stored.schema(), ["pipeline"])
 
 
 @_patiently
@@ -70,7 +95,28 @@ def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_
         f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND "
         f"batch_id > {batch_id}"
     )
-    delta.open_table(_made(root, table)).delete(where)
+    delta.open_table(made(root, table)).delete(where)
+
+
+def equals(where: Mapping[str, str | int]) -> str:
+    """The SQL condition for rows whose columns have these values.
+
+    >>> equals({"pipeline": "flights", "batch_id": 7})
+    "pipeline = 'flights' AND batch_id = 7"
+    """
+    return " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
+
+
+@_patiently
+def remove(root: UPath, table: str, where: str) -> None:
+    """Remove the rows for which the SQL condition holds, in one commit."""
+    delta.open_table(root / "ops" / table).delete(where)
+
+
+@_patiently
+def compact(root: UPath, table: str, pipeline: str) -> int:
+    """Join the small files of one pipeline's rows, in one commit; how many."""
+    return compaction.compact(root / "ops" / table, {"pipeline": pipeline})
 
 
 def query(root: UPath, table: str, sql: str) -> pa.Table:
@@ -87,12 +133,19 @@ def query(root: UPath, table: str, sql: str) -> pa.Table:
 
 
 def _select(path: str, table: str, sql: str) -> pa.Table:
-    return pa.table(
-        deltalake.QueryBuilder().register(table, delta.open_table(path)).execute(sql).read_all()
-    )
+    stored = delta.open_table(path)
+    has = {field.name for field in stored.schema().fields}
+    lacks = [name for name in SCHEMAS[table].names if name not in has]
+    if not lacks:
+        return pa.table(deltalake.QueryBuilder().register(table, stored).execute(sql).read_all())
+    # An older Sluice wrote it, and no run of this one has written to it yet.
+    nulls = ", ".join(f'NULL AS "{name}"' for name in lacks)
+    sql = f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}"
+    return pa.table(deltalake.QueryBuilder().register("older", stored).execute(sql).read_all())
 
 
-def _made(root: UPath, table: str) -> UPath:
+def made(root: UPath, table: str) -> UPath:
+    """The path of the ops table, which is created if it does not exist."""
     path = root / "ops" / table
     if not delta.is_table(path):
         _create(str(path), table)

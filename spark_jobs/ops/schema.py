@@ -41,9 +41,12 @@ _PIPELINE = Column("pipeline", _STRING, "the pipeline; the tables are partitione
 _RUN = Column("run_id", _STRING, "the run that wrote the row")
 _STATE_ROWS = Column("state_rows", _LONG, "rows in all state stores of the pipeline at the end")
 _WATERMARK = Column("watermark", _TIME, "Spark's watermark in the batch; null if there is none yet")
+_GENERATION = Column(
+    "generation", _STRING, "the checkpoint's generation; reset and rewind begin a new one"
+)
 _BATCH = (
     _PIPELINE,
-    Column("generation", _STRING, "the checkpoint's generation; reset and rewind begin a new one"),
+    _GENERATION,
     Column("batch_id", _LONG, "Spark's id of the micro-batch"),
     _RUN,
 )
@@ -128,6 +131,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             _TIME,
             "records at or before it were late: the previous batch's watermark; null without one",
         ),
+        Column(
+            "groups_in",
+            _LONG,
+            "rows that entered the Aggregate whose `counts` counts them; null without one, or if "
+            "the progress was lost",
+        ),
+        Column(
+            "groups_out",
+            _LONG,
+            "of them, those in the groups that the batch wrote and evicted; null likewise",
+        ),
         _STATE_ROWS,
         Column(
             "state_bytes", _LONG, f"size of the state: {StateUse.model_fields['bytes'].description}"
@@ -160,6 +174,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
     "checks": (
         _PIPELINE,
+        _GENERATION,
         _RUN,
         Column("checked_at", _TIME, "when the checks of the run were evaluated"),
         Column("table_version", _LONG, "the version of the table that was checked"),

@@ -98,6 +98,7 @@ VIEWS = {
             "premature",
             "filtered",
             "gaps",
+            "unknown",
             "state_rows",
             "watermark",
             "source",

@@ -5,11 +5,13 @@ reports.
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from threading import Thread
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
@@ -25,10 +27,11 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.outcome import RunOutcome
-from spark_jobs.runs.preflight import preflight
+from spark_jobs.runs.outcome import Drained, RunOutcome
+from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.same_state import forget_failing, refuse_other_state
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_state
 from spark_jobs.steps.sql_tree import refuse_unsafe_trees
@@ -93,19 +96,21 @@ def _run(
         )
         outcome.lap("start")
         stop.raise_if_asked()
-        return _drained(run, found.topic.latest, warming, outcome, stop)
+        return _drained(run, found, warming, outcome, stop)
 
 
 def _drained(
-    run: Run, latest: Offsets, warming: Thread, outcome: RunOutcome, stop: StopRequest
+    run: Run, found: Preflight, warming: Thread, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
-    """Read up to `latest` or a limit, account for the batches, evaluate the checks.
+    """Read up to the topic's end or a limit, account for the batches, evaluate the checks.
 
     Returns the problem of the run, if any.
     """
     name = run.spec.name
+    if found.earlier != run.spec:
+        refuse_other_state(run, found.earlier)
     audit = Audit(run)
-    audit.catch_up({}, ended=True)
+    audit.recover(found.earlier)
     recovered = tuple(audit.accounts)
     if recovered:
         LOG.info(
@@ -119,12 +124,20 @@ def _drained(
     LOG.info(
         "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
     )
+    if read_identity(run.paths) != run.identity:
+        forget_failing(run)
+    latest = found.topic.latest
     limits = RunLimits(run.spec, stop)
     query = Query(run, audit, latest, limits)
-    query.run()
-    outcome.lap("query")
+    try:
+        query.run()
+    except Exception:
+        outcome.drained = _until_failure(run, audit, recovered, limits, latest)
+        raise
+    finally:
+        outcome.lap("query")
+        outcome.took("audit", audit.seconds)
     warming.join()
-    outcome.took("audit", audit.seconds)
     outcome.drained = drained(run, audit, recovered, limits, latest)
     failpoint.at("checks")
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
@@ -134,3 +147,16 @@ def _drained(
     outcome.lap("purge")
     # The verdict goes before a stop: a failed check must be told, and a stop is retried.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped
+
+
+def _until_failure(
+    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets
+) -> Drained:
+    """What a run that failed in its query had committed and accounted for before.
+
+    It has no version of the table: by that `sluice accept` knows the runs that judged one.
+    """
+    with suppress(Exception):  # what failed the query is told first
+        done = drained(run, audit, recovered, limits, latest)
+        return replace(done, table_version_before=None, table_version=None)
+    return Drained()

@@ -15,8 +15,10 @@ from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.contract.verdict import verdict
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
+from spark_jobs.runs.open_groups import OpenGroups, open_groups
 from spark_jobs.runs.outcome import Drained
 from spark_jobs.runs.unjudged import Unjudged, unjudged
+from spark_jobs.sink import history
 
 LOG = logging.getLogger(__name__)
 
@@ -35,9 +37,11 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
             run.spec.name,
             list(earlier),
         )
+    groups = open_groups(run, audit.cursor, waiting)
+    metrics = state_metrics(run, audit.cursor, waiting, drained, groups)
     results = (
         *expectations.check_output(run, drained.table_version_before, drained.table_version),
-        *expectations.check_state(run, state_metrics(run, audit.cursor, waiting, drained)),
+        *expectations.check_state(run, metrics),
     )
     now = datetime.now(UTC)
     ops_tables.append(
@@ -46,6 +50,7 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
         [
             {
                 "pipeline": run.spec.name,
+                "generation": run.identity.generation,
                 "run_id": run.run_id,
                 "checked_at": now,
                 "table_version": drained.table_version,
@@ -55,11 +60,23 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
         ],
     )
     if verdict(run.spec.name, drained.table_version, results) is None:
-        audit.passed(drained.table_version)
+        audit.passed(_passed_version(run, drained), groups.records)
     return results
 
 
-def state_metrics(run: Run, cursor: Cursor, waiting: Unjudged, drained: Drained) -> StateMetrics:
+def _passed_version(run: Run, drained: Drained) -> int | None:
+    """The version that consumers may read. It stays where only files were joined or removed since:
+    a publication would tell them of nothing.
+    """
+    before, now = drained.table_version_before, drained.table_version
+    if before is None or now is None or before >= now:
+        return now
+    return now if history.rows_changed(run.target.table, before, now) else before
+
+
+def state_metrics(
+    run: Run, cursor: Cursor, waiting: Unjudged, drained: Drained, groups: OpenGroups
+) -> StateMetrics:
     """The metrics that the state checks evaluate: counts, bytes, seconds, and shares from 0 to 1.
 
     Those of the account are of all batches that have not passed yet; the others are of the end of
@@ -71,6 +88,7 @@ def state_metrics(run: Run, cursor: Cursor, waiting: Unjudged, drained: Drained)
     decoded = entered + account.premature + account.filtered
     return StateMetrics(
         unaccounted=account.unaccounted,
+        groups_unaccounted=groups.unaccounted,
         rows_read=account.read,
         state_rows=state.rows,
         state_bytes=state.bytes,

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.published import Published
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.micro_batch import Offsets
@@ -17,6 +16,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.runs import publication
 from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.runs.publication import Announced
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
 
@@ -30,7 +30,9 @@ class Plan(BaseModel):
     new_offsets: int
     reasons: tuple[str, ...]
     to_publish: int | None = None
-    """The table version that passed the checks and is not published; None if there is none."""
+    """The table version that passed the checks, and of which consumers were not told or which the
+    published table does not show; None if there is none.
+    """
     lines: tuple[str, ...]
 
     @property
@@ -38,12 +40,12 @@ class Plan(BaseModel):
         return not self.reasons
 
 
-def plan(spec: Pipeline, settings: Settings, announced: int | None = None) -> Plan:
+def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None) -> Plan:
     """Look for work and write nothing.
 
     Raises LeaseHeld if another run works, and all errors of the preflight.
 
-    `announced`: the table version of the newest asset event, if the caller knows it.
+    `announced`: generation and table version of the newest asset event, if the caller knows them.
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
@@ -61,14 +63,15 @@ def plan(spec: Pipeline, settings: Settings, announced: int | None = None) -> Pl
     }
     reasons = _unfinished(found, sum(new.values())) or _due(found, settings)
     due = publication.due(paths, announced)
+    to_publish = due.table_version if due else publication.table_due(paths, spec)
     return Plan(
         pipeline=spec.name,
         new_offsets=sum(new.values()),
         reasons=reasons,
-        to_publish=due.table_version if due else None,
+        to_publish=to_publish,
         lines=(
             *_lines(found, settings, done, new),
-            *_to_publish(due),
+            *_to_publish(to_publish),
             *(reasons or ("nothing to do: every offset is drained and accounted for",)),
         ),
     )
@@ -119,10 +122,10 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
     )
 
 
-def _to_publish(due: Published | None) -> tuple[str, ...]:
-    if due is None:
+def _to_publish(version: int | None) -> tuple[str, ...]:
+    if version is None:
         return ()
     return (
-        f"table version {due.table_version} has passed the checks and is not published: "
+        f"table version {version} has passed the checks and is not published: "
         "the DAG's next run publishes it",
     )

@@ -17,10 +17,12 @@ from spark_jobs.checkpoint.identity import (
     Identity,
     data_loss,
     format_data_loss,
+    read_identity,
     spec_warnings,
     verify_identity,
 )
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.correction import with_expressions
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
@@ -45,6 +47,10 @@ class Preflight(NamedTuple):
     lost: DataLoss
     """Partition -> first and last offset that retention removed before they were read, and that the
     spec allows to skip.
+    """
+    earlier: Pipeline
+    """The spec in force, with the expressions of the checkpoint's batches: others than in `spec`
+    where a correction is declared (compatible_expressions).
     """
     warnings: tuple[str, ...]
     """One line for each allowed difference between the spec and the spec that the checkpoint was
@@ -82,6 +88,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     cursor = read_cursor(paths.cursor)
     table.refuse_replaced(target.table, identity.table_id, cursor.table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
-    return Preflight(
-        in_force(spec, identity.fingerprint), topic, identity, target, cursor, gone, warnings
-    )
+    ours = in_force(spec, identity.fingerprint)
+    known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None
+    earlier = with_expressions(ours, known.fingerprint) if known else ours
+    return Preflight(ours, topic, identity, target, cursor, gone, earlier, warnings)

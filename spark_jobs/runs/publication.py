@@ -18,9 +18,11 @@ from spark_jobs.contract.event import Decision, Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
+from spark_jobs.published import table as published_table
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.contract.spec import Pipeline
 
 COUNTS = tuple(Account.model_fields)
 
@@ -32,19 +34,22 @@ class Publication(NamedTuple):
     fact: Published
 
 
-def due(paths: Paths, announced: int | None = None) -> Published | None:
+Announced = tuple[str, int]
+"""Generation and table version of the asset's newest event; ("", -1) if there is none."""
+
+
+def due(paths: Paths, announced: Announced | None = None) -> Published | None:
     """The fact that publish would write; None if consumers know of everything that passed.
 
-    `announced` is the table version of the newest event, -1 if there is none; None if the caller
-    cannot know. A publish that was killed after it wrote the fact, and before its event was sent,
-    is due again.
+    `announced` is None if the caller cannot know. A publish that was killed after it wrote the
+    fact, and before its event was sent, is due again.
     """
     cursor = read_cursor(paths.cursor)
     published = read_published(paths.published)
     if cursor.judged < 0 or cursor.judged_table_version is None:
         return None
     if cursor.judged_table_version == published.table_version:
-        return None if announced in {None, published.table_version} else published
+        return None if _knows(paths, announced, published) else published
     return Published(
         table_version=cursor.judged_table_version,
         batch=cursor.judged,
@@ -53,26 +58,66 @@ def due(paths: Paths, announced: int | None = None) -> Published | None:
     )
 
 
-def publication(paths: Paths, pipeline: str, announced: int | None = None) -> Publication | None:
+def _knows(paths: Paths, announced: Announced | None, published: Published) -> bool:
+    """Whether the newest event is that of the published version. After a reset versions begin at 0
+    again, so the generation is compared too.
+    """
+    known = read_identity(paths)
+    return (
+        announced is None
+        or known is None
+        or announced == (known.generation, published.table_version)
+    )
+
+
+def table_due(paths: Paths, spec: Pipeline) -> int | None:
+    """The judged version that the published table does not show yet; None if it does, or if the
+    spec has none.
+
+    Raises PublishedTableRefused.
+    """
+    version = _judged(paths, spec)
+    return version if version is not None and published_table.behind(paths, version) else None
+
+
+def move_table(paths: Paths, spec: Pipeline) -> bool:
+    """Let the published table show what has passed. Whether it moved.
+
+    Raises PublishedTableRefused.
+    """
+    version = _judged(paths, spec)
+    return version is not None and published_table.move(paths, version)
+
+
+def _judged(paths: Paths, spec: Pipeline) -> int | None:
+    cursor = read_cursor(paths.cursor)
+    return cursor.judged_table_version if spec.published_table and cursor.judged >= 0 else None
+
+
+def publication(
+    paths: Paths, spec: Pipeline, announced: Announced | None = None
+) -> Publication | None:
     """The event that is due, with its fact; None if there is none. Raises CheckpointBroken."""
     fact = due(paths, announced)
     known = read_identity(paths)
     if fact is None or known is None:
         return None
+    pipeline = spec.name
     batches = _batches(paths, pipeline, known, fact)
     last: dict[str, Any] = batches[-1] if batches else {}
     passed = [row for row in batches if row["batch_id"] > fact.before_batch]
     event = Event(
         table=str(paths.table),
+        published_table=str(paths.published_table) if spec.published_table else None,
         pipeline=pipeline,
         run_id=last.get("run_id", ""),
         generation=known.generation,
         table_version=fact.table_version,
         table_version_before=fact.before_version,
-        account=sum((Account(**{name: row[name] for name in COUNTS}) for row in passed), Account()),
+        account=sum(map(Account.of_row, passed), Account()),
         watermark=last.get("watermark"),
         offsets_end=json.loads(last.get("offsets_end", "{}")),
-        decisions=_decisions(paths, pipeline, fact),
+        decisions=_decisions(paths, pipeline, known, fact),
     )
     return Publication(event, fact)
 
@@ -92,14 +137,19 @@ def _batches(
     return rows
 
 
-def _decisions(paths: Paths, pipeline: str, fact: Published) -> tuple[Decision, ...]:
-    """What persons accepted of these versions."""
+def _decisions(
+    paths: Paths, pipeline: str, known: Identity, fact: Published
+) -> tuple[Decision, ...]:
+    """What persons accepted of these versions. A decision of another generation was about rows that
+    a reset or a rewind has taken back, or about another table.
+    """
     before = -1 if fact.before_version is None else fact.before_version
     rows = ops_tables.query(
         paths.root,
         "checks",
         'SELECT run_id, checked_at, type, "column", about, unexpected FROM checks '
         f"WHERE pipeline = '{pipeline}' AND outcome = 'accepted' "
+        f"AND generation = '{known.generation}' "
         f"AND table_version > {before} AND table_version <= {fact.table_version} ORDER BY "
         "checked_at",
     ).to_pylist()

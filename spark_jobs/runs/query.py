@@ -7,20 +7,25 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.contract.errors import ExpressionFailed, SluiceError
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
+from spark_jobs.runs.failing_search import set_failing_aside
 from spark_jobs.runs.progress_log import ProgressLog
+from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.stall import StallWatch
 from spark_jobs.sink import table, writer
 from spark_jobs.source import kafka_source
@@ -80,6 +85,13 @@ class Query:
         return no_data_batch.due(run.spec, run.checkpoint, clock)
 
     def _consume(self) -> None:
+        """Run a query to its end. One that fails on single records runs again without them."""
+        while (failed := self._failure_of_query()) is not None and not self._limits.asked:
+            batch = set_failing_aside(self._run, failed, self._audit.cursor.audited)
+            self._timers.close_batch(batch)  # what fired in the failed try does not count
+
+    def _failure_of_query(self) -> StreamingQueryException | None:
+        """Run one query to its end; its error, if it failed because of a value."""
         rows = self._rows()
         self._claim_table(rows)
         query = writer.start(
@@ -90,27 +102,53 @@ class Query:
             query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))
         )
         watch = StallWatch(self._run, query)
+        failed: StreamingQueryException | None = None
         try:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
                 watch.raise_if_stalled()
-        except BaseException:
+        except BaseException as error:
             # The lease is released next, and no query may write without it. One that does not stop
             # ends with this process; what went wrong is told first.
             with suppress(Exception):
                 query.stop()
-            raise
+            if not isinstance(error, StreamingQueryException):
+                raise
+            lost = self._timers.init_errors.take()
+            problem = translate_error(error, self._run.spec.name, lost)
+            if not isinstance(problem, ExpressionFailed):
+                self._account_before(problem, follower)
+                raise problem from error
+            failed = error
         query.stop()
         self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
-        no_data_batch.remove(self._run.checkpoint)
+        if failed is None:  # one that failed has run, and its rows may be in the table
+            no_data_batch.remove(self._run.checkpoint)
         self._keep_up(follower, ended=True)
+        return failed
+
+    def _account_before(self, problem: SluiceError, follower: Follower) -> None:
+        """Account for the batches that were committed before the query failed.
+
+        Only if the pipeline must be corrected: then the next run may be far away. A retry, which
+        comes soon, accounts for them itself, and here what failed it may fail the account too.
+        """
+        if problem.retry:
+            return
+        with suppress(Exception):  # what failed the query is told first
+            self._run.lease.confirm()
+            before = None
+            while before != (before := self._audit.cursor.audited):
+                self._keep_up(follower, ended=False)
 
     def _rows(self) -> DataFrame:
         """The rows of the next query. Passes its capture policy and its timers to the audit."""
         run, capture = self._run, self._capture_policy()
         self._audit.begin(capture, self._timers)
         records = kafka_source.read_stream(run.spark, run.spec, run.settings)
-        return dataflow(records, run.spec, capture).output(run.paths.root, self._timers)
+        failing = read_failing(run.target.failing).reasons
+        flow = dataflow(records, run.spec, capture, failing=failing)
+        return flow.output(run.paths.root, self._timers)
 
     def _claim_table(self, rows: DataFrame) -> None:
         """Create the table, or verify that it takes these rows.

@@ -10,12 +10,12 @@ import re
 from pyspark.errors import AnalysisException
 
 from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.contract.environment import resume_remedy
 from spark_jobs.contract.errors import (
     DiskFull,
     KafkaRefused,
     KafkaUnreachable,
     NoExecutors,
-    ProcessorFailed,
     SettingInvalid,
     SluiceError,
     SparkFailed,
@@ -26,6 +26,15 @@ from spark_jobs.contract.errors import (
 )
 from spark_jobs.contract.store import sluice_url
 from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.runs.code_errors import (
+    FRAME,
+    called_place,
+    driver_error,
+    last_place,
+    result_error,
+    worker_error,
+)
+from spark_jobs.runs.data_error import DataError
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
@@ -149,14 +158,13 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
 
 The first match counts.
 """
+_WORKER = "An exception was thrown from the Python worker"
 _CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
-_FRAME = re.compile(
-    r'File "[^"]*/(?P<file>[^"/]+/logic\.py)", line (?P<line>\d+), in (?P<function>\w+)'
+_RAISED = re.compile(
+    r"^(?P<name>[A-Za-z_][\w.]*)(?:: ?(?P<text>.*)|(?<=Error)|(?<=Exception))$", re.MULTILINE
 )
-_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): ?(?P<text>.*)$", re.MULTILINE)
 _OWN = re.compile(r"(?P<code>[A-Z_]+): (?P<what>.+)")
 """A SluiceError as text."""
-_RAISED_IN_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)\.? SQLSTATE")
 _UNREADABLE = re.compile(
     r"ChecksumException: Checksum error: (?:file:)?(?P<changed>\S+)"
     r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/\S+/state/\S+)"
@@ -166,14 +174,15 @@ _UNREADABLE = re.compile(
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
-def translate_error(error: BaseException, pipeline: str) -> SluiceError:
+def translate_error(error: BaseException, pipeline: str, lost: str = "") -> SluiceError:
     """The SluiceError for what Spark, Delta, the store or the pipeline's code raised.
 
-    An unknown error becomes SPARK_FAILED.
+    `lost` is the traceback of a worker that Spark does not tell (steps/init_errors.py). An unknown
+    error becomes SPARK_FAILED.
     """
     if isinstance(error, SluiceError):
         return error
-    text = str(error)
+    text = f"{error}\n{_WORKER}: {lost}" if lost else str(error)
     if (store := translate_store_error(error)) is not None:
         return store
     if isinstance(error, AnalysisException):
@@ -186,9 +195,10 @@ def translate_error(error: BaseException, pipeline: str) -> SluiceError:
         _checkpoint_error(text, pipeline)
         or _logic_error(text, pipeline)
         or _machine_error(text)
+        or _result_error(text, pipeline)
         or _sink_error(text)
     )
-    return known or unexpected(error)
+    return known or driver_error(error, pipeline) or unexpected(error)
 
 
 def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
@@ -214,40 +224,51 @@ def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
 
 def _logic_error(text: str, pipeline: str) -> SluiceError | None:
     """The error of logic.py, or of an expression in spec.py."""
-    worker = text.rpartition("An exception was thrown from the Python worker")[2].partition(
-        "\n SQLSTATE:"
-    )[0]
-    frames, raised = list(_FRAME.finditer(worker)), list(_RAISED.finditer(worker))
-    last = frames[-1] if frames else None
-    error = raised[-1] if raised else None
-    where = (
-        f"{last['file']} line {last['line']}, in {last['function']}"
-        if last
-        else f"the code of {pipeline}"
-    )
+    worker = _worker_text(text)
+    error = _raised(worker)
+    place = last_place(worker, pipeline)
+    if place is None and error and error["name"] == "TypeError":
+        place = called_place(error["text"] or "", pipeline)
+    where = str(place) if place else f"the code of {pipeline}"
     for name, (why, remedy) in MISUSED.items():
         if f"[{name}" in text:
-            return StateMisused(f"{where}: {why} ({name}).", remedy)
+            return StateMisused(f"{where}: {why} ({name}).", f"{remedy} {resume_remedy(pipeline)}")
     if (
         error
         and error["name"] == "TypeError"
-        and "'NoneType'" in error["text"]
+        and "'NoneType'" in (error["text"] or "")
         and _SETS_STATE.search(worker)
     ):
         return StateMisused(
-            f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.", "Clear the state instead: clear()."
+            f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.",
+            f"Clear the state instead: clear(). {resume_remedy(pipeline)}",
         )
-    if (own := _RAISED_IN_SQL.search(text)) is not None:
-        return SpecInvalid(
-            f"{pipeline}: {own[1].strip()}.",
-            "Correct the expression in spec.py; the next run repeats the batch.",
-        )
-    if last is None or error is None:
+    if (data := DataError.of(text)) is not None:
+        where = data.fragment or "an expression of a step"
+        return data.failed(pipeline, where, "The batch was not committed.")
+    if place is None or error is None:
         return None
-    return ProcessorFailed(
-        f"{where}: {error['name'].rpartition('.')[2]}: {error['text'][:300]}",
-        "Correct logic.py; the batch was not committed, and the next run repeats it.",
-    )
+    return worker_error(where, error["name"], error["text"] or "", pipeline)
+
+
+def _result_error(text: str, pipeline: str) -> SluiceError | None:
+    """The error of what logic.py returned."""
+    if _WORKER not in text:
+        return None
+    worker = _worker_text(text)
+    error = _raised(worker)
+    return result_error(worker, error["name"], error["text"] or "", pipeline) if error else None
+
+
+def _worker_text(text: str) -> str:
+    """The traceback of the Python worker."""
+    return text.rpartition(_WORKER)[2].partition("\n SQLSTATE:")[0].partition("\n\tat ")[0]
+
+
+def _raised(worker: str) -> re.Match[str] | None:
+    """The line with the error, which follows the last frame. Its message may have more lines."""
+    frames = [frame.end() for frame in FRAME.finditer(worker)]
+    return _RAISED.search(worker, frames[-1] if frames else 0)
 
 
 def _machine_error(text: str) -> SluiceError | None:
@@ -267,7 +288,7 @@ def _sink_error(text: str) -> SluiceError | None:
     Py4J carries it to the JVM and back; its last line has the error.
     """
     proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
-    raised = list(_RAISED.finditer(proxy.partition("\n\tat ")[0]))
+    raised = [one for one in _RAISED.finditer(proxy.partition("\n\tat ")[0]) if one["text"]]
     if not raised:
         return None
     if (own := _OWN.match(raised[-1]["text"])) and by_code(own["code"]) is not SluiceError:

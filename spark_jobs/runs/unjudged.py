@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
@@ -26,6 +27,8 @@ class Unjudged(NamedTuple):
     """The sum over them."""
     state_rows_before: int = 0
     """Rows in all state stores after the last batch that passed; 0 if none has."""
+    grouped: Grouped | None = None
+    """The sum over them; None if that of one is not known."""
 
 
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:
@@ -36,7 +39,7 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
     rows = ops_tables.query(
         run.paths.root,
         "batches",
-        f"SELECT batch_id, state_rows, {', '.join(COUNTS)} FROM batches "
+        f"SELECT batch_id, state_rows, groups_in, groups_out, {', '.join(COUNTS)} FROM batches "
         f"WHERE pipeline = '{run.spec.name}' AND generation IN ({generations}) "
         f"AND batch_id BETWEEN {cursor.judged} AND {cursor.audited} ORDER BY batch_id",
     ).to_pylist()
@@ -44,8 +47,16 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
     waiting = [row for row in rows if row["batch_id"] > cursor.judged]
     return Unjudged(
         batches=tuple(row["batch_id"] for row in waiting),
-        account=sum(
-            (Account(**{name: row[name] for name in COUNTS}) for row in waiting), Account()
-        ),
+        account=sum(map(Account.of_row, waiting), Account()),
         state_rows_before=(passed[0]["state_rows"] or 0) if passed else 0,
+        grouped=_grouped(waiting),
     )
+
+
+def _grouped(rows: list[dict[str, int | None]]) -> Grouped | None:
+    """The sum over rows of ops.batches; None if one of them has none."""
+    entered, written = ([row[name] for row in rows] for name in ("groups_in", "groups_out"))
+    known = [count for count in (*entered, *written) if count is not None]
+    if len(known) < 2 * len(rows):
+        return None
+    return Grouped(sum(known[: len(rows)]), sum(known[len(rows) :]))

@@ -23,7 +23,7 @@ def purge_state(run: Run, query_run_id: str) -> None:
         run.lease.confirm()  # without it, another run may write state now
         if query_run_id and run.spec.state.provider == "hdfs" and run.settings.local:
             _snapshot(run, query_run_id)
-        if removed := purge(run.checkpoint):
+        if removed := purge(run.checkpoint, confirm=run.lease.confirm):
             LOG.info("%s: removed %d files of state that no batch needs", run.spec.name, removed)
     except Exception as error:  # noqa: BLE001 - whatever the file system or Spark says
         LOG.warning("%s: could not purge the state: %s", run.spec.name, error)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
+from spark_jobs.sink.contention import again
 
 ROWS = {
     "STREAMING UPDATE": ("numOutputRows",),
@@ -86,7 +87,7 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
 def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
     """Replace the table's rows with equal keys (null equals null) and add the others: Delta's
-    MERGE.
+    MERGE. It is repeated if another writer, such as OPTIMIZE, changed the files that it read.
     """
     from delta.tables import DeltaTable  # noqa: PLC0415 - only update mode needs it
 
@@ -94,11 +95,15 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
     batch = rows.persist()
     try:
         with _marked(rows.sparkSession, commit):
-            table = DeltaTable.forPath(rows.sparkSession, commit.path).alias("old")
             same = " AND ".join(f"old.`{key}` <=> new.`{key}`" for key in keys) or "true"
-            table.merge(
-                batch.alias("new"), same
-            ).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+            def merge_once() -> None:
+                table = DeltaTable.forPath(rows.sparkSession, commit.path).alias("old")
+                table.merge(
+                    batch.alias("new"), same
+                ).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+            again(merge_once, commit.path)
     finally:
         batch.unpersist()
 

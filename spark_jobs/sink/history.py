@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import deltalake
@@ -13,6 +14,9 @@ from spark_jobs.storage.delta import open_table
 if TYPE_CHECKING:
     from upath import UPath
 
+NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES"})
+"""Delta's operations that change no row."""
+RESTORE = "RESTORE"
 FIRST = 20
 """Entries in the first read: more than most runs commit."""
 
@@ -22,7 +26,7 @@ def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
     first.
     """
     for entry in _entries(open_table(path)):
-        note = json.loads(entry.get("userMetadata") or "{}")
+        note = _note(entry)
         if note.get("sluice") == owner:
             yield note["batch"], entry
 
@@ -39,21 +43,90 @@ def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
         limit *= 10
 
 
-def version_after(path: UPath, owner: str, batch: int) -> int:
-    """The table's version after that batch: of its commit, or of the last batch before it; 0
-    without one.
+def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
+    """The newest version of the table with the rows after that batch: of its commit, or of the last
+    batch before it; 0 without one. `owners`: of all generations that the checkpoint has had.
+
+    It may be one that only joined files: VACUUM removes those of the batch's own version first.
+    Commits that a RESTORE took back are passed over: an abandoned generation had the same batches.
     """
-    return next(
-        (int(entry["version"]) for batch_id, entry in commits(path, owner) if batch_id <= batch), 0
-    )
+    same, restored = None, None
+    for entry in _entries(open_table(path)):
+        version = int(entry["version"])
+        if restored is not None and version > restored:
+            continue
+        note = _note(entry)
+        if note.get("sluice") in owners and note["batch"] <= batch:
+            return version if same is None else same
+        if entry["operation"] == RESTORE:
+            to = entry.get("operationParameters", {}).get("version")
+            restored = int(to) if to is not None else None
+        if entry["operation"] not in {RESTORE, *NO_ROWS}:
+            same = None
+        elif same is None:
+            same = version
+    return 0
 
 
 def somebody_else_wrote(path: UPath, since: int, version: int) -> bool:
-    """Whether a version after `since`, up to `version`, is not the commit of a batch."""
+    """Whether a version after `since`, up to `version`, changed rows and is not the commit of a
+    batch.
+    """
     for entry in _entries(open_table(path)):
         if int(entry["version"]) <= since:
             return False
-        note = json.loads(entry.get("userMetadata") or "{}")
-        if int(entry["version"]) <= version and "sluice" not in note:
+        if (
+            int(entry["version"]) <= version
+            and "sluice" not in _note(entry)
+            and entry["operation"] not in NO_ROWS
+        ):
             return True
     return True  # the log was cleaned up: nobody knows
+
+
+def rows_changed(path: UPath, since: int, version: int) -> bool:
+    """Whether a version after `since`, up to `version`, may have changed a row: one that joined or
+    removed files has not.
+    """
+    for entry in _entries(open_table(path)):
+        if int(entry["version"]) <= since:
+            return False
+        if int(entry["version"]) <= version and entry["operation"] not in NO_ROWS:
+            return True
+    return True  # the log was cleaned up: nobody knows
+
+
+def read_at(path: UPath, time: datetime) -> int | None:
+    """The version with the rows that the table had at this time, before any OPTIMIZE after them;
+    None if the log begins later.
+    """
+    for entry in _entries(open_table(path)):
+        if _committed_at(entry) <= time and entry["operation"] not in NO_ROWS:
+            return int(entry["version"])
+    return None
+
+
+def newest_at(path: UPath, time: datetime) -> int | None:
+    """The table's newest version at this time; None if the log begins later."""
+    for entry in _entries(open_table(path)):
+        if _committed_at(entry) <= time:
+            return int(entry["version"])
+    return None
+
+
+def committed_at(path: UPath, version: int) -> datetime | None:
+    """When that version was committed; None if the log no longer has it."""
+    for entry in _entries(open_table(path)):
+        if int(entry["version"]) <= version:
+            return _committed_at(entry) if int(entry["version"]) == version else None
+    return None
+
+
+def _committed_at(entry: dict[str, Any]) -> datetime:
+    return datetime.fromtimestamp(entry["timestamp"] / 1000, UTC)
+
+
+def _note(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a batch's commit says of itself; empty for another."""
+    note: dict[str, Any] = json.loads(entry.get("userMetadata") or "{}")
+    return note

@@ -15,7 +15,7 @@ from spark_jobs import failpoint
 from spark_jobs.contract.store import spark_url
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
-from spark_jobs.sink import commit, history
+from spark_jobs.sink import commit, contention, history
 from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import open_table
@@ -83,9 +83,9 @@ def _writer(
                 "batch": batch_id,
                 "run": run.run_id,
             }
-            commit_batch(
-                batch, commit.Commit(spark_url(target.table), target.owner, batch_id, note)
-            )
+            path = spark_url(target.table)
+            with contention.in_words(path):
+                commit_batch(batch, commit.Commit(path, target.owner, batch_id, note))
         failpoint.at("table.committed")
         timers.close_batch(batch_id)
 

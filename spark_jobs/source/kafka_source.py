@@ -67,4 +67,6 @@ def read_batch(spark: SparkSession, spec: Pipeline, settings: Settings, batch: B
     reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
     reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))
     reader = reader.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
+    # The caller asked for offsets that Kafka had a moment ago.
+    reader = reader.option("failOnDataLoss", "true")
     return reader.load().select(_kafka_column())

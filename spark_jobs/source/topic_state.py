@@ -15,7 +15,14 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AclOperation, AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin import (
+    AclOperation,
+    AdminClient,
+    ConfigResource,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    ResourceType,
+)
 
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
 from spark_jobs.contract.micro_batch import Offsets
@@ -72,6 +79,34 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             earliest={partition: result.offset for partition, result in earliest.items()},
             latest={partition: result.offset for partition, result in latest.items()},
         )
+
+
+def first_offsets(settings: Settings, topic: str, partitions: Iterable[int]) -> Offsets:
+    """Partition -> the first offset that retention has left now.
+
+    Raises the same errors as topic_state.
+    """
+    with _admin_client(settings, topic) as client:
+        results = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return {partition: result.offset for partition, result in results.items()}
+
+
+def is_compacted(settings: Settings, topic: str) -> bool:
+    """Whether Kafka compacts the topic; False if this user may not read its configuration.
+
+    Raises the same errors as topic_state.
+    """
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    with _admin_client(settings, topic) as client:
+        try:
+            config = client.describe_configs([resource], request_timeout=TIMEOUT_SECONDS)[
+                resource
+            ].result()
+        except KafkaException as error:
+            if error.args[0].name() == "TOPIC_AUTHORIZATION_FAILED":
+                return False
+            raise
+        return "compact" in str(config["cleanup.policy"].value)
 
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:

@@ -12,6 +12,7 @@ from spark_jobs.contract.output_mode import OutputMode, mode_facts
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
+from spark_jobs.steps.catalyst import grouping_input
 from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 
 
@@ -55,6 +56,14 @@ class AggregateOperator(NamedTuple):
                 return F.col(event_time) + _gap(window) <= late_before
             case _:
                 assert_never(window)
+
+    def row_part(self, rows: DataFrame, event_time: str) -> DataFrame:
+        """The keys, the row's own gap and the arguments of the measures' aggregate functions.
+
+        Not the measures themselves: `sum(a) / (count(*) - 1)` fails for each record alone, and for
+        no group of two.
+        """
+        return grouping_input(grouped(rows, self.step, event_time))
 
     def state(self) -> str:
         group = ", ".join(self.step.group) or "empty, one group for all rows"

@@ -52,6 +52,27 @@ def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers
     return rows
 
 
+def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> DataFrame:
+    """What the query computes of each record by itself, as a batch query: up to the arguments of
+    the first Aggregate, or to the first Python code that keeps state.
+
+    It fails if and only if a record fails by itself. A Deduplicate passes all of its rows on, the
+    duplicates too, but for those that it drops as late.
+    """
+    rows = stateful_input.drop("kafka")
+    if spec.entry and spec.entry.balance.only_fewer:
+        rows = rows.where(~is_late(spec, late_before_ms))
+    event_time = spec.topic.event_time
+    for step in spec.steps[spec.first_stateful :]:
+        if not step.stateful:
+            rows = transform.apply(rows, step, spec.name)
+        else:
+            rows = stateful_operator(step).row_part(rows, event_time)
+            if not step.balance.only_fewer:
+                break
+    return rows
+
+
 def observation_name(index: int) -> str:
     """The name of the observation after a step: rows bigint; after an Aggregate also counted bigint
     (records in its groups).

@@ -36,6 +36,10 @@ class DeduplicateOperator(NamedTuple):
         """Spark drops rows at or before the watermark of the previous batch."""
         return F.col(event_time) <= late_before
 
+    def row_part(self, rows: DataFrame, _: str) -> DataFrame:
+        """The rows: the keys are columns."""
+        return rows
+
     def state(self) -> str:
         value = (
             "the value is the time when it expires"

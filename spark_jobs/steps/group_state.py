@@ -17,6 +17,7 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, StepContext
+from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
 from spark_jobs.type_conversions import spark_type
@@ -45,6 +46,7 @@ class GroupStateOperator(NamedTuple):
         output = schema(step.output)
         grouped = rows.groupBy(*step.keys)
         if step.form == "apply":
+            require_function(code, context.spec.name)
             return grouped.applyInPandasWithState(
                 count_timeouts(code, fired),
                 output,
@@ -55,9 +57,11 @@ class GroupStateOperator(NamedTuple):
         transform = (
             grouped.transformWithState if step.form == "row" else grouped.transformWithStateInPandas
         )
+        processor = code()
+        require_handlers(processor, context.spec.name)
         first_states = initial_state(rows, step, context.root)
         return transform(
-            TimerCountingProcessor(code(), fired),
+            TimerCountingProcessor(processor, fired, context.timers.init_errors),
             output,
             mode,
             TIME_MODES[step.time_mode],
@@ -74,6 +78,10 @@ class GroupStateOperator(NamedTuple):
         In the other time modes no row is late.
         """
         return F.col(event_time) <= late_before if self.step.time_mode == "event" else F.lit(False)
+
+    def row_part(self, rows: DataFrame, _: str) -> DataFrame:
+        """The rows: all that follows is Python code."""
+        return rows
 
     def state(self) -> str:
         keys = f"the key is {', '.join(self.step.keys)}"

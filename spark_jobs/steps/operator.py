@@ -53,6 +53,11 @@ class StatefulOperator(Operator, Protocol):
         `late_before` is the watermark for late rows.
         """
 
+    def row_part(self, rows: DataFrame, event_time: str, /) -> DataFrame:
+        """What Spark computes of each input row by itself, without state and without other rows:
+        the rows, or a column for each expression.
+        """
+
     def state(self) -> str:
         """Description of its state's columns."""
 

@@ -8,23 +8,31 @@ has no doubt about comments, back-quotes, escapes and nested queries.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
-from pyspark import SparkContext
+from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.step.step import SqlText
+from spark_jobs.steps.catalyst import Node, below, class_name, is_kind, sequence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA = ("reflect", "try_reflect", "java_method")
-TREES = "org.apache.spark.sql.catalyst."
 ROWS = "rows"
-Node = Any
-"""A node of Spark's tree, in the JVM: an expression or a plan."""
+LEAVES = {
+    "UnresolvedRelation",
+    "UnresolvedTableValuedFunction",
+    "UnresolvedInlineTable",
+    "ResolvedInlineTable",
+    "LocalRelation",
+    "OneRowRelation",
+}
+"""The leaves of a plan that read a known relation, or values in the text. Others are refused: a
+RelationTimeTravel hides the table that it reads.
+"""
+Names = frozenset[str]
+"""Relations that a query may read, in lower case."""
 
 
 def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
@@ -48,30 +56,34 @@ def reason(spark: SparkSession, sql: SqlText) -> str:
         tree = parser.parsePlan(sql.text) if sql.query else parser.parseExpression(sql.text)
     except Exception as error:  # noqa: BLE001 - ParseException, whatever PySpark makes of it
         return f"Spark cannot parse it: {str(error).strip().splitlines()[0]}"
-    nodes = [*_nodes(tree)]
-    known = {
-        ROWS,
-        *(name for node in nodes if _name(node) == "UnresolvedWith" for name in _ctes(node)),
-    }
-    return next(filter(None, (_wrong(spark, node, known, sql) for node in nodes)), "")
+    found = (_wrong(spark, node, known, sql) for node, known in _nodes(tree, frozenset([ROWS])))
+    return next(filter(None, found), "")
 
 
-def _wrong(spark: SparkSession, node: Node, known: set[str], sql: SqlText) -> str:
+def _wrong(spark: SparkSession, node: Node, known: Names, sql: SqlText) -> str:
     """What is wrong with one node; empty if nothing is."""
-    name = _name(node)
+    name = class_name(node)
     if name == "UnresolvedRelation":
-        relation = ".".join(_sequence(node.multipartIdentifier()))
-        return "" if relation.lower() in known else f"it reads {relation}, and not rows"
+        parts = sequence(node.multipartIdentifier())
+        given = len(parts) == 1 and parts[0].lower() in known
+        return "" if given else f"it reads {'.'.join(parts)}, and not rows"
     if name == "UnresolvedFunction":
-        return _call(spark, "FunctionRegistry", _sequence(node.nameParts()))
+        return _call(spark, "FunctionRegistry", sequence(node.nameParts()))
     if name == "UnresolvedTableValuedFunction":
-        return _call(spark, "TableFunctionRegistry", _sequence(node.name()))
+        return _call(spark, "TableFunctionRegistry", sequence(node.name()))
     if "UnresolvedIdentifier" in name:
         return "IDENTIFIER makes a name of an expression, which may give any"
-    if any(_is(node, f"plans.logical.{kind}") for kind in ("Command", "ParsedStatement")):
+    if not sql.query and is_kind(node, "expressions.PlanExpression"):
+        return "the field takes an expression over a record's columns, not a query"
+    return _wrong_kind(node)
+
+
+def _wrong_kind(node: Node) -> str:
+    if any(is_kind(node, f"plans.logical.{kind}") for kind in ("Command", "ParsedStatement")):
         return "it is a command, and not a query"
-    query = not sql.query and _is(node, "expressions.PlanExpression")
-    return "the field takes an expression over a record's columns, not a query" if query else ""
+    if is_kind(node, "plans.logical.LeafNode") and class_name(node) not in LEAVES:
+        return f"it has a {class_name(node)}, which may read something else than rows"
+    return ""
 
 
 def _call(spark: SparkSession, registry: str, parts: list[str]) -> str:
@@ -90,38 +102,19 @@ def _registered(spark: SparkSession, registry: str, parts: list[str]) -> bool:
     return len(parts) == 1 and bool(builtin.functionExists(identifier))
 
 
-def _nodes(node: Node) -> Iterator[Node]:
-    """The node and all below it: plans within expressions and expressions within plans too."""
-    yield node
-    below = _sequence(node.children()) + _sequence(node.innerChildren())
-    if _is(node, "plans.QueryPlan"):
-        below += _sequence(node.expressions())
-    if _is(node, "expressions.PlanExpression"):
-        below.append(node.plan())
-    for child in below:
-        yield from _nodes(child)
-
-
-def _ctes(node: Node) -> list[str]:
-    """The names that a WITH gives to its queries."""
-    return [relation._1().lower() for relation in _sequence(node.cteRelations())]  # noqa: SLF001 - a tuple of Scala's
-
-
-def _sequence(items: Any) -> list[Any]:
-    """A Scala Seq as a list."""
-    return [items.apply(index) for index in range(items.size())]
-
-
-def _name(node: Node) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _is(node: Node, name: str) -> bool:
-    """Whether it is of this class of Catalyst's, or of one below. Asks the JVM once for a class."""
-    key = (str(node.getClass().getName()), name)
-    if key not in _KINDS:
-        _KINDS[key] = bool(is_instance_of(SparkContext._gateway, node, TREES + name))  # noqa: SLF001 - no public way to it
-    return _KINDS[key]
-
-
-_KINDS: dict[tuple[str, str], bool] = {}
+def _nodes(node: Node, known: Names) -> Iterator[tuple[Node, Names]]:
+    """The node and all below it, plans within expressions and expressions within plans too; each
+    with the names of the relations that it may read.
+    """
+    yield node, known
+    if class_name(node) == "UnresolvedWith":
+        # A query of a WITH may read those before it; itself only where it may recur.
+        for relation in sequence(node.cteRelations()):
+            name = frozenset([relation._1().lower()])  # noqa: SLF001 - a tuple of Scala's
+            within = known | name if node.allowRecursion() else known
+            yield from _nodes(relation._2(), within)  # noqa: SLF001 - as above
+            known |= name
+        yield from _nodes(node.child(), known)
+        return
+    for child in below(node):
+        yield from _nodes(child, known)

@@ -1,4 +1,4 @@
-"""Counts fired timers in the workers.
+"""Counts fired timers in the workers, and keeps errors that Spark loses.
 
 Spark's numExpiredTimers stays 0 for Python (measured on 4.2.0).
 """
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from spark_jobs.steps.init_errors import InitErrors
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
@@ -29,6 +31,7 @@ class Timers:
         self._spark = spark
         self._accumulators: dict[int, Accumulator[int]] = {}
         self._totals: dict[int, int] = {}
+        self.init_errors = InitErrors()
         self.fired: dict[int, dict[int, int]] = {}
         """Batch id -> index of the step -> number of fired timers."""
 
@@ -48,13 +51,17 @@ class Timers:
 class TimerCountingProcessor(StatefulProcessor):
     """Calls the pipeline's processor, and counts its fired timers. Any: as in StatefulProcessor."""
 
-    def __init__(self, inner: StatefulProcessor, fired: Accumulator[int]) -> None:
+    def __init__(
+        self, inner: StatefulProcessor, fired: Accumulator[int], errors: InitErrors
+    ) -> None:
         self._inner = inner
         self._fired = fired
+        self._errors = errors
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Calls the pipeline's."""
-        self._inner.init(handle)
+        with self._errors.kept():
+            self._inner.init(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
         """Calls the pipeline's."""
@@ -75,7 +82,8 @@ class TimerCountingProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Calls the pipeline's."""
-        self._inner.close()
+        with self._errors.kept():
+            self._inner.close()
 
 
 def count_timeouts(function: StateFunction, fired: Accumulator[int]) -> StateFunction:

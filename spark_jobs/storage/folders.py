@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import posixpath
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,23 @@ def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
         confirm()
         old.fs.copy(name, new.path + name.removeprefix(old.path))
     return len(waiting)
+
+
+def files_before(folder: UPath | Path, time: datetime) -> list[UPath | Path]:
+    """The files directly in the folder that were last written before `time`."""
+    if not folder.exists():
+        return []
+    return [
+        path
+        for path in folder.iterdir()
+        if path.is_file() and datetime.fromtimestamp(path.stat().st_mtime, UTC) < time
+    ]
+
+
+def remove_files(files: Iterable[UPath | Path]) -> None:
+    """Remove them; one that is gone already is passed over."""
+    for path in files:
+        path.unlink(missing_ok=True)
 
 
 def set_aside(path: UPath, into: UPath) -> None:

@@ -8,11 +8,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
-from obstore.store import ObjectStore, from_url
+from obstore.store import LocalStore, ObjectStore, from_url
 
 from spark_jobs.contract.errors import RootRefused, SluiceError
 from spark_jobs.contract.paths import Paths
@@ -31,6 +32,8 @@ def client(url: str) -> ObjectStore:
 
     Raises RootRefused without S3 credentials.
     """
+    if not is_remote(url):
+        return LocalStore(Path(url.removeprefix("file://")), mkdir=True)
     if not is_s3(url):
         return from_url(url)
     store = Store.from_environment()

@@ -15,6 +15,7 @@ from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
 from sluice_airflow.accept import DAG_ID
+from sluice_airflow.maintain import DAG_ID as MAINTAIN, maintain_dag
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.spec import Pipeline, Schedule
@@ -32,16 +33,39 @@ def dags() -> dict[str, DAG]:
     """Of the pipelines."""
     bag = found()
     assert bag.import_errors == {}
-    return {name: dag for name, dag in bag.dags.items() if name != DAG_ID}
+    return {name: dag for name, dag in bag.dags.items() if name not in {DAG_ID, MAINTAIN}}
 
 
 def test_every_pipeline_is_a_dag_and_beside_them_a_person_may_accept() -> None:
     bag = found()
-    assert sorted(bag.dags) == sorted([*registry.names(), DAG_ID])
+    assert sorted(bag.dags) == sorted([*registry.names(), DAG_ID, MAINTAIN])
     accept = bag.dags[DAG_ID]
     assert accept.timetable.can_be_scheduled is False, "only a person begins it"
     assert [*accept.params] == ["pipeline", "checks", "reason"]
     assert accept.params.get_param("pipeline").schema["enum"] == registry.names() != []
+
+
+def test_another_maintains_every_pipeline_once_a_week_one_at_a_time() -> None:
+    dag = found().dags[MAINTAIN]
+    assert [task.task_id for task in dag.tasks] == registry.names()
+    assert (dag.max_active_tasks, dag.max_active_runs, dag.catchup) == (1, 1, False)
+    assert schedule(dag) == "17 3 * * 0"
+    assert {task.retries for task in dag.tasks} == {6}, "a drain may hold the lease for long"
+
+
+@pytest.mark.parametrize(
+    ("cron", "summary"), [("30 4 1 * *", "30 4 1 * *"), ("weekly", "17 3 * * 0"), ("never", "None")]
+)
+def test_its_schedule_is_a_setting_and_a_wrong_one_leaves_the_dag_file_whole(
+    cron: str, summary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_MAINTAIN_CRON", cron)
+    assert schedule(maintain_dag("sluice")) == summary
+
+
+def schedule(dag: DAG) -> str:
+    """As Airflow's UI shows it."""
+    return str(DagSerialization.from_dict(DagSerialization.to_dict(dag)).timetable.summary)
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -138,7 +162,7 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     bag = found()
 
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == sorted([*names, "refused", DAG_ID])
+    assert sorted(bag.dags) == sorted([*names, "refused", DAG_ID, MAINTAIN])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
     assert why in (bag.dags["refused"].description or "")
     assert bag.dags["refused"].timetable.can_be_scheduled, (
@@ -187,7 +211,7 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
         )
         seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
         assert heavy == []
-        assert int(dags) == len(registry.names()) + 1
+        assert int(dags) == len(registry.names()) + 2
         took.append(float(seconds))
         if min(took) < 0.5:
             return

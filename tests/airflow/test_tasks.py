@@ -5,6 +5,7 @@ test says.
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import sys
 import threading
@@ -14,14 +15,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import deltalake
 import psutil
+import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
 
 from sluice_airflow import dag as dags
+from sluice_airflow.maintain import maintain_dag
 from sluice_airflow.publish import asset_of
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     CheckBroken,
@@ -29,6 +34,7 @@ from spark_jobs.contract.errors import (
     ConnectionMissing,
     JarsMissing,
     KafkaUnreachable,
+    LeaseHeld,
     ReportMissing,
     SettingInvalid,
     SluiceError,
@@ -39,6 +45,7 @@ from spark_jobs.contract.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
+from spark_jobs.runs.publication import move_table, table_due
 from spark_jobs.source import topic_state
 
 NAME = "flight_events"
@@ -446,6 +453,9 @@ class TestPublish:
         paths.ensure_writable()
         Identity(generation="g", topic_id="t", fingerprint={}).write(paths.identity)
         Cursor(audited=0, judged=0, judged_table_version=7).write(paths.cursor)
+        for version in range(9):  # a row each; the last is not judged yet
+            rows = pa.table({"number": [version]})
+            deltalake.write_deltalake(str(paths.table), rows, mode="append")
         account = Account(covered=10, read=10, accepted=9, malformed=1, rows_out=9)
         row = {
             "pipeline": NAME,
@@ -470,6 +480,7 @@ class TestPublish:
         told = self.publish(installation)
 
         assert told["table"] == str(installation.root / "tables" / NAME)
+        assert told["published_table"] == str(installation.root / "published" / NAME)
         assert (told["pipeline"], told["run_id"], told["table_version"]) == (
             NAME,
             "manual__1-try1",
@@ -491,6 +502,39 @@ class TestPublish:
         installation.announced.pop()
         assert self.publish(installation) == told
 
+    def test_moves_the_published_table_to_the_judged_rows_and_no_others(
+        self, installation: Installation
+    ) -> None:
+        told = self.publish(installation)
+        shown = deltalake.DeltaTable(told["published_table"]).to_pyarrow_table()
+        assert sorted(shown["number"].to_pylist()) == list(range(8))
+
+    def test_tells_of_a_table_that_it_moved_before_it_was_killed(
+        self, installation: Installation, passed: Paths
+    ) -> None:
+        move_table(passed, registry.load(NAME))
+        assert self.publish(installation)["table_version"] == 7
+        assert deltalake.DeltaTable(str(passed.published_table)).version() == 0
+
+    def test_moves_the_table_without_an_event_where_consumers_know_of_the_version(
+        self, installation: Installation, passed: Paths
+    ) -> None:
+        """A root from before there were published tables."""
+        self.publish(installation)
+        shutil.rmtree(str(passed.published_table))
+        assert table_due(passed, registry.load(NAME)) == 7
+        with pytest.raises(AirflowSkipException, match="consumers know"):
+            self.publish(installation)
+        assert table_due(passed, registry.load(NAME)) is None
+
+    def test_makes_no_second_table_where_the_spec_turns_it_off(
+        self, installation: Installation, passed: Paths, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        without = registry.load(NAME).model_copy(update={"published_table": False})
+        monkeypatch.setattr(registry, "load", lambda _: without)
+        assert self.publish(installation)["published_table"] is None
+        assert not passed.published_table.exists()
+
     def test_needs_no_kafka_to_tell_of_what_has_passed_its_checks(
         self, installation: Installation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -510,9 +554,38 @@ class TestPublish:
         Cursor(audited=0, judged=-1, judged_table_version=0).write(passed.cursor)
         with pytest.raises(AirflowSkipException):
             self.publish(installation)
+        assert not passed.published_table.exists()
 
     def test_emits_for_an_asset_that_carries_the_pipelines_name(
         self, installation: Installation
     ) -> None:
         assert installation.dag.get_task("publish").outlets == [asset_of(NAME)]
         assert (asset_of(NAME).name, asset_of(NAME).uri) == (NAME, f"x-sluice://tables/{NAME}")
+
+
+class TestMaintain:
+    def maintain(self) -> None:
+        [task] = [task for task in maintain_dag("sluice").tasks if task.task_id == NAME]
+        task.execute({})
+
+    def test_does_what_the_command_does_and_waits_for_a_run(
+        self, installation: Installation
+    ) -> None:
+        paths = Paths(str(installation.root), registry.load(NAME))
+        paths.ensure_writable()
+        for run in ("a", "b"):
+            ops_tables.append(paths.root, "runs", [{"pipeline": NAME, "run_id": run}])
+        stored = str(paths.ops("runs"))
+        with lease(paths.lease, "a run"), pytest.raises(LeaseHeld, match="run a run"):
+            self.maintain()
+        assert LeaseHeld.retry
+        assert len(deltalake.DeltaTable(stored).file_uris()) == 2
+        self.maintain()
+        assert len(deltalake.DeltaTable(stored).file_uris()) == 1
+        self.maintain()
+
+    @pytest.mark.usefixtures("installation")
+    def test_says_what_is_wrong_with_its_schedule(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SLUICE_MAINTAIN_CRON", "weekly")
+        with pytest.raises(SettingInvalid, match="SLUICE_MAINTAIN_CRON is 'weekly'"):
+            self.maintain()

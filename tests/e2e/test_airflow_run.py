@@ -41,6 +41,11 @@ class Installed(NamedTuple):
         folder = self.home / "logs" / f"dag_id={pipeline}" / f"run_id={run_id}" / f"task_id={task}"
         return len(list(folder.glob("attempt=*.log")))
 
+    def shown(self, pipeline: str) -> int:
+        """The rows that consumers see in the published table."""
+        path = str(self.root / "published" / pipeline)
+        return int(deltalake.DeltaTable(path).to_pyarrow_table().num_rows)
+
     def published(self, pipeline: str) -> list[dict[str, object]]:
         """The extra of each asset event of a pipeline."""
         return [
@@ -129,6 +134,7 @@ def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, 
     assert extra["table_version"] == report.table_version
     assert extra["account"]["rows_out"] == len(installed.scene.table())
     assert extra["account"]["unaccounted"] == 0
+    assert installed.shown(PIPELINE) == len(installed.scene.table())
 
 
 def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_again(installed, first):
@@ -155,6 +161,7 @@ def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_agai
         deltalake.DeltaTable(str(installed.root / "tables" / REFUSED)).to_pyarrow_table().num_rows
     )
     assert rows == report.account.rows_out > 0, "they are written, for whoever looks why"
+    assert not (installed.root / "published" / REFUSED).exists(), "and no consumer sees them"
     [told] = [line for line in installed.api.errors(REFUSED, "first") if "CHECK_FAILED" in line]
     assert "expect_column_values_to_be_between(flights)" in told
 
@@ -194,3 +201,4 @@ def test_what_a_person_accepts_is_published_by_the_next_run_which_drains_nothing
     assert (decision["check"], decision["reason"]) == (name, "a test")
     assert USER in decision["by"], "whoever was logged in"
     assert extra["account"]["read"] == installed.scene.ledger.num_rows
+    assert installed.shown(REFUSED) == extra["account"]["rows_out"] > 0

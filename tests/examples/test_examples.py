@@ -58,6 +58,8 @@ def test_the_blocks_have_every_command() -> None:
         "reset",
         "rewind",
         "doctor",
+        "accept",
+        "maintain",
         "--version",
     }
 

@@ -23,16 +23,18 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from spark_jobs.contract.settings import REPO
-from tests.mutants import account, commands, faults, operators, properties, store
+from tests.mutants import account, code, commands, faults, maintain, operators, properties, store
 from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     *commands.MUTANTS,
+    *code.MUTANTS,
     *account.MUTANTS,
     *operators.MUTANTS,
     *properties.MUTANTS,
     *faults.MUTANTS,
     *store.MUTANTS,
+    *maintain.MUTANTS,
 )
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""

@@ -17,8 +17,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the account does not hold what Spark read against what was read again",
         BALANCE,
-        "        batch.covered - progress.read - (batch.covered - records.read if records else 0),\n",
-        "",
+        "        reread.append(progress.read - records.read)\n",
+        "        pass\n",
         UNIT,
     ),
     Mutant(
@@ -38,8 +38,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the account does not hold Spark's late rows against those that were kept",
         BALANCE,
-        "        _late_by_spark(spec, progress, late) - late,\n",
-        "",
+        "    rejected = [dropped - kept]\n",
+        "    rejected = list[int]()\n",
         UNIT,
     ),
     Mutant(
@@ -59,14 +59,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the account does not hold the counts of bad records against those that were kept",
         BALANCE,
-        "        differences += [malformed - records.malformed, premature - records.premature]\n",
+        "        rejected += [malformed - records.malformed, premature - records.premature]\n",
         "",
         UNIT,
     ),
     Mutant(
         "the account does not hold what was filtered against a second reading",
         BALANCE,
-        "        differences += [filtered - records.filtered] if records.reread else []\n",
+        "        reread += [filtered - records.filtered] if records.reread else []\n",
         "",
         UNIT,
     ),
@@ -94,8 +94,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "differences of the account cancel each other",
         BALANCE,
-        "unaccounted=sum(map(abs, differences))",
-        "unaccounted=abs(sum(differences))",
+        "unaccounted=sum(map(abs, differences))\n",
+        "unaccounted=abs(sum(differences))\n",
         UNIT,
     ),
     Mutant(
@@ -173,14 +173,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run does not complete the account that an earlier one left",
         DRAIN,
-        "    audit.catch_up({}, ended=True)\n",
+        "    audit.recover(found.earlier)\n",
         "",
         f"{CRASH}[audit-3]",
     ),
     Mutant(
         "a batch's row in ops.batches is added again when its account is repeated",
         AUDIT,
-        'ops_tables.replace(self.run.paths.root, "batches", [row], **self._key(batch))',
+        'ops_tables.replace(self.run.paths.root, "batches", [row], ops_tables.equals(where))',
         'ops_tables.append(self.run.paths.root, "batches", [row])',
         f"{CRASH}[audited-2]",
     ),
@@ -236,7 +236,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rewind leaves the state of batches that no longer count",
         "spark_jobs/admin/reset.py",
-        "            purge(checkpoint, slack=0)  # the state of those batches\n",
+        "            _purge_later_state(checkpoint, spec.name)\n",
         "",
         "tests/spark/test_upkeep.py::"
         "test_after_many_short_runs_state_holds_what_the_kept_batches_need",
@@ -292,5 +292,61 @@ MUTANTS: tuple[Mutant, ...] = (
         "        refuse_unsafe_trees(session, found.spec)\n",
         "",
         "tests/spark/test_sql_tree.py::test_a_run_refuses_it_before_it_reads",
+    ),
+    Mutant(
+        "records that retention took before a second reading are read all the same",
+        "spark_jobs/audit/second_read.py",
+        "    there = batch.since(first_offsets(run.settings, run.spec.topic.name, batch.end))\n",
+        "    there = batch\n",
+        "tests/spark/test_retention.py::test_records_that_retention_took_between_a_commit_and_its_account_are_unknown_and_the_run_goes_on",
+    ),
+    Mutant(
+        "a rejected record that an earlier try stored is stored again",
+        "spark_jobs/audit/keep.py",
+        "if (record.partition, record.offset) not in stored",
+        "if stored is not None",
+        "tests/spark/test_retention.py::test_what_a_cut_off_account_had_kept_of_such_records_stays",
+    ),
+    Mutant(
+        "rejected records that are too large for the driver end the run",
+        "spark_jobs/audit/second_read.py",
+        "        if TOO_LARGE not in str(error):\n",
+        "        if TOO_LARGE:\n",
+        "tests/spark/test_flood.py::test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept",
+    ),
+    Mutant(
+        "records that Kafka removed between two readings are a difference",
+        BALANCE,
+        "    removed = records.removed(progress.read, batch.covered) if records else 0\n",
+        "    removed = 0\n",
+        UNIT,
+    ),
+    Mutant(
+        "what Kafka removed between two readings excuses more than the second found less",
+        BALANCE,
+        "        return min(max(seen - self.read, 0), most)\n",
+        "        return most\n",
+        UNIT,
+    ),
+    Mutant(
+        "executors' count of what they stored is not held against what was seen",
+        "spark_jobs/audit/second_read.py",
+        "    return RecordCounts(**counted.get | read.get | stored, gone=gone)\n",
+        "    return RecordCounts(**counted.get | read.get, gone=gone)\n",
+        "tests/spark/test_flood.py::test_a_record_that_executors_did_not_store_is_unaccounted",
+    ),
+    Mutant(
+        "an Aggregate's records are not held against its state",
+        "spark_jobs/runs/open_groups.py",
+        "    return OpenGroups(now, abs(before + entered - written - now))\n",
+        "    return OpenGroups(now, 0)\n",
+        "tests/unit/test_open_groups.py",
+    ),
+    Mutant(
+        "a relation of another version of a table is read",
+        "spark_jobs/steps/sql_tree.py",
+        '    if is_kind(node, "plans.logical.LeafNode") and class_name(node) not in LEAVES:\n',
+        "    if not node:\n",
+        "tests/spark/test_sql_tree.py::test_a_query_of_anything_but_rows_is_refused",
     ),
 )

@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 UNIT, E2E = "tests/unit", "tests/e2e"
+PUBLISHED = "tests/unit/test_published_table.py::"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -228,9 +229,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an event that was lost with its task is not sent again",
         "spark_jobs/runs/publication.py",
-        "return None if announced in {None, published.table_version} else published",
+        "return None if _knows(paths, announced, published) else published",
         "return None",
         "tests/unit/test_publication.py",
+    ),
+    Mutant(
+        "a decision about another generation's rows is told with this one's",
+        "spark_jobs/runs/publication.py",
+        """        f"AND generation = '{known.generation}' "\n""",
+        "",
+        "tests/unit/test_publication.py::test_an_event_has_the_decisions_about_its_rows_and_no_others",
     ),
     Mutant(
         "a run judges its own batches alone",
@@ -322,5 +330,78 @@ MUTANTS: tuple[Mutant, ...] = (
         "certificates.authority(key, ",
         "certificates.authority(certificates.private_key(), ",
         "tests/unit/test_stack_secrets.py::test_each_is_what_its_reader_takes",
+    ),
+    Mutant(
+        "consumers see rows that were not judged",
+        "spark_jobs/published/table.py",
+        "    version = judged\n",
+        "    version = log.newest\n",
+        f"{PUBLISHED}test_it_shows_the_judged_version_and_no_row_of_a_later_one",
+    ),
+    Mutant(
+        "a publish that is late takes rows from consumers",
+        "spark_jobs/published/table.py",
+        "and shown.version >= wanted.version",
+        "and shown.version == wanted.version",
+        f"{PUBLISHED}test_it_never_goes_back_to_an_older_version",
+    ),
+    Mutant(
+        "what somebody else wrote into the published table stays there",
+        "spark_jobs/published/table.py",
+        "[as_removed(file) for key, file in now.added.items() if key not in files]",
+        "[]",
+        f"{PUBLISHED}test_what_somebody_else_wrote_into_it_is_undone_by_the_next_move",
+    ),
+    Mutant(
+        "new rows that were compacted before they were published are none for a stream",
+        "spark_jobs/storage/delta_log.py",
+        "            self.rewritten = True\n",
+        "            pass\n",
+        f"{PUBLISHED}test_rows_that_were_new_and_compacted_between_two_moves_count_as_new",
+    ),
+    Mutant(
+        "a file that was added and removed between two moves is removed once more",
+        "spark_jobs/storage/delta_log.py",
+        "        if mine is None:\n",
+        "        if True:\n",
+        f"{PUBLISHED}test_rows_that_were_new_and_compacted_between_two_moves_count_as_new",
+    ),
+    Mutant(
+        "two publishes at once overwrite one another's entry",
+        "spark_jobs/storage/delta_log.py",
+        'text.encode(), mode="create")',
+        'text.encode(), mode="overwrite")',
+        f"{PUBLISHED}test_a_move_that_a_newer_one_overtakes_before_its_commit_leaves_that_in_place",
+    ),
+    Mutant(
+        "a reset takes the old rows from consumers before there are new ones",
+        "spark_jobs/published/data_folder.py",
+        "            _lead(link, table.name)\n",
+        "            pass\n",
+        f"{PUBLISHED}test_after_a_reset_the_old_rows_are_shown_until_the_new_table_is_published",
+    ),
+    Mutant(
+        "a deletion vector of the pipeline's table is looked for in the published table's folder",
+        "spark_jobs/published/data_folder.py",
+        '"/".join(filter(None, (data, stored[:-VECTOR_ID])))',
+        "stored[:-VECTOR_ID]",
+        "tests/spark/test_published_table.py"
+        "::test_deletion_vectors_and_a_renamed_column_are_shown_to_those_who_can_read_them",
+    ),
+    Mutant(
+        "publish tells of a version that the published table does not show",
+        "plugins/sluice_airflow/publish.py",
+        "            if move_table(paths, spec):\n",
+        "            if False:\n",
+        "tests/airflow/test_tasks.py"
+        "::TestPublish::test_moves_the_published_table_to_the_judged_rows_and_no_others",
+    ),
+    Mutant(
+        "a root of before gets no published table until something new passes",
+        "spark_jobs/runs/plan.py",
+        "due.table_version if due else publication.table_due(paths, spec)",
+        "due.table_version if due else None",
+        "tests/spark/test_published_table.py"
+        "::test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier",
     ),
 )

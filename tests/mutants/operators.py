@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 FORMS = "tests/spark/test_operators.py::test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late"
 CLOSING = "tests/spark/test_closing.py"
+BAD = "tests/spark/test_bad_values.py::"
 
 MUTANTS = (
     Mutant(
@@ -66,6 +67,58 @@ MUTANTS = (
         "test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_and_not_lost",
     ),
     Mutant(
+        "a batch that failed runs again with the records that made it fail",
+        "spark_jobs/dataflow.py",
+        "decode(records, spec.topic, capture, failing)",
+        "decode(records, spec.topic, capture)",
+        f"{BAD}test_a_row_without_a_gap_of_its_own_is_quarantined_instead_of_vanishing",
+    ),
+    Mutant(
+        "a batch that is read again for the account forgets its failing records",
+        "spark_jobs/audit/second_read.py",
+        "clock_ms=part.clock_ms or None, failing=failing)",
+        "clock_ms=part.clock_ms or None)",
+        f"{BAD}test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_nothing",
+    ),
+    Mutant(
+        "a late record on which a later step would fail is malformed, and not late",
+        "spark_jobs/steps/chain.py",
+        "        rows = rows.where(~is_late(spec, late_before_ms))\n",
+        "        pass\n",
+        f"{BAD}test_a_late_record_that_a_later_step_would_fail_on_is_late",
+    ),
+    Mutant(
+        "the search evaluates a measure for each record alone",
+        "spark_jobs/steps/aggregate.py",
+        "return grouping_input(grouped(rows, self.step, event_time))",
+        'return grouped(rows.withColumn("n", F.monotonically_increasing_id()), '
+        'self.step.model_copy(update={"keys": ("n",)}), event_time)',
+        f"{BAD}test_where_no_record_fails_by_itself_the_run_says_so_and_quarantines_nobody",
+    ),
+    Mutant(
+        "a bad value in a record is no longer kept byte for byte",
+        "spark_jobs/decode/decoder.py",
+        "            [None if reason else value for value, reason in zip(column, reasons, strict=True)]",
+        "            list(column)",
+        "tests/unit/test_failing.py::"
+        "test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept",
+    ),
+    Mutant(
+        "a declared expression may need a state of other types",
+        "spark_jobs/runs/same_state.py",
+        "    if before != after:\n",
+        "    if False:\n",
+        f"{BAD}test_a_corrected_expression_continues_on_the_same_state",
+    ),
+    Mutant(
+        "an expression replaces another one although nobody declared it",
+        "spark_jobs/contract/fingerprint.py",
+        "{*corrected} <= {*spec.compatible_expressions}",
+        "True",
+        "tests/unit/test_correction.py::"
+        "test_a_declared_expression_is_a_warning_and_one_that_is_not_is_refused",
+    ),
+    Mutant(
         "a row whose own gap is not positive is left out in silence",
         "spark_jobs/steps/aggregate.py",
         "THEN {gap} ELSE {invalid} END",
@@ -75,8 +128,8 @@ MUTANTS = (
     Mutant(
         "nothing holds the state against its budget of rows",
         "spark_jobs/contract/state_checks.py",
-        "(UNACCOUNTED, *_budget(spec), *defaults,",
-        "(UNACCOUNTED, *defaults,",
+        "(UNACCOUNTED, *groups, *_budget(spec), *defaults,",
+        "(UNACCOUNTED, *groups, *defaults,",
         "tests/spark/test_state_metrics.py::test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warns",
     ),
     Mutant(

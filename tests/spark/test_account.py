@@ -14,6 +14,7 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import history, writer
@@ -181,3 +182,40 @@ def test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_its_turn
     assert [row["batch_id"] for row in rows] == [*range(len(rows))]
     assert [row["batch_id"] for row in rows if row["source"] == "reread"] == [2, 5]
     made.assert_exact()
+
+
+def one_record_less_in_the_groups_written(event: Event) -> None:
+    for seen in event["observedMetrics"].values():
+        if seen.get("counted"):
+            seen["counted"] -= 1
+
+
+def of_the_groups(report: Report) -> CheckResult:
+    [check] = [check for check in report.checks if check.column == "groups_unaccounted"]
+    return check
+
+
+def test_records_that_entered_an_aggregate_are_in_its_state_or_in_the_rows_it_wrote(
+    scene, monkeypatch
+):
+    """The state store is read, and what it has is held against what Spark observed."""
+    made = scene("departure_delays", events=900, deliveries=3)
+    made.deliver()
+    first = made.run("first")
+    assert (of_the_groups(first).outcome, of_the_groups(first).observed) == ("passed", "0")
+    assert sum(row["groups_out"] for row in made.ops("batches")) > 0
+    assert read_cursor(made.paths.cursor).open_records == sum(
+        row["groups_in"] - row["groups_out"] for row in made.ops("batches")
+    )
+    made.deliver()
+    with monkeypatch.context() as off:
+        for batch in range(1, 9):
+            spark_says(one_record_less_in_the_groups_written)(off, batch)
+        report = made.drain("off")
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert "groups_unaccounted" in report.problem.what
+    assert report.account.unaccounted == 0, "no other source can tell"
+    made.deliver()
+    again = made.drain("again")
+    assert of_the_groups(again).outcome == "failed", "a red verdict stays red"

@@ -4,10 +4,14 @@ is committed.
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
+from collections import Counter
 from importlib import import_module
 
 import pytest
+from pyspark import cloudpickle
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
@@ -64,7 +68,43 @@ def misusing(processor: str, **changes) -> Pipeline:
             misusing("Raises"),
             "PROCESSOR_FAILED",
             r"misuses/logic\.py line \d+, in handleInputRows: KeyError: 'boom'",
-            "Correct logic.py; the batch was not committed, and the next run repeats it",
+            "Then run `sluice drain misuses`: nothing of the failed batch was committed.",
+        ),
+        (
+            misusing("RaisesInTimer", time_mode="processing"),
+            "PROCESSOR_FAILED",
+            r"misuses/logic\.py line \d+, in handleExpiredTimer: TypeError: object of type 'int'",
+            "to compatible_logic in spec.py",
+        ),
+        (
+            misusing("RaisesInInit", form="pandas"),
+            "PROCESSOR_FAILED",
+            r"misuses/logic\.py line \d+, in init: KeyError: 'boom'",
+            "to compatible_logic in spec.py",
+        ),
+        (
+            misusing("RaisesInClose"),
+            "PROCESSOR_FAILED",
+            r"misuses/logic\.py line \d+, in close: KeyError: 'boom'",
+            "to compatible_logic in spec.py",
+        ),
+        (
+            misusing("YieldsText"),
+            "PROCESSOR_FAILED",
+            "what the code of misuses returned: AttributeError: 'str' object",
+            "to compatible_logic in spec.py",
+        ),
+        (
+            misusing("TakesLess", form="pandas"),
+            "PROCESSOR_FAILED",
+            r"misuses/logic\.py line \d+, in handleInputRows: it takes \(_rows\)",
+            "to compatible_logic in spec.py",
+        ),
+        (
+            misusing("takes_less", form="apply", state=N),
+            "PROCESSOR_FAILED",
+            r"misuses/logic\.py line \d+, in takes_less: it takes \(key",
+            "to compatible_logic in spec.py",
         ),
         (misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()"),
         (
@@ -122,6 +162,86 @@ def test_it_is_one_error_that_names_the_place_and_the_remedy(
     assert text.startswith(code + ":"), text
     assert re.search(said, text), text
     assert remedy in text, text
+
+
+COUNTS = """
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import LongType, StructField, StructType
+
+
+class Counts(StatefulProcessor):
+    def init(self, handle):
+        self._n = handle.getValueState("n", StructType([StructField("n", LongType())]))
+
+    def handleInputRows(self, key, rows, timerValues):
+        before = self._n.get()[0] if self._n.exists() else 0
+        {wrong}
+        n = before + sum(1 for _ in rows)
+        self._n.update((n,))
+        yield Row(carrier=key[0], n=n)
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes the logic.py of a package of its own. Its classes go to Spark's workers as they are
+    now: no worker has the package on its path.
+    """
+    name = f"edited_{tmp_path.name}"
+    (folder := tmp_path / name / "misuses").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLUICE_PIPELINES", name)
+
+    def written(text: str) -> None:
+        (folder / "logic.py").write_text(text)
+        for module in [each for each in sys.modules if each.startswith(name)]:
+            monkeypatch.delitem(sys.modules, module)
+        importlib.invalidate_caches()
+        cloudpickle.register_pickle_by_value(import_module(f"{name}.misuses.logic"))
+
+    return written
+
+
+def test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_when_corrected(
+    delivered, tmp_path, write
+):
+    spec = misusing("Counts", time_mode="none", output=(*CARRIER, *N))
+    made = over(delivered, tmp_path / "root", spec)
+    made.change(max_offsets_per_batch=100)
+    write(COUNTS.format(wrong="assert not before"))
+    failed = made.drain("failed")
+    assert failed.problem is not None
+    assert failed.problem.code == "PROCESSOR_FAILED"
+    [batch] = made.ops("batches")
+    assert (failed.batches, failed.account.read) == ((0,), batch["read"])
+    assert failed.account.rows_out == len(made.table()) > 0
+    assert batch["read"] > 0
+    assert failed.table_version is None
+
+    write(COUNTS.format(wrong="# corrected: before may be there\n        before += 0"))
+    refused = made.drain("refused").problem
+    assert refused is not None
+    assert refused.code == "STATE_INCOMPATIBLE"
+    [digest] = re.findall(r"add ('\S+') to compatible_logic", failed.problem.remedy)
+    assert f"add {digest} to compatible_logic" in refused.remedy
+
+    made.change(compatible_logic=(digest.strip("'"),))
+    mended = made.run("mended")
+    assert mended.recovered == ()
+    counts = Counter(
+        row["carrier"]
+        for row in made.ledger.to_pylist()
+        if row["kind"] in {"good", "duplicate", "late"}
+    )
+    totals: dict[str, int] = {}
+    for row in made.table():
+        totals[row["carrier"]] = max(row["n"], totals.get(row["carrier"], 0))
+    assert totals == counts
+    assert failed.account.read + mended.account.read == made.ledger.num_rows
 
 
 def test_a_time_out_fires_on_a_key_whose_state_was_never_set(delivered, tmp_path):

@@ -101,20 +101,6 @@ def drained_exactly(scene, operator: Operator, **changes):
     return made
 
 
-def test_a_row_without_a_gap_of_its_own_fails_the_run_instead_of_vanishing(scene):
-    operator = operators.named("session_own_gap")
-    window = Session(
-        gap_sql="CASE WHEN carrier = 'UA' THEN CAST(NULL AS STRING) ELSE '30 minutes' END"
-    )
-    steps = (operator.spec.steps[0], operator.spec.steps[1].model_copy(update={"window": window}))
-    made = scene(operator.spec.model_copy(update={"steps": steps}), events=100, deliveries=1)
-    made.deliver_all()
-    report = made.drain()
-    assert report.problem is not None
-    assert report.problem.code == "SPEC_INVALID", report.problem
-    assert NO_GAP in report.problem.what
-
-
 @pytest.mark.parametrize("gap", ["'0 minutes'", "CAST(NULL AS STRING)", "'-5 minutes'"])
 def test_no_gap_is_null_zero_or_negative(spark, gap):
     step = operators.named("session_own_gap").spec.steps[1]

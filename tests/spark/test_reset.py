@@ -5,13 +5,16 @@ kept.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pytest
 
 from spark_jobs.admin.reset import reset, rewind
+from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
+from spark_jobs.runs.publication import move_table
 from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.scene import Scene
@@ -21,6 +24,12 @@ def kept(beside: Path) -> Path:
     """What was kept of it: there is one."""
     [aside] = beside.parent.glob(f"{beside.name}.kept-*")
     return aside
+
+
+def shown(made: Scene) -> list[dict[str, Any]]:
+    """What consumers read in the published table."""
+    table = deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table()
+    return sorted(table.to_pylist(), key=str)
 
 
 @pytest.mark.parametrize(
@@ -37,12 +46,21 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
     back, later = before.batches[1], before.batches[2:]
     assert later, "there is nothing to go back from"
     stay = sum(row["read"] for row in made.ops("batches") if row["batch_id"] <= back)
+    nowhere = {
+        batch: FailingRecord(batch=batch, partition=99, offset=0, reason="")
+        for batch in (back, later[0])
+    }
+    FailingRecords(records=tuple(nowhere.values())).write(made.paths.failing)
     there = files(root)
     intent = rewind(made.spec, made.settings, back)
     assert files(root) == there, "showing changes nothing"
     assert f"remove batches {list(later)}" in " ".join(intent.lines)
+    move_table(made.paths, made.spec)
     intent.execute()
+    assert move_table(made.paths, made.spec), "what was taken back is gone for consumers too"
+    assert oracle.comparable(shown(made)) == oracle.comparable(made.table())
     assert f"spark/commits/{later[-1]}" in files(kept(Path(str(made.paths.version))))
+    assert read_failing(made.paths.failing).records == (nowhere[back],)
     made.deliver()
     again = made.run("again")
     assert again.generation != before.generation
@@ -65,9 +83,14 @@ def test_beginning_anew_reads_everything_into_a_new_table_and_keeps_the_old(base
     intent = reset(made.spec, made.settings)
     before = files(version)
     assert table.exists()
+    move_table(made.paths, made.spec)
+    old = shown(made)
     intent.execute()
     assert not table.exists()
+    assert shown(made) == old, "consumers read what was moved aside, until there is something new"
     new = made.run("new")
+    assert move_table(made.paths, made.spec)
+    assert oracle.comparable(shown(made)) == oracle.comparable(made.table())
     # No record of a first batch is late.
     wanted = oracle.comparable(
         oracle.flight_events(oracle.events(made.ledger, set()), new.ended_at)

@@ -38,6 +38,13 @@ FINE = (
 )
 QUERIES = {
     "SELECT * FROM other": "reads other",
+    "SELECT * FROM rows, other VERSION AS OF 0": "RelationTimeTravel",
+    "SELECT rows.* FROM rows, `delta`.`/srv/t` VERSION AS OF 0 AS o": "RelationTimeTravel",
+    "SELECT * FROM other TIMESTAMP AS OF '2026-01-01'": "RelationTimeTravel",
+    "WITH `csv./x` AS (SELECT * FROM rows) SELECT * FROM `csv`.`/x`": "reads csv./x",
+    "WITH other AS (SELECT * FROM other) SELECT * FROM other": "reads other",
+    "SELECT * FROM (WITH b AS (SELECT * FROM rows) SELECT * FROM b), b": "reads b",
+    "WITH a AS (SELECT * FROM b), b AS (SELECT * FROM rows) SELECT * FROM a": "reads b",
     "SELECT * FROM rows JOIN parquet.`/etc/secrets`": "reads parquet./etc/secrets",
     "SELECT * FROM rows WHERE id IN (SELECT id FROM csv.`x`)": "reads csv.x",
     "WITH a AS (SELECT * FROM b) SELECT * FROM rows, a": "reads b",
@@ -54,6 +61,9 @@ FINE_QUERIES = (
     "SELECT * FROM rows",
     "SELECT *, upper(shop) AS big FROM Rows WHERE amount > 0",
     "WITH found AS (SELECT * FROM rows) SELECT *, `at` AS time FROM found",
+    "WITH a AS (SELECT * FROM rows), b AS (SELECT * FROM a) SELECT * FROM b, a",
+    "SELECT * FROM rows JOIN (VALUES (1)) AS one(n) ON true",
+    "SELECT *, (SELECT max(n) FROM range(3) AS r(n)) AS most FROM rows",
     "SELECT * FROM (SELECT * FROM rows) AS r",
     "SELECT r.*, x FROM rows AS r LATERAL VIEW explode(array(1)) t AS x",
     "SELECT * EXCEPT (shop) FROM rows",

@@ -10,12 +10,7 @@ import deltalake
 import pytest
 
 from spark_jobs.checks.rows import unjudged_rows
-from spark_jobs.contract.checks import Check
 from tests.harness.lines import heard
-
-CARRIERS = Check(
-    type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["AA"]}
-)
 
 
 class Table:
@@ -99,13 +94,3 @@ def test_where_the_changes_are_gone_all_rows_are_judged_and_it_says_so(table, mo
     with heard(said.append):
         assert table.unjudged(passed, last) == [("b", 2), ("old", 0)]
     assert any("cannot be read" in line and "all rows of version" in line for line in said)
-
-
-def test_rows_that_failed_pass_once_they_are_deleted_and_publish_has_work(drained):
-    drained.change(output_checks=(CARRIERS,))
-    failed = drained.drain("failed")
-    assert failed.problem is not None
-    assert failed.problem.code == "CHECK_FAILED"
-    deltalake.DeltaTable(str(drained.paths.table)).delete("carrier <> 'AA'")
-    again = drained.run("mended")
-    assert [check.outcome for check in again.checks if check.suite == "output"] == ["passed"]

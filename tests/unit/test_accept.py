@@ -127,6 +127,14 @@ def test_rows_that_were_written_after_the_verdict_are_not_accepted_with_it(root:
         root.accept("expect_x")
 
 
+def test_files_that_were_joined_after_the_verdict_do_not_void_it(root: Root) -> None:
+    root.ended(failed("n"))
+    deltalake.DeltaTable(str(root.paths.table)).optimize.z_order(["n"])
+    assert deltalake.DeltaTable(str(root.paths.table)).version() == 1
+    root.accept("expect_x")
+    assert read_cursor(root.paths.cursor).judged_table_version == 0
+
+
 @pytest.mark.parametrize("code", ["CHECK_BROKEN", "SPARK_FAILED"])
 def test_a_run_that_ended_otherwise_has_judged_nothing(root: Root, code: str) -> None:
     root.ended(failed("n"), code=code)

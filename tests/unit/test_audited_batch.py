@@ -39,6 +39,7 @@ def batch(last: datetime | None = HOUR[2], *, accepted: int = 1, **known: object
         "seconds": 1.5,
         "written": Written(1, 8),
         "operators": [],
+        "grouped": None,
     }
     usual |= {"account": Account(accepted=accepted), "event_times": (HOUR[0], last)}
     return AuditedBatch(**{"batch": Batch(3, {0: 0}, {0: 10}, 2000, 1000)} | usual | known)  # type: ignore[arg-type]

@@ -313,3 +313,71 @@ def test_where_progress_is_lost_a_pipeline_without_state_has_a_row_for_each_reco
 
 def test_where_progress_is_lost_more_records_behind_a_condition_than_before_it_are_noticed():
     assert account("aggregate", PROGRESS_LOST, found_accepted=6).unaccounted == 1
+
+
+def with_removed(*, gone: int, compacted: bool, written: int = 0, **fewer: int) -> Account:
+    """The account of a batch whose second reading found so many fewer, and whose table has so many
+    rows more or fewer.
+    """
+    chain = CHAINS["deduplicate"]
+    batch = Batch(7, {0: 1000}, {0: 1110}, 0, 0)
+    names = ("read", "malformed", "premature", "late", "accepted")
+    found = {name: AGREED[f"found {name}"] - fewer.get(name, 0) for name in names}
+    records = RecordCounts(**found, gone=gone, compacted=compacted)
+    progress = _progress(AGREED, len(chain))
+    return balance(pipeline(steps=chain), batch, progress, records, AGREED["written"] + written)
+
+
+REMOVED = pytest.mark.parametrize(("gone", "compacted"), [(9, False), (0, True)])
+
+
+@REMOVED
+def test_records_that_kafka_removed_between_two_readings_are_no_difference_and_bad_ones_are_unknown(
+    gone, compacted
+):
+    account = with_removed(gone=gone, compacted=compacted, read=9, malformed=2, late=1, accepted=6)
+    assert (account.unaccounted, account.unknown) == (0, 3)
+    assert (account.read, account.malformed, account.gaps) == (100, 3, 10), "as Spark counted them"
+
+
+def test_more_than_kafka_removed_is_a_difference_and_so_is_a_record_that_was_not_there_before():
+    assert with_removed(gone=2, compacted=False, read=9).unaccounted > 0
+    assert with_removed(gone=9, compacted=True, malformed=-1).unaccounted > 0
+    assert with_removed(gone=0, compacted=False, read=1).unaccounted > 0
+
+
+@REMOVED
+@pytest.mark.parametrize("read", [0, 9])
+@pytest.mark.parametrize("written", [-5, 5])
+def test_what_kafka_removed_excuses_no_row_of_the_table(gone, compacted, read, written):
+    """Rows are held against what Spark counted, not against the second reading."""
+    account = with_removed(
+        gone=gone, compacted=compacted, read=read, accepted=read, written=written
+    )
+    assert account.unaccounted == 5
+
+
+@REMOVED
+def test_where_both_readings_found_as_many_nothing_was_removed(gone, compacted):
+    account = with_removed(gone=gone, compacted=compacted, malformed=2, accepted=-2)
+    assert (account.unaccounted, account.unknown) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "unknown", "unaccounted"),
+    [
+        (RecordCounts(read=70, accepted=70, gone=30), 30, 0),
+        (RecordCounts(read=70, accepted=70, gone=20), 20, 10),
+        (RecordCounts(read=70, accepted=70, compacted=True), 30, 0),
+        (RecordCounts(read=70, accepted=70), 0, 30),
+        (RecordCounts(read=110, accepted=100, malformed=10, gone=0, compacted=True), 0, 0),
+    ],
+)
+def test_where_progress_is_lost_rows_of_records_that_are_gone_are_explained_and_of_no_others(
+    found, unknown, unaccounted
+):
+    spec = pipeline(steps=CHAINS["deduplicate"])
+    batch = Batch(7, {0: 0}, {0: 110}, 0, 0)
+    account = balance(spec, batch, None, found, 100)
+    assert (account.unknown, account.unaccounted) == (unknown, unaccounted)
+    assert account.covered == account.gaps + account.unknown + account.read

@@ -42,6 +42,7 @@ OPTIONS = {
     "rewind": ("--to-batch", "--execute"),
     "doctor": ("--execute",),
     "accept": ("--check", "--reason", "--execute"),
+    "maintain": ("--execute",),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.cli import app
 from spark_jobs.contract import registry
@@ -54,6 +55,15 @@ def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> Non
     assert sluice("--execute")[1].endswith("done")
     assert not torn.exists()
     assert len(list(paths.version.glob("damaged-*/offsets/0"))) == 1, "it is kept"
+    assert "nothing to fix" in sluice()[1]
+
+
+def test_failing_records_that_cannot_be_read_are_moved_aside_and_found_again(paths: Paths) -> None:
+    paths.failing.write_text("{")
+    assert f"move {paths.failing}" in sluice()[1]
+    assert sluice("--execute")[1].endswith("done")
+    assert read_failing(paths.failing).records == ()
+    assert len(list(paths.version.glob("damaged-*/failing.json"))) == 1, "it is kept"
     assert "nothing to fix" in sluice()[1]
 
 

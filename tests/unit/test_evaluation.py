@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from upath import UPath
 
+from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -15,6 +16,7 @@ from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.contract.state_metrics import STATE_METRICS, StateMetrics
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.evaluation import state_metrics
+from spark_jobs.runs.open_groups import OpenGroups
 from spark_jobs.runs.outcome import Drained
 from spark_jobs.runs.unjudged import Unjudged, unjudged
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -50,7 +52,7 @@ def run(tmp_path: Path) -> Any:
 def measured(
     run: Any, drained: Drained, waiting: Unjudged | None = None, **cursor: Any
 ) -> StateMetrics:
-    return state_metrics(run, Cursor(**cursor), waiting or Unjudged(), drained)
+    return state_metrics(run, Cursor(**cursor), waiting or Unjudged(), drained, OpenGroups())
 
 
 def test_of_a_run_that_read_records(run: Any) -> None:
@@ -65,6 +67,7 @@ def test_of_a_run_that_read_records(run: Any) -> None:
     )
     assert found.model_dump() == {
         "unaccounted": 2,
+        "groups_unaccounted": None,
         "rows_read": 100,
         "state_rows": 50,
         "state_bytes": 900,
@@ -113,6 +116,7 @@ def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_
     for generation, batch, bad in [("old", 0, 0), ("old", 1, 5), ("new", 2, 0), ("other", 2, 9)]:
         account = Account(read=10, unaccounted=bad).model_dump()
         row = {"pipeline": "p", "generation": generation, "batch_id": batch, "state_rows": batch}
+        row |= {"groups_in": 3, "groups_out": batch} if generation != "old" else {}
         ops_tables.append(root, "batches", [row | account])
     identity = Identity(generation="new", rewound=("old",), topic_id="t", fingerprint={})
     spec = SimpleNamespace(name="p")
@@ -120,5 +124,7 @@ def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_
     found = unjudged(run, Cursor(judged=0, audited=2))
     assert (found.batches, found.account.read, found.account.unaccounted) == ((1, 2), 20, 5)
     assert found.state_rows_before == 0
-    assert unjudged(run, Cursor(judged=1, audited=2)).state_rows_before == 1
-    assert unjudged(run, Cursor(judged=2, audited=2)) == Unjudged((), Account(), 2)
+    assert found.grouped is None, "that of one batch is not known"
+    later = unjudged(run, Cursor(judged=1, audited=2))
+    assert (later.state_rows_before, later.grouped) == (1, Grouped(3, 2))
+    assert unjudged(run, Cursor(judged=2, audited=2)) == Unjudged((), Account(), 2, Grouped(0, 0))

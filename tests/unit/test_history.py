@@ -34,7 +34,7 @@ def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out
         reversed(range(2 * history.FIRST + 3))
     )
     assert [batch for batch, _ in history.commits(path, "sales/g0")] == [99]
-    assert history.version_after(path, "sales/g1", 4) == 5
+    assert history.version_after(path, ["sales/g1"], 4) == 5
 
 
 def test_only_as_much_is_read_as_is_asked_for(
@@ -52,3 +52,53 @@ def test_only_as_much_is_read_as_is_asked_for(
     monkeypatch.setattr(deltalake.DeltaTable, "history", counted)
     assert next(history.commits(UPath(tmp_path), "sales/g1"))[0] == 2 * history.FIRST - 1
     assert asked == [history.FIRST]
+
+
+def batches(path: Path, owner: str, first: int, last: int) -> None:
+    for batch in range(first, last + 1):
+        write(path, {"sluice": f"sales/{owner}", "batch": batch})
+
+
+def test_files_that_were_joined_after_a_batch_are_the_version_with_its_rows(
+    tmp_path: Path,
+) -> None:
+    """Versions 0 to 3 are batches, 4 joins their files, 5 is the next batch."""
+    batches(tmp_path, "g1", 0, 3)
+    deltalake.DeltaTable(str(tmp_path)).optimize.compact()
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 3) == 4
+    batches(tmp_path, "g1", 4, 4)
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 3) == 4
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 2) == 2
+
+
+def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path: Path) -> None:
+    batches(tmp_path, "g1", 0, 1)
+    deltalake.DeltaTable(str(tmp_path)).delete("n = 1")
+    deltalake.DeltaTable(str(tmp_path)).optimize.compact()
+    batches(tmp_path, "g1", 2, 2)
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 1
+
+
+def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_abandoned_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    """g1 writes 0 to 4, goes back to 2 as g2, which writes 4 and not 3."""
+    batches(tmp_path, "g1", 0, 4)
+    deltalake.DeltaTable(str(tmp_path)).restore(2)
+    batches(tmp_path, "g2", 4, 4)
+    owners = ["sales/g1", "sales/g2"]
+    assert [history.version_after(UPath(tmp_path), owners, batch) for batch in range(5)] == [
+        0,
+        1,
+        5,
+        5,
+        6,
+    ]
+
+
+def test_housekeeping_is_nobody_who_wrote(tmp_path: Path) -> None:
+    batches(tmp_path, "g1", 0, 2)
+    deltalake.DeltaTable(str(tmp_path)).optimize.compact()
+    assert not history.somebody_else_wrote(UPath(tmp_path), 0, 3)
+    write(tmp_path, None)
+    assert history.somebody_else_wrote(UPath(tmp_path), 0, 4)

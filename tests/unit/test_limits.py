@@ -12,6 +12,7 @@ from spark_jobs.stopping import StopRequest
 from tests.unit.specs import group_state, pipeline
 
 DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
+LATER = [DATA._replace(id=number) for number in (2, 3, 4)]
 
 
 def test_a_run_without_a_limit_admits_every_batch() -> None:
@@ -22,15 +23,21 @@ def test_a_run_without_a_limit_admits_every_batch() -> None:
 
 def test_the_batch_after_the_last_is_refused() -> None:
     limit = RunLimits(pipeline(max_batches=2))
-    assert [limit.admit(DATA) for _ in range(4)] == [True, True, False, False]
+    assert [limit.admit(batch) for batch in (DATA, *LATER)] == [True, True, False, False]
     assert limit.reached == "max_batches=2"
+
+
+def test_a_batch_that_fails_and_runs_again_in_the_same_run_counts_once() -> None:
+    limit = RunLimits(pipeline(max_batches=2))
+    admitted = [limit.admit(batch) for batch in (DATA, DATA, DATA, LATER[0], LATER[0], LATER[1])]
+    assert admitted == [True, True, True, True, True, False]
 
 
 def test_batches_without_data_do_not_count_and_are_admitted() -> None:
     limit = RunLimits(pipeline(max_batches=1))
     assert [limit.admit(batch) for batch in (DATA, NO_DATA, NO_DATA)] == [True, True, True]
     assert limit.reached == ""
-    assert not limit.admit(DATA)
+    assert not limit.admit(LATER[0])
 
 
 def test_no_batch_begins_after_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +62,7 @@ def test_a_run_that_is_asked_to_stop_refuses_the_next_batch_even_one_without_dat
 
 def test_a_run_that_is_asked_when_nothing_is_left_was_not_stopped() -> None:
     limit = RunLimits(pipeline(max_batches=1), wish := StopRequest())
-    assert [limit.admit(DATA), limit.admit(DATA)] == [True, False]
+    assert [limit.admit(DATA), limit.admit(LATER[0])] == [True, False]
     wish.stop("a signal")
     assert (limit.reached, limit.stopped) == ("max_batches=1", None)
 

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 from deltalake.exceptions import CommitFailedError
 from upath import UPath
@@ -15,6 +17,7 @@ from spark_jobs.contract.paths import OPS_TABLES
 from spark_jobs.ops import ops_tables
 
 REPO = Path(__file__).parents[2]
+FIRST = "pipeline = 'p' AND batch_id = 0"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WRITE = """
 import sys
@@ -24,7 +27,7 @@ root, pipeline = UPath(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 sys.stdin.readline()
 for batch in range(int(sys.argv[3])):
-    ops_tables.replace(root, "batches", [{"pipeline": pipeline, "batch_id": batch}], pipeline=pipeline, batch_id=batch)
+    ops_tables.replace(root, "batches", [{"pipeline": pipeline, "batch_id": batch}], f"pipeline = '{pipeline}' AND batch_id = {batch}")
     ops_tables.append(root, "runs", [{"pipeline": pipeline, "run_id": f"run-{batch}"}])
 """
 
@@ -70,20 +73,20 @@ def test_appending_adds(root: UPath) -> None:
 def test_replacing_twice_is_replacing_once(root: UPath) -> None:
     for _ in range(2):
         ops_tables.replace(
-            root, "batches", [batch(read=5)], pipeline="p", generation="g", batch_id=0
+            root, "batches", [batch(read=5)], "pipeline = 'p' AND generation = 'g' AND batch_id = 0"
         )
     assert stored(root) == [("p", 0, 5)]
 
 
 def test_replacing_takes_the_place_of_the_rows_it_names_and_of_no_others(root: UPath) -> None:
     ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2), batch("q", read=3)])
-    ops_tables.replace(root, "batches", [batch(read=10), batch(read=11)], pipeline="p", batch_id=0)
+    ops_tables.replace(root, "batches", [batch(read=10), batch(read=11)], FIRST)
     assert stored(root) == [("p", 0, 10), ("p", 0, 11), ("p", 1, 2), ("q", 0, 3)]
 
 
 def test_replacing_with_nothing_removes(root: UPath) -> None:
     ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2)])
-    ops_tables.replace(root, "batches", [], pipeline="p", batch_id=0)
+    ops_tables.replace(root, "batches", [], FIRST)
     assert stored(root) == [("p", 1, 2)]
 
 
@@ -91,8 +94,23 @@ def test_replacing_with_nothing_removes(root: UPath) -> None:
 def test_a_value_with_quotes_is_a_value(root: UPath, name: str) -> None:
     ops_tables.append(root, "batches", [batch("other", read=1)])
     for read in (2, 3):
-        ops_tables.replace(root, "batches", [batch(name, read=read)], pipeline=name, batch_id=0)
+        where = ops_tables.equals({"pipeline": name, "batch_id": 0})
+        ops_tables.replace(root, "batches", [batch(name, read=read)], where)
     assert sorted(stored(root)) == sorted([("other", 0, 1), (name, 0, 3)])
+
+
+def test_a_table_of_an_older_sluice_has_its_new_columns_empty_and_gets_them_with_the_next_row(
+    root: UPath,
+) -> None:
+    older = pa.schema([field for field in ops_tables.SCHEMAS["batches"] if field.name != "unknown"])
+    path = str(root / "ops" / "batches")
+    deltalake.DeltaTable.create(path, older, partition_by=["pipeline"])
+    deltalake.write_deltalake(path, pa.Table.from_pylist([batch(read=5)], older), mode="append")
+    columns = "batch_id, read, unknown"
+    assert stored(root, columns=columns) == [(0, 5, None)]
+    ops_tables.append(root, "batches", [batch(number=1, read=6, unknown=2)])
+    ops_tables.replace(root, "batches", [batch(read=7)], FIRST)
+    assert stored(root, columns=columns) == [(0, 7, None), (1, 6, 2)]
 
 
 def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
@@ -114,7 +132,11 @@ def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
         (batch(operators=[{"step": 1}, {"step": 2, "rows_inn": 3}]), r"operators\.rows_inn"),
     ],
 )
-@pytest.mark.parametrize("write", [ops_tables.append, ops_tables.replace])
+@pytest.mark.parametrize(
+    "write",
+    [ops_tables.append, partial(ops_tables.replace, where=FIRST)],
+    ids=["append", "replace"],
+)
 def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written(
     root: UPath, write: Any, row: dict[str, Any], column: str
 ) -> None:

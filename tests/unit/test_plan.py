@@ -226,6 +226,7 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
     assert found.target == (
         installation.paths.checkpoint,
         installation.paths.cursor,
+        installation.paths.failing,
         installation.paths.table,
         f"{SPEC.name}/{found.identity.generation}",
     )

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint.cursor import Cursor
@@ -47,8 +49,11 @@ class Root:
     def passed(self, batch: int, version: int) -> None:
         Cursor(audited=batch, judged=batch, judged_table_version=version).write(self.paths.cursor)
 
-    def publish(self, announced: int | None = None) -> dict[str, Any] | None:
-        found = publication(self.paths, SPEC.name, announced)
+    def publish(
+        self, announced: int | None = None, generation: str = "new"
+    ) -> dict[str, Any] | None:
+        newest = None if announced is None else (generation, announced)
+        found = publication(self.paths, SPEC, newest)
         if found is None:
             return None
         found.fact.write(self.paths.published)
@@ -80,6 +85,32 @@ def test_an_event_covers_everything_since_the_version_that_was_published_before(
     assert (second["table_version_before"], second["table_version"]) == (1, 5)
     assert (second["account"]["read"], second["offsets_end"]) == (20, {"0": 30})
     assert (second["run_id"], second["generation"]) == ("run-2", "new")
+
+
+def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_counts_it_lacks(
+    root: Root,
+) -> None:
+    older = [field for field in ops_tables.SCHEMAS["batches"] if field.name != "unknown"]
+    deltalake.DeltaTable.create(
+        str(root.paths.root / "ops" / "batches"), pa.schema(older), partition_by=["pipeline"]
+    )
+    row = {
+        "pipeline": SPEC.name,
+        "generation": "new",
+        "batch_id": 0,
+        "run_id": "r",
+        "offsets_end": "{}",
+    }
+    counts = Account(covered=10, read=10).model_dump(exclude={"unknown"})
+    deltalake.write_deltalake(
+        str(root.paths.root / "ops" / "batches"),
+        pa.Table.from_pylist([row | counts], pa.schema(older)),
+        mode="append",
+    )
+    root.passed(0, 1)
+    told = root.publish()
+    assert told is not None
+    assert (told["account"]["read"], told["account"]["unknown"]) == (10, 0)
 
 
 def test_what_was_published_is_not_published_again(root: Root) -> None:
@@ -116,10 +147,26 @@ def test_after_a_rewind_the_restored_version_is_published_though_no_batch_is_new
     assert (told["table_version"], told["account"]["read"], told["run_id"]) == (5, 0, "run-0")
 
 
+def test_an_event_of_another_generation_is_not_that_of_this_version(root: Root) -> None:
+    """After a reset the table begins at version 0 again: its event was lost with the task."""
+    root.has("new", 0)
+    root.passed(0, 5)
+    first = root.publish(announced=5, generation="old")
+    assert first is not None
+    assert root.publish(announced=5, generation="old") == first
+    assert root.publish(announced=5) is None
+
+
 def test_an_event_has_the_decisions_about_its_rows_and_no_others(root: Root) -> None:
     root.has("new", 0)
-    for version, reason in [(1, "before"), (4, "ZZ is new"), (6, "later")]:
+    for generation, version, reason in [
+        ("new", 1, "before"),
+        ("new", 4, "ZZ is new"),
+        ("new", 6, "later"),
+        ("old", 3, "of rows that a rewind has taken back"),
+    ]:
         row = {"pipeline": SPEC.name, "run_id": "accepted by ana", "checked_at": NOON}
+        row |= {"generation": generation}
         check = {"type": "expect_x", "column": "n", "outcome": "accepted", "unexpected": 3}
         found = row | check | {"table_version": version, "about": reason}
         ops_tables.append(root.paths.root, "checks", [found])

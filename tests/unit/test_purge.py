@@ -78,7 +78,7 @@ def test_a_snapshot_of_another_timeline_or_attempt_goes(tmp_path: Path, store: P
         snapshot(store, version, unique, f"{version}{unique}.sst")
     commit(folder, 0, OLD)
     commit(folder, 1, NEW)
-    assert purge(Checkpoint(folder), slack=0) == 4
+    assert purge(Checkpoint(folder), slack=0, later=True) == 4
     assert {name for name in names(store) if not name.startswith(".")} == {
         *("1_0a.zip", "2_0b.zip", "10a.sst", "20b.sst")
     }
@@ -93,7 +93,7 @@ def test_a_delta_stays_while_a_kept_version_builds_on_it(tmp_path: Path, store: 
         (store / f"{version}.snapshot").write_text("")
     for batch in (6, 7):
         commit(folder, batch, None)
-    purge(Checkpoint(folder), slack=0)
+    purge(Checkpoint(folder), slack=0, later=True)
     assert names(store) == {"6.snapshot", "6.delta", "7.delta", "8.delta"}
 
 
@@ -115,3 +115,60 @@ def test_without_a_commit_or_a_store_there_is_nothing_to_purge(tmp_path: Path, s
     snapshot(store, 1, OLD, "1.sst")
     plan_batch(folder, 0, {0: 1})
     assert purge(Checkpoint(folder), slack=0) == 0, "its batch is planned: it runs again"
+
+
+def test_what_the_next_run_wrote_while_the_holder_slept_stays(tmp_path: Path, store: Path) -> None:
+    """On an object store a lease expires; the files were listed before it was asked again."""
+    folder = begin(tmp_path)
+    for batch in range(3):
+        snapshot(store, batch + 1, OLD, f"{batch}.sst")
+        if batch == 2:
+            commit(folder, batch, OLD)
+
+    def asleep() -> None:
+        snapshot(store, 4, NEW, "next.sst")
+
+    assert purge(Checkpoint(folder), slack=0, confirm=asleep) == 4
+    assert {"3_0a.zip", "2.sst", "4_0b.zip", "next.sst"} <= names(store)
+
+
+def test_nothing_goes_where_the_lease_is_lost(tmp_path: Path, store: Path) -> None:
+    folder = begin(tmp_path)
+    for batch in range(3):
+        snapshot(store, batch + 1, OLD, f"{batch}.sst")
+    commit(folder, 2, OLD)
+    before = names(store)
+
+    def lost() -> None:
+        raise RuntimeError("the lease is lost")
+
+    with pytest.raises(RuntimeError):
+        purge(Checkpoint(folder), slack=0, confirm=lost)
+    assert names(store) == before
+
+
+@pytest.mark.parametrize("torn", ["", "v2", "v2\n{"])
+def test_snapshots_of_a_batch_whose_commit_is_torn_stay(
+    tmp_path: Path, store: Path, torn: str
+) -> None:
+    folder = begin(tmp_path)
+    for batch in range(3):
+        snapshot(store, batch + 1, OLD, f"{batch}.sst")
+        commit(folder, batch, OLD)
+    snapshot(store, 2, NEW)
+    (folder / "commits" / "1").write_text(torn)
+    purge(Checkpoint(folder), slack=-1)
+    assert {"1_0a.zip", "2_0a.zip", "2_0b.zip", "3_0a.zip"} <= names(store)
+
+
+def test_a_version_after_the_last_commit_goes_only_with_its_timeline(
+    tmp_path: Path, store: Path
+) -> None:
+    folder = begin(tmp_path)
+    for batch in range(3):
+        snapshot(store, batch + 1, OLD, f"{batch}.sst")
+    commit(folder, 1, OLD)
+    purge(Checkpoint(folder), slack=0)
+    assert {"2_0a.zip", "3_0a.zip"} <= names(store), "an attempt that may be repeated"
+    purge(Checkpoint(folder), slack=0, later=True)
+    assert "3_0a.zip" not in names(store)

@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka.config import NOTHING
-from spark_jobs.contract.settings import REPO, VARIABLES, Settings, log_format, root
+from spark_jobs.contract.settings import REPO, VARIABLES, Settings, log_format, maintain_cron, root
 
 
 @pytest.fixture(autouse=True)
@@ -215,3 +215,38 @@ def test_another_form_of_the_log_is_refused_and_told_as_text(
     with pytest.raises(SettingInvalid, match=f"SLUICE_LOG is {given!r}: it must be text or json"):
         Settings.from_environment()
     assert log_format() == "text"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"HISTORY_DAYS": "a year"}, "SLUICE_HISTORY_DAYS is 'a year'"),
+        ({"HISTORY_DAYS": "0"}, "SLUICE_HISTORY_DAYS is '0'"),
+        ({"REJECTED_DAYS": "-1"}, "SLUICE_REJECTED_DAYS is '-1'"),
+        ({"REJECTED_DAYS": "500"}, "SLUICE_REJECTED_DAYS is 500, and SLUICE_HISTORY_DAYS 400"),
+        ({"MAINTAIN_CRON": "weekly"}, "SLUICE_MAINTAIN_CRON is 'weekly'"),
+    ],
+)
+def test_what_maintenance_cannot_follow_is_refused_by_value(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], said: str
+) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    for name, value in given.items():
+        monkeypatch.setenv(f"SLUICE_{name}", value)
+    with pytest.raises(SettingInvalid) as refused:
+        Settings.from_environment()
+    assert said in refused.value.what
+    assert refused.value.remedy
+
+
+def test_a_child_process_gets_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA", "a:1")
+    monkeypatch.setenv("SLUICE_HISTORY_DAYS", "forever")
+    monkeypatch.setenv("SLUICE_REJECTED_DAYS", "9")
+    monkeypatch.setenv("SLUICE_MAINTAIN_CRON", "never")
+    settings = Settings.from_environment()
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert Settings.from_environment() == settings
+    assert (settings.history_days, settings.rejected_days) == ("forever", "9")
+    assert maintain_cron() is None

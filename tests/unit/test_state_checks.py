@@ -21,6 +21,7 @@ def test_every_check_says_why_it_matters() -> None:
     assert all(check.about for check in state_checks.state_checks_of(pipeline()))
     assert set(bounds(pipeline())) == {
         "unaccounted",
+        "groups_unaccounted",
         "state_growth",
         "behind_watermark_seconds",
         "still_batches",

@@ -53,6 +53,53 @@ class Raises(SetsTimer):
         raise KeyError("boom")
 
 
+class RaisesInInit(SetsTimer):
+    """An error before there is a row."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        raise KeyError("boom")
+
+
+class RaisesInClose(SetsTimer):
+    """An error when all is done."""
+
+    def close(self) -> None:
+        raise KeyError("boom")
+
+
+class RaisesInTimer(SetsTimer):
+    """An error of its own when a timer fires, by a TypeError."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        self._handle.registerTimer(1)
+        return iter(())
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
+        yield Row(carrier=len(5))  # type: ignore[arg-type]
+
+
+class YieldsText(SetsTimer):
+    """No row."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        yield "text"  # type: ignore[misc]
+
+
+def _made() -> type[SetsTimer]:
+    """A class whose handler only exists once it is made."""
+    return type("Made", (SetsTimer,), {"handleInputRows": lambda _self, _rows: iter(())})
+
+
+TakesLess = _made()
+
+
+def takes_less(key: Any) -> Iterator[pd.DataFrame]:
+    """One parameter of three."""
+    yield pd.DataFrame({"carrier": [key[0]]})
+
+
 def set_nothing(
     key: Any, frames: Iterator[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:

@@ -9,6 +9,7 @@ from collections import Counter
 from datetime import datetime
 
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.runs.publication import move_table
 from tests.harness.compare import assert_same
 from tests.harness.moments import at
 from tests.spark.properties.case import Case
@@ -39,6 +40,8 @@ def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
     late = _assert_late(scene, case, seen)
     table = scene.table()
     assert_same(table, form.rows(seen, watermark_us), "the table")
+    move_table(scene.paths, scene.spec)
+    assert_same(scene.published(), table, "what consumers see of it")
     _assert_put_back(form, table, seen, late, watermark_us)
     if upto == len(case.records):
         back = [

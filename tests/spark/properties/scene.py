@@ -13,6 +13,7 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 from confluent_kafka import KafkaError, Producer
+from upath import UPath
 
 from local.broker import create_topic
 from spark_jobs.checkpoint.cursor import Cursor
@@ -122,8 +123,14 @@ class Scene:
 
     def table(self) -> list[Row]:
         """The output, read without Spark."""
-        builder = deltalake.QueryBuilder().register(
-            "t", deltalake.DeltaTable(str(self.paths.table))
-        )
-        rows: list[Row] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
-        return rows
+        return _rows(self.paths.table)
+
+    def published(self) -> list[Row]:
+        """What consumers see of it."""
+        return _rows(self.paths.published_table)
+
+
+def _rows(path: UPath) -> list[Row]:
+    builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(path)))
+    rows: list[Row] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
+    return rows

@@ -1,0 +1,163 @@
+"""`python -m bench.history`: what a run's writes to the ops tables cost, after few batches and
+after many, before and after `sluice maintain`.
+
+Needs no Spark and no Kafka. The history is written by ops_tables, one commit a row as runs write
+it; with --home the folder is kept, and a later call continues it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from upath import UPath
+
+from spark_jobs.admin.maintain import maintain, maintain_ops
+from spark_jobs.contract import registry
+from spark_jobs.contract.report import Account, CheckResult, Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import OPERATOR
+from spark_jobs.runs.run_record import append_row
+
+PIPELINE = "departure_delays"
+CHECKS = 12
+FEW = 50
+console = Console(width=120, highlight=False)
+
+
+class History:
+    """The ops tables of a root with so many runs of one batch."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.root = UPath(folder)
+        self.settings = Settings(str(folder), "none:1", folder, "local[1]", "1g")
+        counted = ops_tables.query(self.root, "batches", "SELECT count(*) AS n FROM batches")
+        self.batches = int(counted.to_pylist()[0]["n"])
+
+    def grow(self, batches: int) -> None:
+        """Write as many runs as are missing, each table's row in a commit of its own."""
+        while self.batches < batches:
+            ops_tables.append(self.root, "batches", [self._row()])
+            self._judged()
+            self.batches += 1
+
+    def run(self) -> tuple[float, float]:
+        """Seconds of the write to ops.batches, and of all writes of a run: its bad records, its
+        batch, its checks, its own row.
+        """
+        row = self._row()
+        key = {name: row[name] for name in ("pipeline", "generation", "batch_id")}
+        own = ops_tables.equals(key)
+        record = key | {"topic": "flights", "partition": 0, "offset": self.batches, "value": b"?"}
+        began = time.perf_counter()
+        for table in ("quarantine", "late"):
+            ops_tables.replace(self.root, table, [record], own)
+        before = time.perf_counter()
+        ops_tables.replace(self.root, "batches", [row], own)
+        batch = time.perf_counter() - before
+        self._judged()
+        self.batches += 1
+        return batch, time.perf_counter() - began
+
+    def maintain(self) -> float:
+        """Seconds that `sluice maintain --execute` takes."""
+        began = time.perf_counter()
+        for intent in (
+            maintain(registry.load(PIPELINE), self.settings),
+            maintain_ops(self.settings),
+        ):
+            if intent.execute:
+                intent.execute()
+        return time.perf_counter() - began
+
+    def _row(self) -> dict[str, Any]:
+        at = datetime.now(UTC)
+        account = Account(covered=20_000, read=20_000, accepted=19_900, rows_out=6_500)
+        operator = dict.fromkeys((column.name for column in OPERATOR), 1_000_000)
+        return account.model_dump() | {
+            "pipeline": PIPELINE,
+            "generation": "0123456789ab",
+            "batch_id": self.batches,
+            "run_id": f"scheduled__{at.isoformat()}-try1",
+            "source": "progress",
+            "offsets_start": '{"0": 1000000, "1": 1000000, "2": 1000000, "3": 1000000}',
+            "offsets_end": '{"0": 1005000, "1": 1005000, "2": 1005000, "3": 1005000}',
+            "last_event_time": at - timedelta(hours=1),
+            "watermark": at - timedelta(hours=3),
+            "state_rows": 1_000_000,
+            "operators": [operator | {"kind": "aggregate", "operatorName": "stateStoreSave"}] * 2,
+            "table_version": self.batches,
+            "audited_at": at,
+        }
+
+    def _judged(self) -> None:
+        at = datetime.now(UTC)
+        checks = tuple(
+            CheckResult(
+                suite="state",
+                type="expect_column_values_to_be_between",
+                column=f"metric_{number}",
+                severity="critical",
+                outcome="passed",
+                observed="0",
+            )
+            for number in range(CHECKS)
+        )
+        key = {"pipeline": PIPELINE, "run_id": str(self.batches), "checked_at": at}
+        ops_tables.append(self.root, "checks", [key | check.model_dump() for check in checks])
+        report = Report(
+            pipeline=PIPELINE,
+            run_id=str(self.batches),
+            status="succeeded",
+            started_at=at,
+            ended_at=at,
+            generation="0123456789ab",
+            batches=(self.batches,),
+            table_version=self.batches,
+            checks=checks,
+        )
+        append_row(report, str(self.root))
+
+
+def main(
+    batches: Annotated[int, typer.Option(min=FEW, help="batches of the long history")] = 5_000,
+    runs: Annotated[int, typer.Option(min=3, help="runs of which each median is made")] = 25,
+    home: Annotated[
+        Path | None, typer.Option(help="the folder of both histories, which is kept")
+    ] = None,
+) -> None:
+    """Write both histories, and print a run's milliseconds and the ratio to the short one.
+
+    Examples:  python -m bench.history   |   python -m bench.history --batches 500
+    """
+    folder = home or Path(mkdtemp(prefix="sluice-history-"))
+    few, many = History(folder / "few"), History(folder / "many")
+    few.grow(FEW)
+    many.grow(batches)
+    _compare("before maintain", few, many, runs)
+    seconds = many.maintain()
+    _compare(f"after maintain, which took {seconds:.1f} s", few, many, runs)
+
+
+def _compare(when: str, few: History, many: History, runs: int) -> None:
+    """Print the medians. The two take turns, since the machine's speed changes."""
+    pairs = [(few.run(), many.run()) for _ in range(runs)]
+    for number, what in enumerate(("the write to ops.batches", "all writes of a run")):
+        short = statistics.median(brief[number] for brief, _ in pairs)
+        long = statistics.median(full[number] for _, full in pairs)
+        console.print(
+            f"{when}, {what}: {short * 1000:.0f} ms after {FEW} batches, {long * 1000:.0f} ms "
+            f"after {many.batches - runs:,}: {long / short:.2f}x"
+        )
+
+
+if __name__ == "__main__":
+    typer.run(main)

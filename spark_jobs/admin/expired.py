@@ -1,0 +1,128 @@
+"""Expired: the rows of the ops tables that `sluice maintain` removes, as one SQL condition a table.
+
+A row stays, however old, if somebody may need it: batches that have not passed the checks or are
+not published, those from which `sluice doctor` makes a new cursor, the last run and its checks, and
+the decisions of persons.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.published import read_published
+from spark_jobs.contract.settings import FOREVER
+from spark_jobs.ops import ops_tables
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.settings import Settings
+
+Conditions = dict[str, str]
+"""Ops table -> the SQL condition of its rows to remove, in the order in which to remove them."""
+
+
+def cutoff(days: str, now: datetime) -> datetime | None:
+    """The time before which something that is kept for so many days has expired; None for never."""
+    return None if days == FOREVER else now - timedelta(days=int(days))
+
+
+def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> Conditions:
+    """The conditions for one pipeline; a table whose rows are all kept is not among them.
+
+    Rejected records come first: ops.batches says when they were rejected.
+    """
+    history = cutoff(settings.history_days, now)
+    rejected = cutoff(settings.rejected_days, now)
+    stored = _Stored(paths, pipeline)
+    found: Conditions = {}
+    if rejected and (where := stored.rejected_before(rejected)):
+        found |= {"quarantine": where, "late": where}
+    if history:
+        found |= {
+            "batches": stored.batches_before(history),
+            "checks": stored.checks_before(history),
+            "runs": stored.runs_before(history),
+        }
+    return found
+
+
+class _Stored:
+    """What the ops tables and the checkpoint have of one pipeline."""
+
+    def __init__(self, paths: Paths, pipeline: str) -> None:
+        self._root = paths.root
+        self._own = ops_tables.equals({"pipeline": pipeline})
+        known = read_identity(paths)
+        self._current = known.generations if known else ()
+        self._needed_from = min(
+            read_cursor(paths.cursor).judged, read_published(paths.published).before_batch
+        )
+        """The first batch of the checkpoint that a verdict or an event may still be about."""
+
+    def rejected_before(self, time: datetime) -> str:
+        """Of batches that were accounted for before `time`; empty if there are none."""
+        newest = self._rows(
+            "batches",
+            f"SELECT generation, max(batch_id) AS batch FROM batches WHERE {self._own} "
+            f"AND audited_at < '{time.isoformat()}' GROUP BY generation",
+        )
+        parts = []
+        for row in newest:
+            last = row["batch"]
+            if row["generation"] in self._current:
+                last = min(last, self._needed_from - 1)
+            parts.append(
+                f"({ops_tables.equals({'generation': row['generation']})} AND batch_id <= {last})"
+            )
+        return f"{self._own} AND ({' OR '.join(parts)})" if parts else ""
+
+    def batches_before(self, time: datetime) -> str:
+        """Batches that were accounted for before `time`."""
+        where = f"{self._own} AND audited_at < '{time.isoformat()}'"
+        if not self._current:
+            return where
+        of_each = (ops_tables.equals({"generation": each}) for each in self._current)
+        ours = f"({' OR '.join(of_each)})"
+        kept = [f"batch_id >= {self._needed_from}"]
+        for newest in ("table_version", "last_event_time"):  # the cursor has the largest of each
+            kept += [
+                f"batch_id = {row['batch_id']}"
+                for row in self._rows(
+                    "batches",
+                    f"SELECT batch_id FROM batches WHERE {self._own} AND {ours} "
+                    f"AND {newest} IS NOT NULL ORDER BY {newest} DESC LIMIT 1",
+                )
+            ]
+        return f"{where} AND NOT ({ours} AND ({' OR '.join(kept)}))"
+
+    def runs_before(self, time: datetime) -> str:
+        """Runs that ended before `time`: not the last that wrote, nor any after the last that
+        passed.
+        """
+        where = f"{self._own} AND ended_at < '{time.isoformat()}'"
+        for needed in ("status = 'succeeded' AND batches > 0", "table_version IS NOT NULL"):
+            [row] = self._rows(
+                "runs", f"SELECT max(ended_at) AS newest FROM runs WHERE {self._own} AND {needed}"
+            )
+            if row["newest"] is not None:
+                where += f" AND ended_at < '{row['newest'].isoformat()}'"
+        return where
+
+    def checks_before(self, time: datetime) -> str:
+        """Results from before `time`, without decisions and without those of the last run."""
+        where = f"{self._own} AND checked_at < '{time.isoformat()}' AND outcome <> 'accepted'"
+        [row] = self._rows(
+            "checks", f"SELECT max(checked_at) AS newest FROM checks WHERE {self._own}"
+        )
+        return (
+            where
+            if row["newest"] is None
+            else f"{where} AND checked_at < '{row['newest'].isoformat()}'"
+        )
+
+    def _rows(self, table: str, sql: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = ops_tables.query(self._root, table, sql).to_pylist()
+        return rows

@@ -1,0 +1,144 @@
+"""Maintain: what grows with every run is joined, or removed once nobody needs it.
+
+The pipeline's table and its rows in the ops tables by pipeline, under its lease; then the ops
+tables as such. Each step is complete in itself, and done again finds nothing to do: a kill between
+two of them, or within one, loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.admin.expired import cutoff, expired
+from spark_jobs.admin.reset import Intent
+from spark_jobs.admin.table_care import in_words, table_steps
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.paths import OPS_TABLES, Paths, report_folders
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.store import opened
+from spark_jobs.ops import ops_tables
+from spark_jobs.storage import compaction, delta
+from spark_jobs.storage.folders import files_before, remove_files
+from spark_jobs.storage.object_store import require_writable
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+class Step(NamedTuple):
+    """One step, and the words for it: "remove 12 reports" to be done, "removed 12 reports" done."""
+
+    line: str
+    execute: Callable[[], object]
+
+
+def maintain(spec: Pipeline, settings: Settings) -> Intent:
+    """Maintain one pipeline's table, ops rows and reports.
+
+    When executed, raises LeaseHeld while a run works, LeaseLost, or MaintenanceRefused for a table
+    with a feature that only Spark writes; all other steps are done then.
+    """
+    paths = Paths(settings.root, spec)
+    planned = tuple(step.line for step in _steps(spec, settings, paths))
+    if not planned:
+        return Intent((f"{spec.name}: nothing to do",), None)
+
+    def execute() -> tuple[str, ...]:
+        require_writable(paths)
+        done = []
+        with lease(paths.lease, "sluice maintain") as held:
+            for step in _steps(spec, settings, paths):
+                held.confirm()  # without it, another run may write these tables now
+                step.execute()
+                done.append(f"done: {step.line}")
+        return tuple(done)
+
+    return Intent((f"{spec.name}:", *planned), execute)
+
+
+def maintain_ops(settings: Settings) -> Intent:
+    """Remove the unused files of the ops tables, and write checkpoints of their logs.
+
+    Needs no lease: both are safe beside writers.
+    """
+    tables = [path for path in _ops_paths(opened(settings.root)) if delta.is_table(path)]
+    if not tables:
+        return Intent((), None)
+    unused = {path: compaction.vacuum(path, execute=False) for path in tables}
+
+    def execute() -> None:
+        for path in tables:
+            with in_words(path):
+                compaction.vacuum(path, execute=True)
+                compaction.checkpoint(path)
+
+    return Intent(
+        (
+            "ops tables:",
+            *(
+                f"remove {count} files of ops.{path.name} that it has not had for "
+                f"{compaction.RETENTION.days} days"
+                for path, count in unused.items()
+                if count
+            ),
+            f"write a checkpoint of the log of {', '.join(f'ops.{path.name}' for path in tables)}",
+        ),
+        execute,
+    )
+
+
+def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
+    """What there is to do now. The table comes last: it may be refused."""
+    now = datetime.now(UTC)
+    yield from _ops_steps(spec.name, settings, paths, now)
+    yield from _report_steps(spec.name, settings, now)
+    for line, execute in table_steps(paths):
+        yield Step(line, execute)
+
+
+def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -> Iterator[Step]:
+    for name, where in expired(paths, pipeline, settings, now).items():
+        counted = ops_tables.query(
+            paths.root, name, f"SELECT count(*) AS n FROM {name} WHERE {where}"
+        )
+        if rows := counted.to_pylist()[0]["n"]:
+            yield Step(
+                f"remove {rows:,} rows of ops.{name} that have expired",
+                partial(_remove, paths.root, name, where),
+            )
+    for path in _ops_paths(paths.root):
+        if delta.is_table(path) and (files := compaction.small_files(path, {"pipeline": pipeline})):
+            yield Step(
+                f"join {files:,} small files of ops.{path.name}",
+                partial(_compact, paths.root, path.name, pipeline),
+            )
+
+
+def _remove(root: UPath, table: str, where: str) -> None:
+    with in_words(root / "ops" / table):
+        ops_tables.remove(root, table, where)
+
+
+def _compact(root: UPath, table: str, pipeline: str) -> None:
+    with in_words(root / "ops" / table):
+        ops_tables.compact(root, table, pipeline)
+
+
+def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[Step]:
+    before = cutoff(settings.history_days, now)
+    if before is None:
+        return
+    for folder in report_folders(settings.root, pipeline):
+        if old := files_before(folder, before):
+            yield Step(
+                f"remove {len(old):,} reports from {folder} that have expired",
+                partial(remove_files, old),
+            )
+
+
+def _ops_paths(root: UPath) -> Iterator[UPath]:
+    return (root / "ops" / name for name in OPS_TABLES)

@@ -1,0 +1,174 @@
+"""Table care: the steps of `sluice maintain` for a pipeline's table.
+
+Versions that somebody may read stay whole: the published one and the one published before, those
+that the published table has shown within the retention, the one from which the checks read what is
+new, and the one that was newest when the retention began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.published import read_published
+from spark_jobs.contract.errors import MaintenanceRefused, TableContended
+from spark_jobs.published.table import versions_shown
+from spark_jobs.sink import history
+from spark_jobs.storage import compaction, delta
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.contract.paths import Paths
+
+MARGIN = timedelta(days=1)
+"""A file of a version's change feed may be older than the version, by as long as its write took."""
+
+FEATURES = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "columnMapping",
+        "invariants",
+        "timestampNtz",
+        "vacuumProtocolCheck",
+    }
+)
+"""Features of Delta tables with which compaction and VACUUM by delta-rs were tried, or that do not
+concern files. Column mapping: only while it maps nothing.
+"""
+MAPPING = "delta.columnMapping.mode"
+
+
+class Needed(NamedTuple):
+    """What VACUUM must leave."""
+
+    versions: tuple[int, ...]
+    """Versions of which every file stays."""
+    since: datetime | None
+    """Files that were written later stay too; None if the retention alone says which."""
+
+
+def needed(paths: Paths, now: datetime) -> Needed:
+    """What readers and checks may still read of the pipeline's table."""
+    cursor, published = read_cursor(paths.cursor), read_published(paths.published)
+    begins = now - compaction.RETENTION
+    wanted = {
+        cursor.judged_table_version,
+        published.table_version,
+        published.before_version,
+        history.read_at(paths.table, begins),
+        *_shown(paths, begins),
+    }
+    there = {
+        version
+        for version in wanted
+        if version is not None and delta.has_version(paths.table, version)
+    }
+    judged = cursor.judged_table_version
+    passed_at = history.committed_at(paths.table, judged) if judged in there else None
+    return Needed(tuple(sorted(there)), passed_at - MARGIN if passed_at else None)
+
+
+def _shown(paths: Paths, begins: datetime) -> set[int]:
+    """What the published table has shown since then, of versions of before: files of later ones are
+    kept by their age.
+    """
+    newest_before = history.newest_at(paths.table, begins)
+    return {
+        version
+        for version in versions_shown(paths, begins)
+        if newest_before is None or version <= newest_before
+    }
+
+
+def table_steps(paths: Paths) -> Iterator[tuple[str, Callable[[], object]]]:
+    """A line and a function for each step. For a table that is refused, one that says so."""
+    if not delta.is_table(paths.table):
+        return
+    try:
+        with in_words(paths.table):
+            _refuse_features(paths.table)
+            steps = _planned(paths)
+    except MaintenanceRefused as refusal:
+        yield f"leave {paths.table}: {refusal}", partial(_raise, refusal)
+    else:
+        yield from steps
+
+
+def _planned(paths: Paths) -> list[tuple[str, Callable[[], object]]]:
+    path = paths.table
+    kept = needed(paths, datetime.now(UTC))
+    small = compaction.small_files(path)
+    unused = compaction.vacuum(path, keep=kept.versions, before=kept.since, execute=False)
+    checksums = compaction.remove_checksums(path, execute=False)
+    steps: list[tuple[str, Callable[[], object]]] = []
+    if small:
+        steps.append((f"join {small:,} small files of {path}", partial(_compact, path)))
+    if unused:
+        what = f"remove {unused:,} files of {path} that it has not had for"
+        why = f"{compaction.RETENTION.days} days, and that no version needs which may be read"
+        steps.append((f"{what} {why}", partial(_vacuum, path, kept)))
+    if unused or checksums:
+        steps.append(
+            (
+                f"remove the checksums of files that are gone from {path}",
+                partial(compaction.remove_checksums, path, execute=True),
+            )
+        )
+    return steps
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _compact(path: UPath) -> None:
+    with in_words(path):
+        compaction.compact(path)
+
+
+def _vacuum(path: UPath, kept: Needed) -> None:
+    with in_words(path):
+        compaction.vacuum(path, keep=kept.versions, before=kept.since, execute=True)
+
+
+def _refuse_features(path: UPath) -> None:
+    """Raise MaintenanceRefused for a table with a feature that was not tried: VACUUM might remove
+    files that belong to it, such as deletion vectors.
+    """
+    table = delta.open_table(path)
+    protocol = table.protocol()
+    has = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    mapping = table.metadata().configuration.get(MAPPING, "none")
+    unknown = sorted(has - FEATURES) + ([] if mapping == "none" else [f"{MAPPING} = {mapping}"])
+    if unknown:
+        raise _refusal(path, f"it has {', '.join(unknown)}")
+
+
+@contextmanager
+def in_words(path: UPath) -> Iterator[None]:
+    """Raise delta-rs's errors within the block as TableContended or MaintenanceRefused."""
+    try:
+        yield
+    except DeltaError as error:
+        why = str(error).splitlines()[0].rstrip(". ")
+        if isinstance(error, CommitFailedError) and "Unsupported" not in why:
+            raise TableContended(
+                f"another writer changed {path} meanwhile: {why}.", "Run it again."
+            ) from None
+        raise _refusal(path, why) from None
+
+
+def _refusal(path: UPath, why: str) -> MaintenanceRefused:
+    return MaintenanceRefused(
+        f"{path} cannot be compacted without Spark: {why}.",
+        f"Run OPTIMIZE delta.`{path}` and VACUUM delta.`{path}` in Spark, while no run works.",
+    )

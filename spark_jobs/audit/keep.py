@@ -1,0 +1,129 @@
+"""Keep: stores a batch's rejected records in ops.quarantine and ops.late.
+
+A record that an earlier try stored stays, and is not stored again: Kafka may have no more of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import Observation, functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from spark_jobs.audit.rejected import RejectedRecord, Row
+from spark_jobs.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.store import spark_url
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.run import Run
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TABLES = {"quarantine": QUARANTINED, "late": (Outcome.LATE,)}
+"""Ops table -> the outcomes of the records that it keeps."""
+
+
+def key(run: Run, batch: Batch) -> dict[str, str | int]:
+    """The columns that name the batch in an ops table."""
+    return {
+        "pipeline": run.spec.name,
+        "generation": run.identity.generation,
+        "batch_id": batch.id,
+    }
+
+
+def keep(run: Run, batch: Batch, rejected: Iterable[RejectedRecord]) -> None:
+    """Store records that are in the driver's memory."""
+    as_row = _Rows(run, batch)
+    rejected = list(rejected)
+    for table, outcomes in TABLES.items():
+        records = [record for record in rejected if record.outcome in outcomes]
+        if not records:
+            continue
+        stored = {
+            (row["partition"], row["offset"]) for row in _stored(run, batch, table).to_pylist()
+        }
+        new = [
+            as_row(record) for record in records if (record.partition, record.offset) not in stored
+        ]
+        if new:
+            ops_tables.append(run.paths.root, table, new)
+
+
+def keep_on_executors(run: Run, batch: Batch, rejected: DataFrame) -> dict[str, int]:
+    """Store records of any number and size: executors write them as files, which one commit adds
+    to the ops table. None passes the driver.
+
+    `rejected` has a column for each field of RejectedRecord. The result is how many records of each
+    outcome are stored, counted as they were written.
+    """
+    return {
+        outcome: count
+        for table in TABLES
+        for outcome, count in _keep_in(run, batch, table, rejected).items()
+    }
+
+
+def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[str, int]:
+    # Spark's own commit to a Delta table would not see that of another pipeline's run, whose
+    # writer is delta-rs: on a local disk the later one of the two takes the other's place.
+    schema = SCHEMAS[table].remove(SCHEMAS[table].get_field_index("pipeline"))
+    as_row, outcomes = _Rows(run, batch), TABLES[table]
+
+    def rows(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in given:
+            made = [as_row(RejectedRecord.of_row(row)) for row in part.to_pylist()]
+            yield pa.RecordBatch.from_pylist(made, schema)
+
+    stored = _stored(run, batch, table)
+    places = run.spark.createDataFrame(stored.select(["partition", "offset"]))
+    new = rejected.where(F.col("outcome").isin(*(outcome.value for outcome in outcomes))).join(
+        F.broadcast(places), ["partition", "offset"], "left_anti"
+    )
+    written = Observation()
+    kind = F.col("kind") if table == "quarantine" else F.lit(Outcome.LATE.value)
+    counts = [F.count_if(kind == outcome.value).alias(outcome.value) for outcome in outcomes]
+    folder = ops_tables.made(run.paths.root, table) / f"pipeline={run.spec.name}" / uuid.uuid4().hex
+    (
+        new.mapInArrow(rows, from_arrow_schema(schema))
+        .observe(written, *counts)
+        .write.parquet(spark_url(folder))
+    )
+    ops_tables.add_files(run.paths.root, table, run.spec.name, folder)
+    earlier = stored["outcome"].to_pylist()
+    return {
+        outcome.value: written.get[outcome.value] + earlier.count(outcome.value)
+        for outcome in outcomes
+    }
+
+
+def _stored(run: Run, batch: Batch, table: str) -> pa.Table:
+    """Places and outcomes of the batch's records that an earlier try stored."""
+    outcome = "kind" if table == "quarantine" else f"'{Outcome.LATE.value}'"
+    return ops_tables.query(
+        run.paths.root,
+        table,
+        f'SELECT partition, "offset", {outcome} AS outcome FROM {table} '
+        f"WHERE {ops_tables.equals(key(run, batch))}",
+    )
+
+
+class _Rows:
+    """A rejected record's row in its ops table. Goes to the executors, so it holds plain values."""
+
+    def __init__(self, run: Run, batch: Batch) -> None:
+        self._where: Row = {**key(run, batch), "run_id": run.run_id}
+        self._batch = batch
+        self._topic = run.spec.topic
+        # Without a stateful step no record is late.
+        self._step = run.spec.entry.kind if run.spec.entry else ""
+
+    def __call__(self, record: RejectedRecord) -> Row:
+        if record.outcome is Outcome.LATE:
+            return self._where | record.late(self._topic, self._batch, self._step)
+        return self._where | record.quarantined(self._topic, self._batch)

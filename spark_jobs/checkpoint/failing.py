@@ -1,0 +1,76 @@
+"""Failing records: the records on which an expression of the spec fails, in failing.json beside
+the checkpoint.
+
+Such a record is malformed. When a batch fails, runs/failing_search.py finds them. They are stored
+before the batch runs again: the batch, and every later reading of it for the account, must classify
+them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.checkpoint.stored import Stored
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+Reasons = dict[tuple[int, int], str]
+"""Partition and offset of a record -> why it is malformed."""
+
+
+class FailingRecord(BaseModel):
+    """One record."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    batch: int
+    """The batch that it made fail."""
+    partition: int
+    offset: int
+    reason: str
+    """The step, the field and Spark's error."""
+
+
+class FailingRecords(Stored):
+    """The content of failing.json.
+
+    A batch needs its records until it is audited. Older ones may be in the file, and do no harm.
+    """
+
+    records: tuple[FailingRecord, ...] = ()
+
+    @property
+    def reasons(self) -> Reasons:
+        """The records, as decode/decoder.py takes them."""
+        return {(record.partition, record.offset): record.reason for record in self.records}
+
+    def of(self, batch: int) -> tuple[FailingRecord, ...]:
+        """The records of one batch."""
+        return tuple(record for record in self.records if record.batch == batch)
+
+    def up_to(self, batch: int) -> Self:
+        """Without the records of later batches."""
+        kept = tuple(record for record in self.records if record.batch <= batch)
+        return self.model_copy(update={"records": kept})
+
+    def with_more(self, found: Iterable[FailingRecord], audited: int) -> Self:
+        """With these records, and without those of the batches up to `audited`."""
+        kept = (record for record in self.records if record.batch > audited)
+        return self.model_copy(update={"records": (*kept, *found)})
+
+
+def read_failing(path: UPath) -> FailingRecords:
+    """The stored records; none if there is no file.
+
+    Raises CheckpointBroken if it does not parse: a batch that is read again without them would be
+    classified in another way than its rows were.
+    """
+    try:
+        return FailingRecords.read(path) if path.exists() else FailingRecords()
+    except ValueError:
+        raise checkpoint_broken(f"{path} does not parse", path.parent.parent.name) from None

@@ -1,0 +1,101 @@
+"""Project: which modules are the users' own code, and where their files are.
+
+The project is the package of the pipelines with its top package, `spark_jobs.topics`, and every
+other module on the path that is neither Python's, nor Sluice's, nor of an installed package.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import all_suffixes
+from importlib.util import find_spec
+from pathlib import Path
+
+SLUICE = __name__.partition(".")[0]
+OWN = (f"{SLUICE}.topics",)
+"""Users' code within Sluice's package, beside the pipelines."""
+SPARK = {"pyspark", "py4j", "delta"}
+"""They may lie on the path without being installed: spark-submit puts them there."""
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+class Project:
+    """The modules of one package of pipelines and of the code beside it."""
+
+    def __init__(self, package: str, folder: Path) -> None:
+        """`folder` is where the modules of `package` are."""
+        self._package = package
+        self._folder = folder
+
+    def holds(self, module: str) -> bool:
+        """Whether the module is, or would be, the project's."""
+        if any(_within(module, package) for package in (self._package, *OWN)):
+            return True
+        top = module.partition(".")[0]
+        if top == SLUICE or top in SPARK or top in sys.stdlib_module_names:
+            return False
+        places = _places(top)
+        ours = top == self._package.partition(".")[0]
+        return bool(places) and (ours or not any(map(_installed, places)))
+
+    def find(self, module: str) -> Path | None:
+        """The module's file, or its folder if it is a package without `__init__.py`.
+
+        None if there is neither.
+        """
+        if _within(module, self._package):
+            folders, inside = [self._folder], module.removeprefix(self._package)
+        else:
+            folders, inside = _places(module.partition(".")[0]), module.partition(".")[2]
+        file = _file_of(folders)
+        for part in filter(None, inside.split(".")):
+            files = [each for folder in folders if (each := _module_file(folder, part))]
+            file = files[0] if files else None
+            if file:  # a module that is no package holds no modules
+                folders = [file.parent] if file.name == "__init__.py" else []
+            else:
+                folders = [folder / part for folder in folders if (folder / part).is_dir()]
+            if not file and not folders:
+                return None
+        return file or next(iter(folders), None)
+
+
+def _within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def _places(top: str) -> list[Path]:
+    """The file of a module without a package, or the folders of a package; none if there is no
+    such module. Finds it as Python does, and does not import it.
+    """
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return []
+    if spec is None:
+        return []
+    places = spec.submodule_search_locations
+    named = [spec.origin or ""] if places is None else list(places)
+    return [path for path in map(Path, named) if path.exists()]
+
+
+def _file_of(places: list[Path]) -> Path | None:
+    """The file of a top module: itself, or its `__init__.py`."""
+    for place in places:
+        if place.is_file():
+            return place
+        if (place / "__init__.py").is_file():
+            return place / "__init__.py"
+    return None
+
+
+def _module_file(folder: Path, name: str) -> Path | None:
+    candidates = [folder / name / "__init__.py"]
+    candidates += [folder / f"{name}{suffix}" for suffix in all_suffixes()]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _installed(place: Path) -> bool:
+    """Whether a package manager put it there."""
+    folder = place.parent
+    return bool(_INSTALLED & {*place.parts}) or next(folder.glob("*.dist-info"), None) is not None

@@ -1,0 +1,1 @@
+"""Published: the table of judged rows, which only the task `publish` moves."""

@@ -1,0 +1,178 @@
+"""Published table: a second Delta table, of the rows that passed the checks and nothing else.
+
+It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
+task `publish` moves it from one judged version to the next, in one commit that says which version
+it shows. So a move that is repeated, or made by two processes, changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
+
+from spark_jobs.contract.errors import PublishedTableRefused
+from spark_jobs.published import data_folder
+from spark_jobs.published.commit import (
+    CHECKPOINT_EVERY,
+    OWNER,
+    Content,
+    Shown,
+    actions,
+    as_new,
+    as_removed,
+)
+from spark_jobs.published.data_folder import located
+from spark_jobs.sink.table import identifier
+from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.delta_log import Log, Replay, file_key, only_rearranges
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.contract.paths import Paths
+
+
+class Target(NamedTuple):
+    """What the published table is to show."""
+
+    log: Log
+    table_id: str
+    version: int
+
+
+def target(paths: Paths, judged: int) -> Target:
+    """The judged version of the pipeline's table; or a later one with the same rows in other files
+    (OPTIMIZE), since VACUUM removes the files that they were in.
+
+    Raises PublishedTableRefused if there is no such version.
+    """
+    log = Log.of(paths.table)
+    if log.newest < judged:
+        raise PublishedTableRefused(
+            f"{paths.table} has no version {judged}, which passed the checks.",
+            f"Put the table back, or start again from Kafka: `sluice reset {paths.table.name}`.",
+        )
+    version = judged
+    while version + 1 in log.commits and only_rearranges(log.commit(version + 1)):
+        version += 1
+    return Target(log, identifier(paths.table), version)
+
+
+def behind(paths: Paths, judged: int) -> bool:
+    """Whether the published table does not show this version yet."""
+    return not _shows(_newest(Log.of(paths.published_table)), target(paths, judged))
+
+
+def move(paths: Paths, judged: int) -> bool:
+    """Show the rows of this version of the pipeline's table. False if it shows them already, or
+    those of a later version.
+
+    Raises PublishedTableRefused.
+    """
+    wanted = target(paths, judged)
+    data = data_folder.reachable(paths, wanted.table_id)
+    while True:
+        own = Log.of(paths.published_table)
+        shown = _newest(own)
+        if _shows(shown, wanted):
+            return False
+        content = _continued(wanted, shown, data) or _compared(paths, wanted, own, data)
+        mark = Shown(
+            table_id=wanted.table_id, version=wanted.version, data=data, own_id=content.own_id
+        )
+        if own.put(own.newest + 1, [*actions(content, mark, paths.table.name)]):
+            _checkpoint(paths.published_table, own)
+            return True
+
+
+def _shows(shown: Shown | None, wanted: Target) -> bool:
+    return (
+        shown is not None and shown.table_id == wanted.table_id and shown.version >= wanted.version
+    )
+
+
+def versions_shown(paths: Paths, since: datetime) -> set[int]:
+    """The versions of the pipeline's table that the published table has shown from `since` on.
+
+    Of these no file may be removed: readers may be at them.
+    """
+    own, shown = Log.of(paths.published_table), set[int]()
+    for number in sorted(own.commits, reverse=True):
+        mark = _mark(own, number)
+        if mark and mark.table_id == identifier(paths.table):
+            shown.add(mark.version)
+        made_ms = own.commit(number)[0].get("commitInfo", {}).get("timestamp", 0)
+        if made_ms <= since.timestamp() * 1000:
+            break
+    return shown
+
+
+def _newest(own: Log) -> Shown | None:
+    """What the newest commit says that it shows; None without one, or if another writer made it."""
+    return _mark(own, own.newest) if own.newest in own.commits else None
+
+
+def _mark(own: Log, number: int) -> Shown | None:
+    """What a commit says that it shows; None if another writer made it."""
+    said = own.commit(number)[0].get("commitInfo", {}).get("userMetadata") or ""
+    try:
+        return Shown.model_validate_json(said)
+    except ValidationError:
+        return None
+
+
+def _continued(wanted: Target, shown: Shown | None, data: str) -> Content | None:
+    """What the commits since the version that is shown have changed; None if they do not tell, and
+    everything must be compared.
+    """
+    if shown is None or (shown.table_id, shown.data) != (wanted.table_id, data):
+        return None
+    if not wanted.log.has(shown.version, wanted.version):
+        return None
+    since = wanted.log.replay(wanted.version, shown.version)
+    added = [located(file, data) for file in since.added.values()]
+    removed = [located(file, data) for file in since.removed.values()]
+    if since.rewritten:
+        added, removed = [*map(as_new, added)], [*map(as_new, removed)]
+    return Content(shown.own_id, since.metadata, since.protocol, added, removed)
+
+
+def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
+    """What makes the published table what it is to show, whatever it shows now.
+
+    Raises PublishedTableRefused.
+    """
+    try:
+        whole = wanted.log.replay(wanted.version)
+        now = own.replay(own.newest) if own.newest >= 0 else Replay()
+    except LookupError as error:
+        raise PublishedTableRefused(
+            f"{error.args[0]}, which the published table needs.",
+            f"Let a run judge a newer version, or remove {paths.published_table}: the next publish "
+            "makes it again.",
+        ) from None
+    if now.metadata and OWNER not in now.metadata.get("configuration", {}):
+        raise PublishedTableRefused(
+            f"{paths.published_table} is a table that Sluice did not make.",
+            "Move it away, or set published_table=False in the spec.",
+        )
+    own_id = str(now.metadata["id"]) if now.metadata else str(uuid.uuid4())
+    files = {file_key(file): file for file in (located(f, data) for f in whole.added.values())}
+    return Content(
+        own_id,
+        whole.metadata,
+        whole.protocol,
+        [as_new(file) for key, file in files.items() if key not in now.added],
+        [as_removed(file) for key, file in now.added.items() if key not in files],
+    )
+
+
+def _checkpoint(path: UPath, before: Log) -> None:
+    """Write a checkpoint of the log if its last is too old, and remove what has expired."""
+    if before.newest + 1 - max(before.checkpoints, default=0) >= CHECKPOINT_EVERY:
+        published = open_table(path)
+        published.create_checkpoint()
+        published.cleanup_metadata()

@@ -1,0 +1,42 @@
+"""Grouped: the records in the open groups of an Aggregate, from its state store."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession, functions as F
+
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.state.reader import operators
+from spark_jobs.state.store_columns import store_columns
+
+
+def records_in_groups(
+    spark: SparkSession, checkpoint: str, batch: int, spec: Pipeline, index: int
+) -> int | None:
+    """The sum of the measure `counts` over all groups that are open after the batch.
+
+    None if the state does not tell which of its buffers is that measure's
+    (store_columns.buffer_names).
+    """
+    step = spec.steps[index]
+    assert isinstance(step, Aggregate)
+    stateful = [at for at, one in enumerate(spec.steps) if one.stateful]
+    operator = operators(spark, checkpoint, batch)[stateful.index(index)]
+    stored = (
+        spark.read.format("statestore")
+        .option("batchId", batch)
+        .option("operatorId", operator.id)
+        .load(checkpoint)
+    )
+    counts = next(
+        (
+            column.expression
+            for column in store_columns(stored, operator.name, step)
+            if column.role == "value" and column.name == step.counts
+        ),
+        None,
+    )
+    if counts is None:
+        return None
+    [[records]] = stored.select(F.coalesce(F.sum(counts), F.lit(0))).collect()
+    return int(records)

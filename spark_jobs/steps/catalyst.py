@@ -1,0 +1,96 @@
+"""Catalyst: Spark's trees of expressions and plans in the JVM, walked from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
+from pyspark import SparkContext
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TREES = "org.apache.spark.sql.catalyst."
+Node = Any
+"""A node of Spark's tree, in the JVM: an expression or a plan."""
+
+
+def analyzed(rows: DataFrame) -> Node:
+    """The analyzed plan of the rows."""
+    return rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark has no public method for a plan
+
+
+def grouping_input(groups: DataFrame) -> DataFrame:
+    """What Spark computes of each row before it groups: the grouping columns, and a column for each
+    argument and condition of the aggregate functions.
+
+    `groups` is a groupBy(...).agg(...), or a selection from one.
+    """
+    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - only where a query failed
+    from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - as above
+
+    spark = groups.sparkSession
+    sql = spark._jvm.org.apache.spark.sql.classic  # type: ignore[union-attr]  # noqa: SLF001 - no public way to it
+    plan = analyzed(groups)
+    while class_name(plan) != "Aggregate":
+        plan = plan.children().apply(0)
+    before = DataFrame(
+        sql.Dataset.ofRows(spark._jsparkSession, plan.child()),  # noqa: SLF001 - as above
+        spark,
+    )
+    inputs = sequence(plan.groupingExpressions())
+    for call in aggregate_calls(plan):
+        inputs += sequence(call.aggregateFunction().children())
+        inputs += [call.filter().get()] if call.filter().isDefined() else []
+    columns = (Column(sql.ExpressionUtils.column(each)) for each in inputs)
+    return before.select(*(each.alias(f"input_{n}") for n, each in enumerate(columns)))
+
+
+def aggregate_calls(aggregate: Node) -> list[Node]:
+    """The calls of aggregate functions in an Aggregate of a plan, in the order of its measures."""
+    measures = sequence(aggregate.aggregateExpressions())
+    return [
+        node
+        for measure in measures
+        for node in all_nodes(measure)
+        if is_kind(node, "expressions.aggregate.AggregateExpression")
+    ]
+
+
+def all_nodes(node: Node) -> Iterator[Node]:
+    """The node and all below it."""
+    yield node
+    for child in below(node):
+        yield from all_nodes(child)
+
+
+def below(node: Node) -> list[Node]:
+    """What is directly below a node: plans within expressions and expressions within plans too."""
+    found = sequence(node.children()) + sequence(node.innerChildren())
+    if is_kind(node, "plans.QueryPlan"):
+        found += sequence(node.expressions())
+    if is_kind(node, "expressions.PlanExpression"):
+        found.append(node.plan())
+    return found
+
+
+def sequence(items: Any) -> list[Any]:
+    """A Scala Seq as a list."""
+    return [items.apply(index) for index in range(items.size())]
+
+
+def class_name(node: Node) -> str:
+    """The name of its class, without the package."""
+    return str(node.getClass().getSimpleName())
+
+
+def is_kind(node: Node, name: str) -> bool:
+    """Whether it is of this class of Catalyst's, or of one below. Asks the JVM once for a class."""
+    key = (str(node.getClass().getName()), name)
+    if key not in _KINDS:
+        _KINDS[key] = bool(is_instance_of(SparkContext._gateway, node, TREES + name))  # noqa: SLF001 - no public way to it
+    return _KINDS[key]
+
+
+_KINDS: dict[tuple[str, str], bool] = {}

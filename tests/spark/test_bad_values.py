@@ -1,0 +1,336 @@
+"""A value on which an expression of the spec fails: its record is malformed, and the run goes on.
+
+The generator's flights have the value: a delay of 7 minutes. What must come out is computed in plain
+Python from the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from math import trunc
+from typing import Any
+
+import pytest
+from pyspark.errors import ArithmeticException
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.failing import FailingRecords, read_failing
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
+from spark_jobs.contract.windows import Session
+from spark_jobs.runs import failing_search
+from spark_jobs.steps import chain
+from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene
+from tests.unit import specs
+
+BAD = 7
+RATIO = f"distance_miles div (delay_minutes - {BAD})"
+MEAN = f"sum(distance_miles / (delay_minutes - {BAD}))"
+CORRECTED = f"sum(try_divide(distance_miles, delay_minutes - {BAD}))"
+GAP = f"CASE WHEN delay_minutes = {BAD} THEN '0 minutes' ELSE '30 minutes' END"
+Row = dict[str, Any]
+
+
+def spec(*steps: Any, **changes: Any) -> Pipeline:
+    usual: dict[str, Any] = {
+        "name": "bad_values",
+        "about": "Flights, by expressions that some values make fail.",
+        "topic": FLIGHTS,
+        "steps": steps,
+        "state": State(budget_rows=1_000_000),
+    }
+    return Pipeline(**usual | changes)
+
+
+def by_carrier(measure: str, **changes: Any) -> Pipeline:
+    """A row for each carrier, written anew in every batch: nothing is late."""
+    measures = {"flights": "count(*)", "ratio": measure}
+    step = Aggregate(keys=("carrier",), measures=measures, counts="flights")
+    return spec(step, output_mode="complete", **changes)
+
+
+def sent(made: Scene) -> list[Row]:
+    """Every record that can be decoded and is not premature."""
+    return [row for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}]
+
+
+def bad(made: Scene) -> list[Row]:
+    return [row for row in sent(made) if row["delay_minutes"] == BAD]
+
+
+def good(made: Scene) -> list[Row]:
+    return [row for row in sent(made) if row["delay_minutes"] != BAD]
+
+
+def ratio(row: Row, over: Callable[[float], float] = trunc) -> float | None:
+    """Of one flight; null where it has no delay."""
+    delay = row["delay_minutes"]
+    return None if delay in (None, BAD) else over(row["distance_miles"] / (delay - BAD))
+
+
+def each_once(rows: list[Row]) -> list[Row]:
+    return [*{row["event_id"]: row for row in rows}.values()]
+
+
+def hold_quarantine(made: Scene, where: str, condition: str, rows: list[Row] | None = None) -> None:
+    """Each bad record is in ops.quarantine once, byte for byte, with step, field and Spark's error
+    class; no other record is there for that reason.
+    """
+    wanted = bad(made) if rows is None else rows
+    assert wanted, "no record has the value"
+    kept = [row for row in made.ops("quarantine") if condition in row["reason"]]
+    assert sorted((row["partition"], row["offset"]) for row in kept) == sorted(
+        (row["partition"], row["offset"]) for row in wanted
+    )
+    places = {(row["partition"], row["offset"]): row for row in wanted}
+    for row in kept:
+        assert row["kind"] == "malformed"
+        assert row["reason"].startswith(where), row["reason"]
+        event = json.loads(row["value"])
+        assert event["event_id"] == places[row["partition"], row["offset"]]["event_id"]
+
+
+def malformed(made: Scene) -> int:
+    return sum(row["kind"] == "malformed" for row in made.ledger.to_pylist())
+
+
+@long_form
+def test_several_batches_of_one_run_may_fail_and_each_loses_its_bad_records_only(scene):
+    made = scene(by_carrier(f"sum({RATIO})", max_offsets_per_batch=300), events=500, deliveries=1)
+    made.deliver_all()
+    report = made.run()
+    assert report.account.malformed == malformed(made) + len(bad(made))
+    assert len({row["batch_id"] for row in made.ops("quarantine") if "ZERO" in row["reason"]}) > 1
+    hold_quarantine(made, "step 1 (aggregate), measures['ratio']: sum(", "DIVIDE_BY_ZERO")
+    wanted: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+    for row in good(made):
+        wanted[row["carrier"]][0] += 1
+        wanted[row["carrier"]][1] += ratio(row) or 0
+    table = {row["carrier"]: [row["flights"], row["ratio"] or 0] for row in made.table()}
+    assert table == wanted
+
+
+@long_form
+def test_a_bad_value_in_a_condition_is_malformed_and_not_filtered(scene):
+    step = Transform(where=f"({RATIO}) < 200")
+    steps = (step, Deduplicate(keys=("event_id",)))
+    made = scene(spec(*steps, watermark_delay="400 days"), events=300, deliveries=1)
+    made.deliver_all()
+    report = made.run()
+    hold_quarantine(made, f"step 1 (transform), where: ({RATIO}) < 200", "DIVIDE_BY_ZERO")
+    passes = [row for row in good(made) if (value := ratio(row)) is not None and value < 200]
+    assert report.account.filtered == len(good(made)) - len(passes)
+    wanted = sorted(row["event_id"] for row in each_once(passes))
+    assert sorted(row["event_id"] for row in made.table()) == wanted
+
+
+def test_a_row_without_a_gap_of_its_own_is_quarantined_instead_of_vanishing(scene):
+    step = Aggregate(
+        window=Session(gap_sql=GAP), keys=("carrier",), measures={"flights": "count(*)"}
+    )
+    made = scene(
+        spec(step, output_mode="complete", watermark_delay="2 hours"), events=200, deliveries=1
+    )
+    made.deliver_all()
+    made.run()
+    hold_quarantine(made, f"step 1 (aggregate), window.gap_sql: {GAP}", "USER_RAISED_EXCEPTION")
+    wanted = []
+    rows = sorted(good(made), key=lambda row: (row["carrier"], row["event_time"]))
+    for carrier, flights in groupby(rows, lambda row: row["carrier"]):
+        ends = None
+        for row in flights:
+            at = row["event_time"]
+            if ends is None or at > ends:
+                wanted.append([carrier, at, 0])
+            ends = at + timedelta(minutes=30)
+            wanted[-1][2] += 1
+    assert (
+        sorted([row["carrier"], row["window_start"], row["flights"]] for row in made.table())
+        == wanted
+    )
+
+
+def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_nothing(
+    scene, monkeypatch
+):
+    """Before and after the record is stored, with the batch in the table, and before its account:
+    the expression is behind the deduplication, of which the state must not have the record.
+    """
+    rate = Transform(sql=f"SELECT event_id, {RATIO} AS ratio FROM rows")
+    made = scene(
+        spec(Deduplicate(keys=("event_id",)), rate, watermark_delay="400 days"),
+        events=400,
+        deliveries=2,
+    )
+    made.deliver()
+    write = FailingRecords.write
+
+    def killed_before(self: FailingRecords, path: Any) -> None:
+        raise failpoint.Failure("before it is stored")
+
+    def killed_after(self: FailingRecords, path: Any) -> None:
+        write(self, path)
+        raise failpoint.Failure("after it is stored")
+
+    for killed in (killed_before, killed_after):
+        with monkeypatch.context() as active:
+            active.setattr(FailingRecords, "write", killed)
+            assert "it is stored" in problem(made.drain(killed.__name__))
+        assert bool(read_failing(made.paths.failing).records) is (killed is killed_after)
+    for place in ("table.committed", "audit"):
+        with monkeypatch.context() as active:
+            active.setitem(failpoint.ACTIVE, place, "raise")
+            assert place in problem(made.drain(place))
+    made.run("after the kills")
+    made.deliver()
+    made.run("second delivery")
+    hold_quarantine(made, f"step 2 (transform), sql: SELECT event_id, {RATIO}", "DIVIDE_BY_ZERO")
+    assert sum(row["malformed"] for row in made.ops("batches")) == malformed(made) + len(bad(made))
+    wanted = sorted((row["event_id"], ratio(row)) for row in each_once(good(made)))
+    assert sorted((row["event_id"], row["ratio"]) for row in made.table()) == wanted
+
+
+def problem(report: Report) -> str:
+    assert report.problem is not None
+    return report.problem.what
+
+
+@pytest.mark.parametrize(
+    ("measure", "key", "condition"),
+    [
+        ("sum(9000000000000000000 + distance_miles)", "carrier", "ARITHMETIC_OVERFLOW"),
+        ("sum(distance_miles) / (count(*) - count(*))", "carrier", "DIVIDE_BY_ZERO"),
+    ],
+    ids=["a sum over many", "the result of a group"],
+)
+def test_where_no_record_fails_by_itself_the_run_says_so_and_quarantines_nobody(
+    scene, measure, key, condition
+):
+    step = Aggregate(keys=(key,), measures={"ratio": measure})
+    made = scene(spec(step, output_mode="complete"), events=100, deliveries=1)
+    made.deliver_all()
+    report = made.drain()
+    assert report.problem is not None
+    assert report.problem.code == "EXPRESSION_FAILED", report.problem
+    assert not report.problem.error().retry
+    assert f"step 1 (aggregate), measures['ratio']: {measure}: {condition}" in report.problem.what
+    assert "No record of batch 0 fails by itself" in report.problem.what
+    assert "compatible_expressions" in report.problem.remedy
+    assert not made.paths.failing.exists()
+
+
+def test_a_corrected_expression_continues_on_the_same_state(scene, monkeypatch):
+    """The batch that failed is run again by the new expression, on the state that the old one made."""
+    made = scene(by_carrier(MEAN), events=500, deliveries=2)
+    made.deliver()
+    made.run("first")
+    before = bad(made)
+    sums: dict[str, float] = defaultdict(float)
+    for row in good(made):
+        sums[row["carrier"]] += ratio(row, float) or 0
+    made.deliver()
+    with monkeypatch.context() as active:
+        active.setattr(failing_search, "MOST", 1)
+        failed = made.drain("too many")
+    assert failed.problem is not None
+    assert failed.problem.code == "EXPRESSION_FAILED"
+    assert "the expression is wrong, not the records" in failed.problem.what
+
+    def refusal(measure: str, *declared: str) -> str:
+        made.change(steps=by_carrier(measure).steps, compatible_expressions=declared)
+        refused = made.drain("refused").problem
+        assert refused is not None
+        assert refused.code == "STATE_INCOMPATIBLE", refused
+        return refused.what + refused.remedy
+
+    assert f"add {MEAN!r} to compatible_expressions" in refusal(CORRECTED)
+    assert "avg(double), kept as struct<sum:double,count:bigint>" in refusal(
+        CORRECTED.replace("sum", "avg"), MEAN
+    )
+    assert "sum(int), kept as struct<sum:bigint>" in refusal("sum(distance_miles)", MEAN)
+
+    made.change(steps=by_carrier(CORRECTED).steps, compatible_expressions=(MEAN,))
+    said: list[str] = []
+    report = made.drain("corrected", said.append)
+    assert report.status == "succeeded", report.problem
+    assert any("declares the old expression compatible" in line for line in said)
+    hold_quarantine(made, "step 1 (aggregate), measures['ratio']", "DIVIDE_BY_ZERO", before)
+    seen = {(row["partition"], row["offset"]) for row in before}
+    rows = [row for row in sent(made) if (row["partition"], row["offset"]) not in seen]
+    assert len(bad(made)) > len(before), "the second delivery has the value too"
+    for name, wanted in groupby(sorted(rows, key=carrier), carrier):
+        flights = [*wanted]
+        [row] = [row for row in made.table() if row["carrier"] == name]
+        assert row["flights"] == len(flights)
+        assert (row["ratio"] or 0) == pytest.approx(sum(ratio(f, float) or 0 for f in flights))
+
+
+def carrier(row: Row) -> str:
+    return str(row["carrier"])
+
+
+SHARE = "100 / amount > 2"
+BEFORE_MS = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1000
+SCHEMA = "id string, at timestamp, shop string, amount bigint, kafka string"
+
+
+@pytest.mark.parametrize(
+    ("steps", "fails_when_late"),
+    [
+        ((specs.deduplicate(), Transform(where=SHARE)), False),
+        (
+            (
+                specs.deduplicate(),
+                specs.aggregate(measures={"share": "sum(1 / amount)"}, counts=None),
+            ),
+            False,
+        ),
+        ((specs.aggregate(measures={"share": "sum(1 / amount)"}, counts=None),), True),
+    ],
+    ids=["behind a deduplication", "an aggregate behind it", "in the first step"],
+)
+def test_a_late_record_that_a_later_step_would_fail_on_is_late(spark, steps, fails_when_late):
+    """The search looks at a record as far as Spark does: a deduplication drops late rows first, an
+    aggregation computes its arguments first.
+    """
+    made = specs.pipeline(steps=steps)
+
+    def fails(hour: int, amount: int) -> bool:
+        at = datetime(2026, 1, 1, hour, tzinfo=UTC) - timedelta(hours=4)
+        rows = spark.createDataFrame([("a", at, "s", amount, "")], SCHEMA)
+        try:
+            chain.row_part(rows, made, BEFORE_MS).write.format("noop").mode("append").save()
+        except ArithmeticException:
+            return True
+        return False
+
+    assert [fails(8, 1), fails(8, 0), fails(1, 1)] == [False, True, False]
+    assert fails(1, 0) is fails_when_late
+
+
+def test_a_measure_is_searched_by_its_arguments_and_conditions(spark):
+    measures = {
+        "n": "count(*)",
+        "share": "sum(1 / amount) / (count(*) - count(*))",
+        "some": "count_if(10 / (amount - 1) > 0)",
+        "most": "max(10 / (amount - 2)) FILTER (WHERE 1 / (amount - 3) > 0)",
+    }
+    made = specs.pipeline(steps=(specs.aggregate(measures=measures, counts=None),))
+
+    def fails(amount: int) -> bool:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        rows = spark.createDataFrame([("a", at, "s", amount, "")], SCHEMA)
+        try:
+            chain.row_part(rows, made, 0).write.format("noop").mode("append").save()
+        except ArithmeticException:
+            return True
+        return False
+
+    assert [amount for amount in range(9) if fails(amount)] == [0, 1, 2, 3]

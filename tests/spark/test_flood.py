@@ -1,0 +1,95 @@
+"""More rejected records than the driver holds: executors store them, and none is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from confluent_kafka import Producer
+
+from spark_jobs import failpoint
+from spark_jobs.audit import second_read
+
+MEGABYTE = 900_000
+
+
+@pytest.fixture
+def on_executors(monkeypatch):
+    """Batches whose rejected records executors stored."""
+    batches, store = [], second_read.keep_on_executors
+    monkeypatch.setattr(
+        second_read,
+        "keep_on_executors",
+        lambda run, batch, *rest: (batches.append(batch.id), store(run, batch, *rest))[1],
+    )
+    return batches
+
+
+def test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept(scene, on_executors):
+    made = scene("flight_events", events=60, deliveries=1)
+    made.deliver()
+    producer = Producer({"bootstrap.servers": made.kafka, "compression.type": "zstd"})
+    for number in range(320):  # 288 MB, behind a limit of 256
+        value = b"%06d" % number + b"x" * MEGABYTE
+        producer.produce(made.topic, value, partition=number % 4)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    account = made.run().account
+    assert on_executors == [0]
+    assert account.malformed - 320 == sum(
+        row["kind"] == "malformed" for row in made.ledger.to_pylist()
+    )
+    kept = made.ops("quarantine", "value")
+    large = Counter(row["value"][:6] for row in kept if len(row["value"]) > MEGABYTE)
+    assert large == Counter(b"%06d" % number for number in range(320))
+
+
+def test_what_executors_store_is_what_the_driver_would_have_stored_and_twice_is_once(
+    scene, on_executors, monkeypatch
+):
+    """Every kind of rejected record; the audit is cut off after it stored them, and repeated."""
+    made = scene("departure_delays", events=1500, deliveries=2, max_offsets_per_batch=400)
+    monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
+    made.deliver()
+    made.run("by the driver")
+    assert on_executors == []
+    collect = second_read.collected
+
+    def too_large(rejected):
+        collect(rejected)
+        raise RuntimeError(second_read.TOO_LARGE)
+
+    monkeypatch.setattr(second_read, "collected", too_large)
+    made.deliver()
+    with monkeypatch.context() as cut:
+        cut.setitem(failpoint.ACTIVE, "audit", "raise")
+        assert made.drain("cut off").problem is not None
+    stored = len(on_executors)
+    assert stored > 0
+    made.run("by executors")
+    assert on_executors[stored] == on_executors[0], "the same batch again"
+    assert made.late()
+    made.assert_exact()
+
+
+def test_a_record_that_executors_did_not_store_is_unaccounted(scene, monkeypatch):
+    made = scene("flight_events", events=300, deliveries=1)
+    monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
+
+    def too_large(_):
+        raise RuntimeError(second_read.TOO_LARGE)
+
+    made.deliver()
+    bad = next(row for row in made.ledger.to_pylist() if row["kind"] == "malformed")
+    others = f"NOT (partition = {bad['partition']} AND offset = {bad['offset']})"
+    store = second_read.keep_on_executors
+    monkeypatch.setattr(second_read, "collected", too_large)
+    monkeypatch.setattr(
+        second_read,
+        "keep_on_executors",
+        lambda run, batch, rejected: store(run, batch, rejected.where(others)),
+    )
+    report = made.drain("one is missing")
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert report.account.unaccounted > 0

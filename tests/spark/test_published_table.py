@@ -1,0 +1,200 @@
+"""The published table, read by Spark, delta-rs and DuckDB: judged rows and no others, over tables that Spark writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import pytest
+
+from spark_jobs.contract.checks import Check
+from spark_jobs.contract.paths import Paths
+from spark_jobs.published import table as published_table
+from spark_jobs.runs.plan import plan
+from spark_jobs.runs.publication import due, move_table
+from spark_jobs.storage.delta_log import Log
+from tests.harness.long_form import long_form
+from tests.unit.specs import pipeline
+
+CARRIERS = Check(
+    type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["AA"]}
+)
+
+
+class Tables:
+    """A pipeline's table that Spark writes as the sink does, and its published table."""
+
+    def __init__(self, spark: Any, root: Path) -> None:
+        self.spark = spark
+        self.paths = Paths(str(root), pipeline())
+        properties = "delta.enableChangeDataFeed = true, delta.checkpointInterval = 100"
+        self.do(f"CREATE TABLE @ (k STRING, n INT) USING DELTA TBLPROPERTIES ({properties})")
+
+    def do(self, sql: str) -> int:
+        """The version that it makes. `@` stands for the table."""
+        self.spark.sql(sql.replace("@", f"delta.`{self.paths.table}`"))
+        return deltalake.DeltaTable(str(self.paths.table)).version()
+
+    def publish(self) -> None:
+        version = deltalake.DeltaTable(str(self.paths.table)).version()
+        published_table.move(self.paths, version)
+
+    def shown(self) -> list[tuple[Any, ...]]:
+        return by_all(self.spark, self.paths)
+
+
+def by_spark(spark: Any, path: Any) -> list[tuple[Any, ...]]:
+    return _sorted(map(tuple, spark.read.format("delta").load(str(path)).collect()))
+
+
+def _sorted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Times without their zone: Spark's have none in Python, and all are UTC."""
+    return sorted(
+        tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row)
+        for row in rows
+    )
+
+
+def by_sql(path: Any) -> list[tuple[Any, ...]]:
+    """By delta-rs's own SQL."""
+    builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(path)))
+    read = pa.table(builder.execute("SELECT * FROM t").read_all())
+    return _sorted(tuple(row.values()) for row in read.to_pylist())
+
+
+def by_arrow(path: Any) -> list[tuple[Any, ...]]:
+    read = deltalake.DeltaTable(str(path)).to_pyarrow_table()
+    return _sorted(tuple(row.values()) for row in read.to_pylist())
+
+
+def by_duckdb(path: Any) -> list[tuple[Any, ...]]:
+    rows = deltalake.DeltaTable(str(path)).to_pyarrow_dataset()  # noqa: F841 - found by its name
+    return _sorted(duckdb.sql("SELECT * FROM rows").fetchall())
+
+
+def by_all(spark: Any, paths: Paths) -> list[tuple[Any, ...]]:
+    """What all readers agree on."""
+    path = paths.published_table
+    read = by_spark(spark, path)
+    assert by_sql(path) == by_arrow(path) == by_duckdb(path) == read
+    return read
+
+
+@pytest.fixture
+def tables(spark: Any, tmp_path: Path) -> Tables:
+    return Tables(spark, tmp_path / "root")
+
+
+@long_form
+def test_what_spark_appends_merges_and_overwrites_is_shown_as_it_was_judged(tables):
+    tables.do("INSERT INTO @ VALUES ('a', 1), ('b', 2)")
+    tables.publish()
+    assert tables.shown() == [("a", 1), ("b", 2)]
+    tables.do(
+        "MERGE INTO @ t USING (SELECT EXPLODE(ARRAY('a', 'c')) AS k, 10 AS n) s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert tables.shown() == [("a", 1), ("b", 2)]
+    tables.publish()
+    assert tables.shown() == [("a", 10), ("b", 2), ("c", 10)]
+    tables.do("INSERT OVERWRITE @ VALUES ('d', 4)")
+    tables.publish()
+    assert tables.shown() == [("d", 4)]
+
+
+def test_deletion_vectors_and_a_renamed_column_are_shown_to_those_who_can_read_them(tables):
+    tables.do("INSERT INTO @ VALUES ('a', 1), ('b', 2), ('c', 3)")
+    tables.publish()
+    tables.do(
+        "ALTER TABLE @ SET TBLPROPERTIES (delta.enableDeletionVectors = true, "
+        "delta.columnMapping.mode = 'name', delta.minReaderVersion = 3, "
+        "delta.minWriterVersion = 7)"
+    )
+    tables.do("ALTER TABLE @ RENAME COLUMN n TO number")
+    tables.do("DELETE FROM @ WHERE number = 2")
+    tables.publish()
+    path = tables.paths.published_table
+    assert by_spark(tables.spark, path) == by_sql(path) == [("a", 1), ("c", 3)]
+    assert tables.spark.read.format("delta").load(str(path)).columns == ["k", "number"]
+    vectors = [
+        action["add"]["deletionVector"]
+        for action in Log.of(path).commit(Log.of(path).newest)
+        if "add" in action
+    ]
+    assert len(vectors) == 1, "the row was deleted by a vector, which the table names"
+
+
+@long_form
+def test_optimize_and_vacuum_of_either_table_take_no_row_from_consumers(tables):
+    for n in range(3):
+        tables.do(f"INSERT INTO @ VALUES ('a', {n})")
+    tables.publish()
+    judged = deltalake.DeltaTable(str(tables.paths.table)).version()
+    tables.spark.sql(f"OPTIMIZE delta.`{tables.paths.table}`")
+    tables.do("INSERT INTO @ VALUES ('not judged', 9)")
+    assert published_table.move(tables.paths, judged)
+    settings = {
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",  # 10,000 tasks else
+    }
+    for name, value in settings.items():
+        tables.spark.conf.set(name, value)
+    try:
+        for path in (tables.paths.table, tables.paths.published_table):
+            tables.spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
+    finally:
+        for name in settings:
+            tables.spark.conf.unset(name)
+    assert tables.shown() == [("a", 0), ("a", 1), ("a", 2)]
+    assert len(by_spark(tables.spark, tables.paths.table)) == 4
+
+
+@long_form
+def test_a_stream_over_it_reads_each_row_once_beside_optimize(tables, tmp_path):
+    def streamed() -> list[tuple[Any, ...]]:
+        rows = tables.spark.readStream.format("delta").load(str(tables.paths.published_table))
+        writer = rows.writeStream.format("delta").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.start(str(tmp_path / "copy")).awaitTermination()
+        return by_spark(tables.spark, tmp_path / "copy")
+
+    tables.do("INSERT INTO @ VALUES ('a', 1)")
+    tables.do("INSERT INTO @ VALUES ('b', 2)")
+    tables.publish()
+    assert streamed() == [("a", 1), ("b", 2)]
+    tables.spark.sql(f"OPTIMIZE delta.`{tables.paths.table}`")
+    tables.do("INSERT INTO @ VALUES ('c', 3)")
+    tables.publish()
+    assert streamed() == [("a", 1), ("b", 2), ("c", 3)]
+
+
+def test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier(spark, drained):
+    told = due(drained.paths)
+    assert told is not None
+    told.write(drained.paths.published)  # as a root of before, whose consumers know of the version
+    assert plan(drained.spec, drained.settings).to_publish == told.table_version
+    assert move_table(drained.paths, drained.spec)
+    assert plan(drained.spec, drained.settings).to_publish is None
+    before = by_all(spark, drained.paths)
+    assert len(before) == len(drained.table())
+    drained.change(output_checks=(CARRIERS,))
+    failed = drained.drain("failed")
+    assert failed.problem is not None
+    assert failed.problem.code == "CHECK_FAILED"
+    assert plan(drained.spec, drained.settings).to_publish is None
+    assert not move_table(drained.paths, drained.spec)
+    assert by_all(spark, drained.paths) == before
+    assert len(drained.table()) > len(before)
+    deltalake.DeltaTable(str(drained.paths.table)).delete("carrier <> 'AA'")
+    assert by_all(spark, drained.paths) == before
+    again = drained.run("mended")
+    assert [check.outcome for check in again.checks if check.suite == "output"] == ["passed"]
+    assert plan(drained.spec, drained.settings).to_publish is not None
+    assert move_table(drained.paths, drained.spec)
+    mended = by_all(spark, drained.paths)
+    assert len(mended) == len(drained.table())

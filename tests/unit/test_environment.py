@@ -1,0 +1,221 @@
+"""What escapes the spec: imported modules, versions and Spark's settings, beside a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import pipelines
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import (
+    Identity,
+    read_identity,
+    spec_warnings,
+    verify_identity,
+)
+from spark_jobs.contract import logic, registry
+from spark_jobs.contract.environment import Environment, code_digest
+from spark_jobs.contract.errors import StateIncompatible
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.sql_settings import FAMILIES, PINNED
+from spark_jobs.launch import session
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import group_state, pipeline
+
+BROKER = TopicState(id="topic-1", earliest={0: 0, 1: 0}, latest={0: 50, 1: 50})
+SHOPS = pipeline(steps=(group_state(),))
+NAME = SHOPS.name
+LOGIC = "from ..shared.rules import most\nclass Shops:\n    most = most\n"
+
+
+class Code:
+    """The code of a pipeline that has run: logic.py, and a module of the project."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self._folder = folder
+        self.paths = Paths(str(root), SHOPS)
+
+    def write(self, rules: str = "most = 5\n", text: str = LOGIC) -> None:
+        for name, content in ((f"{NAME}/logic.py", text), ("shared/rules.py", rules)):
+            (path := self._folder / name).parent.mkdir(exist_ok=True)
+            path.write_text(content)
+
+    def run(self, spec: Pipeline = SHOPS) -> Identity:
+        """What a run stores."""
+        identity = verify_identity(spec, self.paths, BROKER)
+        identity.write(self.paths.identity)
+        return identity
+
+    def refused(self, spec: Pipeline = SHOPS) -> StateIncompatible:
+        with pytest.raises(StateIncompatible) as error:
+            verify_identity(spec, self.paths, BROKER)
+        return error.value
+
+    def record(self, **environment: dict[str, str]) -> None:
+        """Another environment in the place of the stored one."""
+        known = read_identity(self.paths)
+        assert known is not None
+        assert known.environment is not None
+        around = known.environment.model_copy(update=environment)
+        known.model_copy(update={"environment": around}).write(self.paths.identity)
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Code:
+    (folder := tmp_path / "pipelines").mkdir()
+    monkeypatch.setattr(pipelines, "__path__", [str(folder)])
+    made = Code(folder, tmp_path / "root")
+    made.write()
+    made.paths.ensure_writable()
+    made.run()
+    Cursor().write(made.paths.cursor)
+    checkpoint = begin(Path(str(made.paths.checkpoint)))
+    plan_batch(checkpoint, 0, {0: 10, 1: 10})
+    commit_batch(checkpoint, 0)
+    return made
+
+
+def declared(*digests: str | None) -> Pipeline:
+    return SHOPS.model_copy(update={"compatible_logic": digests})
+
+
+def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code: Code) -> None:
+    before = code_digest(NAME)
+    code.write("most = 6\n")
+    error = code.refused()
+    for said in (f"logic: was {before!r}", "(changed: pipelines.shared.rules)"):
+        assert said in error.what
+    assert f"add {before!r} to compatible_logic" in error.remedy
+    assert f"sluice drain {NAME}" in error.remedy
+
+
+def test_a_comment_in_an_imported_module_is_no_change(code: Code) -> None:
+    code.write('"""Rules."""\nmost = 5  # at most\n')
+    assert verify_identity(SHOPS, code.paths, BROKER) == read_identity(code.paths)
+
+
+def test_a_declared_change_of_a_module_is_said_once_and_recorded(code: Code) -> None:
+    spec = declared(code_digest(NAME))
+    code.write("most = 6\n")
+    [line] = spec_warnings(spec, code.paths)
+    assert line.startswith("pipelines.shared.rules changed; the spec declares the code compatible")
+    code.run(spec)
+    assert spec_warnings(SHOPS, code.paths) == ()
+    code.write("most = 5\n")
+    assert "pipelines.shared.rules" in code.refused(spec).what
+
+
+def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: Code) -> None:
+    before = code_digest(NAME)
+    code.write("", text="class Shops:\n    most = 5\n")
+    assert "(changed: logic.py, pipelines.shared.rules)" in code.refused().what
+    code.run(declared(before))
+    assert spec_warnings(SHOPS, code.paths) == ()
+
+
+def test_the_digest_of_logic_alone_is_a_declaration_as_long_as_no_module_changed(
+    code: Code,
+) -> None:
+    """Specs of before imports were counted have it."""
+    own = logic.digest(registry.logic_path(NAME))
+    code.write(text=LOGIC + "    least = 1\n")
+    assert verify_identity(declared(own), code.paths, BROKER)
+    code.write("most = 6\n", text=LOGIC + "    least = 1\n")
+    code.refused(declared(own))
+
+
+def test_an_identity_of_an_older_sluice_resumes_and_is_filled_in(code: Code) -> None:
+    today = read_identity(code.paths)
+    older = {
+        "format_version": 1,
+        "generation": "0a1b2c3d4e5f",
+        "rewound": [],
+        "topic_id": "topic-1",
+        "table_id": "",
+        "fingerprint": {
+            "spark": "4.2",
+            "topic.name": "sales",
+            "topic.event_time": "at",
+            "output_mode": "append",
+            "watermark_delay": "2:00:00",
+            "state.provider": "rocksdb",
+            "state.format": 2,
+            "state.shuffle_partitions": 2,
+            "topic.fields.id": "string",
+            "topic.fields.at": "timestamp",
+            "topic.fields.shop": "string",
+            "topic.fields.amount": "bigint",
+            "steps[0].kind": "group_state",
+            "steps[0].keys": ["shop"],
+            "steps[0].processor": "Shops",
+            "steps[0].form": "row",
+            "steps[0].output": [{"name": "shop", "type": "string", "required": True}],
+            "steps[0].state": [],
+            "steps[0].time_mode": "event",
+            "logic": logic.first_digest(registry.logic_path(NAME)),
+        },
+    }
+    code.paths.identity.write_text(json.dumps(older))
+    assert spec_warnings(SHOPS, code.paths) == ()
+    filled = code.run()
+    assert today is not None
+    assert (filled.generation, filled.environment) == ("0a1b2c3d4e5f", today.environment)
+    assert filled.fingerprint == today.fingerprint
+    code.write("most = 6\n")
+    code.refused()
+
+
+def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None:
+    known = read_identity(code.paths)
+    assert known is not None
+    assert known.fingerprint["logic"] == logic.digest(registry.logic_path(NAME))
+    assert [name for name in known.fingerprint if name.startswith(("spark.", "version"))] == []
+
+
+def test_another_version_is_said_once_and_recorded(code: Code) -> None:
+    code.record(versions={"Delta": "4.3.9", "msgspec": "0.1"})
+    lines = spec_warnings(SHOPS, code.paths)
+    assert [line.partition(",")[0] for line in lines] == [
+        "version of Delta: was '4.3.9'",
+        "version of msgspec: was '0.1'",
+    ]
+    assert set(code.run().environment.versions) == {"Delta", "Sluice", "msgspec"}  # type: ignore[union-attr]
+    assert spec_warnings(SHOPS, code.paths) == ()
+
+
+def test_another_value_of_a_setting_that_changes_results_is_refused(code: Code) -> None:
+    name = "spark.sql.caseSensitive"
+    code.record(settings={**PINNED, name: "true"})
+    error = code.refused()
+    assert f"{name}: was 'true', is 'false'" in error.what
+    assert "Run the Sluice that made the state" in error.remedy
+
+
+def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(code: Code) -> None:
+    name, *_ = PINNED
+    code.record(
+        settings={"spark.sql.of.before": "1"} | {n: v for n, v in PINNED.items() if n != name}
+    )
+    assert spec_warnings(SHOPS, code.paths) == ()
+    environment = code.run().environment
+    assert environment is not None
+    assert environment.settings == PINNED
+
+
+def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path: Path) -> None:
+    spec = pipeline()
+    identity = verify_identity(spec, Paths(str(tmp_path), spec), BROKER)
+    assert isinstance(identity.environment, Environment)
+    assert identity.environment.imports == {}
+
+
+def test_no_user_sets_what_changes_results_and_every_session_has_sluices_value() -> None:
+    assert [name for name in PINNED if name not in OWNED] == []
+    assert session.dynamic(State()).items() >= PINNED.items()
+    assert [name for name in PINNED if name.startswith(FAMILIES)] == []
+    assert {*FAMILIES} <= {*OWNED_PREFIXES}

@@ -1,0 +1,95 @@
+"""The records on which an expression fails, as they are stored beside a checkpoint."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from upath import UPath
+
+from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
+from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
+from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.decode.decoder import _decoded
+from spark_jobs.decode.json_decoder import JsonDecoder
+from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
+from spark_jobs.runs.failing_search import spans
+from tests.unit.specs import topic
+
+RECORDS = [
+    FailingRecord(batch=batch, partition=0, offset=10 * batch, reason=f"of {batch}")
+    for batch in (3, 4, 5)
+]
+
+
+def test_what_is_stored_is_read_again(tmp_path: Path) -> None:
+    path = UPath(tmp_path / "failing.json")
+    assert read_failing(path).reasons == {}
+    FailingRecords().with_more(RECORDS, audited=2).write(path)
+    assert read_failing(path).reasons == {(0, 30): "of 3", (0, 40): "of 4", (0, 50): "of 5"}
+
+
+def test_records_are_forgotten_once_their_batch_is_audited_and_not_before() -> None:
+    stored = FailingRecords().with_more(RECORDS[:2], audited=2)
+    assert stored.with_more(RECORDS[2:], audited=3).records == tuple(RECORDS[1:])
+
+
+def test_going_back_to_a_batch_forgets_the_records_of_later_ones() -> None:
+    stored = FailingRecords(records=tuple(RECORDS))
+    assert stored.up_to(4).records == tuple(RECORDS[:2])
+    assert stored.of(4) == (RECORDS[1],)
+
+
+def test_a_torn_file_is_an_error_and_not_no_records(tmp_path: Path) -> None:
+    path = UPath(tmp_path / "p" / "v1" / "failing.json")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"records": [')
+    with pytest.raises(CheckpointBroken, match=r"failing.json does not parse"):
+        read_failing(path)
+    path.write_text('{"format_version": 99}')
+    with pytest.raises(FormatNewer):
+        read_failing(path)
+
+
+def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept() -> None:
+    """Also far from the watermark, where a record's bytes are dropped."""
+    fields = topic()
+    values = [
+        json.dumps({"id": name, "at": "2026-01-01T12:00:00Z", "shop": "s"}).encode()
+        for name in ("a", "b", "c")
+    ]
+    raw = pa.StructArray.from_arrays(
+        [pa.array([b"k"] * 3), pa.array([*values[:2], b"{"])], ["key", "value"]
+    )
+    columns = [
+        pa.array([0, 0, 1], pa.int32()),
+        pa.array([7, 8, 8]),
+        pa.array([1767268800000000] * 3, pa.timestamp("us", tz="UTC")),
+        raw,
+    ]
+    kafka = pa.StructArray.from_arrays(columns, ["partition", "offset", "timestamp", "raw"])
+    batch = pa.RecordBatch.from_arrays([kafka], ["kafka"])
+    policy = CapturePolicy.of(0, 1, 1767268800000)
+    decoder, keeps = JsonDecoder(fields), RawFilter(fields, policy)
+    failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
+    rows = _decoded(batch, fields, decoder, keeps, failing).to_pylist()
+    assert [row["malformed"] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]
+    assert rows[2]["malformed"].startswith("not JSON"), "the decoder's own reason comes first"
+    assert [row["id"] for row in rows] == ["a", None, None]
+    assert [row["kafka"]["raw"] and row["kafka"]["raw"]["value"] for row in rows] == [
+        None,
+        values[1],
+        b"{",
+    ]
+
+
+def test_the_search_halves_offsets_partition_by_partition() -> None:
+    part = Batch(4, {0: 10, 1: 5}, {0: 13, 1: 9, 2: 2}, 0, 0)
+    assert spans(part, 0, part.covered) == [(0, 10, 12), (1, 5, 8), (2, 0, 1)]
+    assert spans(part, 2, 5) == [(0, 12, 12), (1, 5, 6)]
+    places = [spans(part, place, place + 1) for place in range(part.covered)]
+    assert places == [
+        [(partition, offset, offset)]
+        for partition, offsets in ((0, (10, 11, 12)), (1, (5, 6, 7, 8)), (2, (0, 1)))
+        for offset in offsets
+    ]

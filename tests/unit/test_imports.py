@@ -1,0 +1,173 @@
+"""What a pipeline's logic.py imports of the project: found in the text, whatever Python runs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import pipelines
+from spark_jobs.contract import registry
+from spark_jobs.contract.environment import code_digest
+from spark_jobs.contract.errors import SpecInvalid
+from tests.unit.specs import group_state, pipeline
+
+SHOPS = pipeline(steps=(group_state(),))
+SHOP = """
+class Shops(StatefulProcessor):
+    def init(self, handle): pass
+    def handleInputRows(self, key, rows, timerValues): yield
+"""
+NAME = SHOPS.name
+FAILS = "raise SystemExit('it was run')\n"
+"""Text that a module has which must never be imported."""
+
+
+class Files:
+    """A package of pipelines in the place of the shipped one, and a folder on Python's path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.beside = folder / "beside"
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def imports(self, text: str) -> list[str]:
+        """The names that are found for this logic.py."""
+        self.write(f"{NAME}/logic.py", text)
+        package = registry.package()
+        found = registry.imported_modules(NAME)
+        return [
+            name.replace(package, "P") if path else f"{name.replace(package, 'P')} is missing"
+            for name, path in found.items()
+        ]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
+    made = Files(tmp_path)
+    made.beside.mkdir()
+    monkeypatch.syspath_prepend(made.beside)
+    made.write(f"{NAME}/helper.py", FAILS)
+    made.write("shared/rules.py", FAILS)
+    made.write("other/logic.py", FAILS)
+    made.write("beside/house_rules.py", FAILS)
+    made.write("beside/house/deep/limits.py", FAILS)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import json, ast, collections.abc\n", []),
+        ("import pyspark.sql\nfrom msgspec import Struct\nimport no_such_package\n", []),
+        ("from spark_jobs.contract.topic import Field\n", []),
+        ("from spark_jobs.topics.flights import FLIGHTS\n", ["spark_jobs.topics.flights"]),
+        ("from . import helper\n", [f"P.{NAME}.helper"]),
+        ("from .helper import bound\n", [f"P.{NAME}.helper"]),
+        ("from ..shared import rules\n", ["P.shared.rules"]),
+        ("from ..shared.rules import *\n", ["P.shared.rules"]),
+        ("from ..other.logic import Other\n", ["P.other.logic"]),
+        ("import spark_jobs.pipelines.shared.rules as rules\n", ["P.shared.rules"]),
+        ("import house_rules\n", ["house_rules"]),
+        ("from house.deep import limits\n", ["house.deep.limits"]),
+        ("def f():\n    from ..shared import rules\n", ["P.shared.rules"]),
+        ("class A:\n    from .helper import x\n", [f"P.{NAME}.helper"]),
+        ("if TYPE_CHECKING:\n    from ..shared import rules\n", []),
+        ("if typing.TYPE_CHECKING:\n    from .nowhere import X\nelse:\n    import house_rules\n",
+         ["house_rules"]),
+        ("if not TYPE_CHECKING:\n    import house_rules\n", ["house_rules"]),
+        ("try:\n    from . import fast\nexcept ImportError:\n    fast = None\n", [f"P.{NAME}.fast is missing"]),
+        (
+            "try:\n    from .fast import f\nexcept (ImportError, ValueError):\n    from .helper import f\n",
+            [f"P.{NAME}.fast is missing", f"P.{NAME}.helper"],
+        ),
+    ],
+)  # fmt: skip
+def test_it_is_the_projects_modules_wherever_they_are_imported(
+    files: Files, text: str, found: list[str]
+) -> None:
+    assert files.imports(text) == found
+
+
+def test_what_a_module_imports_is_followed_and_a_circle_ends(files: Files) -> None:
+    files.write(f"{NAME}/helper.py", "from ..shared import rules\nfrom . import logic\n")
+    files.write("shared/rules.py", "from house.deep.limits import most\n")
+    files.write("beside/house/deep/limits.py", "import house.deep.limits, house_rules\n")
+    files.write("beside/house_rules.py", f"import spark_jobs.pipelines.{NAME}.helper\n")
+    assert files.imports("from .helper import x\n") == [
+        "house.deep.limits",
+        "house_rules",
+        f"P.{NAME}.helper",
+        "P.shared.rules",
+    ]
+
+
+def test_a_package_counts_by_its_init_if_that_has_code(files: Files) -> None:
+    files.write("shared/__init__.py", '"""Shared."""\n# Nothing else.\n')
+    assert files.imports("from ..shared.rules import x\n") == ["P.shared.rules"]
+    files.write("shared/__init__.py", "from .limits import most\n")
+    files.write("shared/limits.py", "most = 5\n")
+    for text in ("from ..shared.rules import x\n", "from ..shared import most, rules\n"):
+        assert files.imports(text) == ["P.shared", "P.shared.limits", "P.shared.rules"]
+
+
+def test_a_compiled_module_counts_by_its_bytes(files: Files) -> None:
+    (files.folder / "shared" / "fast.so").write_bytes(b"\x7fELF one")
+    files.write(f"{NAME}/logic.py", SHOP + "from ..shared import fast\n")
+    before = code_digest(NAME)
+    (files.folder / "shared" / "fast.so").write_bytes(b"\x7fELF two")
+    assert code_digest(NAME) != before
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("from . import nowhere\n", "there is no module spark_jobs.pipelines.sales_hourly.nowhere"),
+        ("from .helper import nowhere\n", None),  # only running it shows
+        ("from .nowhere import x\n", f"line 1 imports spark_jobs.pipelines.{NAME}.nowhere"),
+        ("\nimport spark_jobs.pipelines.nowhere.x\n", "there is no module spark_jobs.pipelines.nowhere"),
+        ("from ...... import x\n", "line 1 imports ......"),
+        ("import house.wide\n", "there is no module house.wide"),
+        ("import house_rules.deep\n", "there is no module house_rules.deep"),
+        ("from ..shared import broken\n", "shared/broken.py line 2 is not valid Python"),
+    ],
+)  # fmt: skip
+def test_a_module_that_is_missing_or_no_python_is_refused_with_file_and_line(
+    files: Files, text: str, says: str | None
+) -> None:
+    files.write("shared/broken.py", "\nclass :\n")
+    if says is None:
+        assert files.imports(text)
+        return
+    with pytest.raises(SpecInvalid) as refused:
+        files.imports(text)
+    assert says in refused.value.what
+
+
+def test_validate_refuses_a_pipeline_whose_code_imports_what_is_not_there(files: Files) -> None:
+    files.write(f"{NAME}/logic.py", SHOP + "from ..shared.rulez import x\n")
+    files.write(
+        f"{NAME}/spec.py",
+        "from tests.unit.specs import group_state, pipeline\n"
+        "SPEC = pipeline(steps=(group_state(),))\n",
+    )
+    with pytest.raises(SpecInvalid, match=r"logic\.py line 5 imports .*shared\.rulez"):
+        registry.load(NAME)
+    assert "house_rules" not in sys.modules
+
+
+def test_the_digest_of_code_and_its_imports_is_this_on_every_python(files: Files) -> None:
+    files.write("shared/rules.py", "def f(x: int = 1) -> str:\n    return f'{x!r:>3}'\n")
+    files.write(f"{NAME}/logic.py", SHOP + "from ..shared import rules\n")
+    assert code_digest(NAME) == "3-f02d0041d36c"
+
+
+def test_code_without_imports_keeps_the_digest_that_it_had(files: Files) -> None:
+    files.write(f"{NAME}/logic.py", SHOP)
+    assert str(code_digest(NAME)).startswith("2-")

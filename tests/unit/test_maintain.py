@@ -1,0 +1,620 @@
+"""`sluice maintain` over real tables without Spark: what it joins and removes, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from spark_jobs.admin import maintain as maintained
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.maintain import maintain, maintain_ops
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.published import Published
+from spark_jobs.cli import app
+from spark_jobs.contract.errors import LeaseHeld, MaintenanceRefused, TableContended
+from spark_jobs.contract.paths import OPS_TABLES, Paths, report_path
+from spark_jobs.contract.report import Account, CheckResult, Report
+from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.ops import ops_tables
+from spark_jobs.published.table import move
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.storage import compaction
+from tests.harness.aged import age
+from tests.harness.crash import files
+from tests.unit.checkpoints import begin
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+NOW = datetime.now(UTC)
+COLUMNS = pa.schema([("k", pa.string()), ("n", pa.int64())])
+
+
+class Root:
+    """A root as drains leave it: each batch appends two rows and has its rows in the ops tables."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g", **settings)
+        self.paths = Paths(str(folder), SPEC)
+        self.paths.ensure_writable()
+        Identity(generation="g", topic_id="t", fingerprint={}).write(self.paths.identity)
+        begin(Path(str(self.paths.checkpoint)), {0: 0})
+        self.table = Path(str(self.paths.table))
+        deltalake.DeltaTable.create(
+            str(self.table),
+            COLUMNS,
+            configuration={
+                "delta.enableChangeDataFeed": "true",
+                "delta.checkpointInterval": "100",
+                "delta.logRetentionDuration": "interval 365 days",
+            },
+        )
+        self.cursor = Cursor(judged_table_version=0)
+        self.batches = 0
+
+    @property
+    def version(self) -> int:
+        return deltalake.DeltaTable(str(self.table)).version()
+
+    def drained(self, *, passes: bool = True, publishes: bool = True, at: datetime = NOW) -> None:
+        """One run of one batch."""
+        number, self.batches = self.batches, self.batches + 1
+        note = json.dumps({"sluice": f"{SPEC.name}/g", "batch": number, "run": f"run-{number}"})
+        deltalake.write_deltalake(
+            str(self.table),
+            pa.table({"k": ["a", "b"], "n": [number, number]}, COLUMNS),
+            mode="append",
+            commit_properties=deltalake.CommitProperties(custom_metadata={"userMetadata": note}),
+        )
+        key = {"pipeline": SPEC.name, "generation": "g", "batch_id": number}
+        own = key | {"run_id": f"run-{number}"}
+        where = own | {"topic": "sales", "partition": 0, "offset": number, "value": b"x"}
+        account = dict.fromkeys(Account.model_fields, 0) | {"read": 3, "rows_out": 2}
+        row = account | {"audited_at": at, "table_version": self.version, "last_event_time": at}
+        ops_tables.append(self.paths.root, "quarantine", [where | {"kind": "malformed"}])
+        ops_tables.append(self.paths.root, "late", [where])
+        ops_tables.append(self.paths.root, "batches", [own | row | {"state_rows": 7}])
+        check = CheckResult(suite="output", type="expect_x", severity="critical", outcome="passed")
+        checked = {"pipeline": SPEC.name, "run_id": own["run_id"], "checked_at": at}
+        ops_tables.append(self.paths.root, "checks", [checked | check.model_dump()])
+        report = Report(
+            pipeline=SPEC.name,
+            run_id=f"run-{number}",
+            status="succeeded" if passes else "failed",
+            started_at=at,
+            ended_at=at,
+            generation="g",
+            batches=(number,),
+            table_version=self.version,
+        )
+        append_row(report, self.settings.root)
+        path = report_path(self.settings.root, SPEC.name, report.run_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(report.model_dump_json())
+        self.cursor = Cursor(
+            audited=number,
+            judged=number if passes else self.cursor.judged,
+            judged_table_version=self.version if passes else self.cursor.judged_table_version,
+            table_version=self.version,
+            last_event_time=at,
+            timers_waiting=None,
+        )
+        self.cursor.write(self.paths.cursor)
+        if passes and publishes:
+            self.publish()
+
+    def publish(self) -> None:
+        before = (
+            Published.read(self.paths.published) if self.paths.published.exists() else Published()
+        )
+        Published(
+            table_version=self.version,
+            batch=self.batches - 1,
+            before_version=before.table_version,
+            before_batch=before.batch,
+        ).write(self.paths.published)
+
+    def maintain(self) -> tuple[str, ...]:
+        """What it showed, after it is done."""
+        intent = maintain(SPEC, self.settings)
+        if intent.execute:
+            intent.execute()
+        return intent.lines
+
+    def ops(self, table: str, columns: str = "run_id") -> list[Any]:
+        rows = ops_tables.query(
+            self.paths.root, table, f"SELECT {columns} FROM {table}"
+        ).to_pylist()
+        values = [tuple(row.values()) for row in rows]
+        return sorted((value[0] if len(value) == 1 else value for value in values), key=str)
+
+    def rows(self, version: int | None = None) -> list[tuple[Any, ...]]:
+        return rows(self.table, version)
+
+    def feed(self, since: int) -> list[tuple[Any, ...]]:
+        """The change feed of the versions after `since`."""
+        feed = deltalake.DeltaTable(str(self.table)).load_cdf(starting_version=since + 1)
+        found = pa.table(feed.read_all()).select(["k", "n", "_change_type"]).to_pylist()
+        return sorted(tuple(row.values()) for row in found)
+
+
+def rows(table: Path, version: int | None = None) -> list[tuple[Any, ...]]:
+    stored = deltalake.DeltaTable(str(table), version=version)
+    found = deltalake.QueryBuilder().register("t", stored).execute("SELECT k, n FROM t").read_all()
+    return sorted(tuple(row.values()) for row in pa.table(found).to_pylist())
+
+
+def count(folder: Path) -> int:
+    """Files of a table's newest version."""
+    return len(deltalake.DeltaTable(str(folder)).file_uris())
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root(tmp_path / "root")
+
+
+def test_small_files_are_joined_and_every_row_stays(root: Root) -> None:
+    for _ in range(4):
+        root.drained()
+    before = {name: root.ops(name, "*") for name in OPS_TABLES}, root.rows()
+    there = files(root.folder)
+    assert "join 4 small files of ops.batches" in maintain(SPEC, root.settings).lines
+    assert files(root.folder) == there, "showing changes nothing"
+    lines = root.maintain()
+    assert f"join 4 small files of {root.table}" in lines
+    assert ({name: root.ops(name, "*") for name in OPS_TABLES}, root.rows()) == before
+    assert count(root.table) == 1
+    assert {count(root.folder / "ops" / name) for name in OPS_TABLES} == {1}
+    assert maintain(SPEC, root.settings).lines == (f"{SPEC.name}: nothing to do",)
+    assert maintain(SPEC, root.settings).execute is None
+
+
+def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root: Root) -> None:
+    for _ in range(3):
+        root.drained()
+    since = root.version
+    root.maintain()
+    [entry] = (root.table / "_delta_log").glob(f"{since + 1:020}.json")
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    moved = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
+    assert len(moved) == 4
+    assert {part["dataChange"] for part in moved} == {False}
+    assert root.feed(since) == []
+
+
+def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(root: Root) -> None:
+    for _ in range(3):
+        root.drained()
+    root.maintain()
+    root.drained()
+    root.drained()
+    age(root.folder, 6)
+    root.maintain()
+    assert root.rows(2), "a version of six days ago can be read"
+    age(root.folder, 2)
+    stray = root.table / "part-of-a-run-that-was-killed.parquet"
+    stray.write_text("x")
+    root.maintain()
+    assert stray.exists(), "another may be writing it"
+    age(root.folder, 8)
+    root.drained()
+    assert any("files of" in line for line in root.maintain())
+    assert not stray.exists()
+    assert len(root.rows()) == 12
+    with pytest.raises(Exception, match=r"No such file|not found|NotFound"):
+        root.rows(1)
+
+
+def test_versions_that_consumers_read_stay_whole_however_old(root: Root) -> None:
+    """Each was published, its files were joined with others, and it was not replaced for long."""
+    root.drained()
+    age(root.folder, 30)
+    root.drained()
+    before = root.version
+    age(root.folder, 10)
+    root.maintain()
+    age(root.folder, 10)
+    root.drained()
+    published = root.version
+    age(root.folder, 1)
+    root.maintain()
+    age(root.folder, 50)
+    root.drained(publishes=False)
+    age(root.folder, 10)
+    # From here on, removals of long ago are not in the log's newest checkpoint.
+    deltalake.DeltaTable(str(root.table)).create_checkpoint()
+    root.drained(publishes=False)
+    root.maintain()
+    assert (len(root.rows(published)), len(root.rows(before))) == (6, 4)
+
+
+def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(root: Root) -> None:
+    """It shows a version whose files were joined with others, and newer rows have passed since."""
+    for _ in range(2):
+        root.drained()
+    age(root.folder, 30)
+    root.maintain()
+    age(root.folder, 10)
+    assert move(root.paths, root.cursor.judged_table_version or 0)
+    shown = rows(Path(str(root.paths.published_table)))
+    for days in (50, 40, 10):
+        root.drained(publishes=False)
+        age(root.folder, 1)
+        root.maintain()
+        age(root.folder, days)
+    deltalake.DeltaTable(str(root.table)).create_checkpoint()
+    root.drained(publishes=False)
+    assert any("files of" in line for line in root.maintain())
+    assert rows(Path(str(root.paths.published_table))) == shown
+    assert len(shown) == 4
+
+
+def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_published(
+    root: Root,
+) -> None:
+    for _ in range(2):
+        root.drained()
+    read = root.version
+    age(root.folder, 1)
+    root.maintain()
+    age(root.folder, 30)
+    for _ in range(4):
+        root.drained()
+    root.maintain()
+    assert len(root.rows(read)) == 4
+
+
+def test_rows_that_have_not_passed_stay_in_the_change_feed(root: Root) -> None:
+    root.drained()
+    passed = root.version
+    root.drained(passes=False)
+    deltalake.DeltaTable(str(root.table)).update(predicate="k = 'b' AND n = 1", updates={"n": "9"})
+    deltalake.DeltaTable(str(root.table)).delete("n = 0")
+    feed = root.feed(passed)
+    assert len(feed) == 6
+    age(root.folder, 1)
+    root.maintain()
+    age(root.folder, 30)
+    deltalake.DeltaTable(str(root.table)).create_checkpoint()
+    root.drained(passes=False)
+    root.maintain()
+    newest = [("a", 2, "insert"), ("b", 2, "insert")]
+    assert root.feed(passed) == sorted(feed + newest)
+    root.cursor = root.cursor.model_copy(update={"judged": 2, "judged_table_version": root.version})
+    root.cursor.write(root.paths.cursor)
+    root.publish()
+    root.publish()
+    age(root.folder, 9)
+    root.drained()
+    root.maintain()
+    assert not list((root.table / "_change_data").glob("*.parquet")), "once they have passed"
+
+
+def test_what_a_table_keeps_longer_by_its_own_setting_is_kept(root: Root) -> None:
+    deltalake.DeltaTable(str(root.table)).alter.set_table_properties(
+        {"delta.deletedFileRetentionDuration": "interval 30 days"}
+    )
+    for _ in range(3):
+        root.drained()
+    old = root.version
+    root.maintain()
+    age(root.folder, 20)
+    for _ in range(3):
+        root.drained()
+    root.maintain()
+    assert len(root.rows(old - 1)) == 4
+
+
+def test_checksums_that_hadoop_wrote_go_with_their_files(root: Root) -> None:
+    root.drained()
+    kept, gone = (root.table / f".{name}.crc" for name in ("here.parquet", "gone.parquet"))
+    (root.table / "here.parquet").touch()
+    for path in (kept, gone):
+        path.touch()
+    root.maintain()
+    assert gone.exists(), "it may be of a write that has begun"
+    age(root.folder, 8)
+    (root.table / "here.parquet").touch()
+    root.maintain()
+    assert (kept.exists(), gone.exists()) == (True, False)
+
+
+def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_maintained(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.drained()
+    root.drained()
+    intent = maintain(SPEC, root.settings)
+    with lease(root.paths.lease, "run-7"):
+        assert intent.execute is not None
+        with pytest.raises(LeaseHeld, match="run run-7"):
+            intent.execute()
+    assert count(root.table) == 2
+
+    monkeypatch.setenv("SLUICE_ROOT", str(root.folder))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    busy = SPEC.model_copy(update={"name": "busy"})
+    specs = {SPEC.name: SPEC, "busy": busy}
+    monkeypatch.setattr("spark_jobs.contract.registry.names", lambda: ["busy", SPEC.name])
+    monkeypatch.setattr("spark_jobs.contract.registry.load", specs.__getitem__)
+    Paths(str(root.folder), busy).ensure_writable()
+    for run in ("a", "b"):
+        ops_tables.append(root.paths.root, "runs", [{"pipeline": "busy", "run_id": run}])
+    with lease(Paths(str(root.folder), busy).lease, "run-8"):
+        done = CliRunner().invoke(app, ["maintain", "--execute"])
+    assert done.exit_code == LeaseHeld.exit_status
+    assert "busy: LEASE_HELD" in " ".join(done.output.split())
+    assert count(root.table) == 1
+
+
+@pytest.mark.parametrize("step", range(7))
+def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(
+    root: Root, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    for days in (900, 800, 1, 0):
+        root.drained(at=NOW - timedelta(days=days))
+    needed = root.rows(), root.ops("quarantine"), root.ops("batches")[-2:]
+    steps = maintained._steps  # noqa: SLF001 - where it is cut off
+
+    def cut_off(*arguments: Any) -> Any:
+        for number, found in enumerate(steps(*arguments)):
+            if number == step:
+                raise KeyboardInterrupt
+            yield found
+
+    intent = maintain(SPEC, root.settings)
+    with monkeypatch.context() as killed:
+        killed.setattr(maintained, "_steps", cut_off)
+        assert intent.execute is not None
+        with pytest.raises(KeyboardInterrupt):
+            intent.execute()
+    assert (root.rows(), root.ops("quarantine"), root.ops("batches")[-2:]) == needed
+    root.maintain()
+    assert (root.rows(), root.ops("quarantine"), root.ops("batches")[-2:]) == needed
+    assert maintain(SPEC, root.settings).execute is None
+    assert root.ops("batches") == ["run-2", "run-3"], "publish may still tell of both"
+
+
+def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_what_stays(
+    root: Root,
+) -> None:
+    for days in (900, 800, 700, 30, 0):
+        root.drained(at=NOW - timedelta(days=days))
+    before = read_cursor(root.paths.cursor)
+    age(root.folder / "reports", 0)
+    root.maintain()
+    assert root.ops("batches") == ["run-3", "run-4"]
+    assert root.ops("runs") == root.ops("checks") == ["run-3", "run-4"]
+    assert root.ops("late") == root.ops("quarantine") == [f"run-{n}" for n in range(5)]
+    root.paths.cursor.write_text("torn")
+    repair = doctor(SPEC, root.settings)
+    assert repair.execute is not None
+    repair.execute()
+    again = read_cursor(root.paths.cursor)
+    same = {"audited", "judged", "judged_table_version", "table_version", "last_event_time"}
+    assert again.model_dump(include=same) == before.model_dump(include=same)
+
+
+def test_what_has_not_passed_or_is_not_published_stays_however_old(root: Root) -> None:
+    root.drained(at=NOW - timedelta(days=900))
+    root.drained(at=NOW - timedelta(days=850), publishes=False)
+    root.drained(at=NOW - timedelta(days=800), passes=False)
+    everything = {name: root.ops(name) for name in OPS_TABLES}
+    root.maintain()
+    assert {name: root.ops(name) for name in ("batches", "late", "quarantine")} == {
+        name: everything[name] for name in ("batches", "late", "quarantine")
+    }
+    assert root.ops("runs") == ["run-1", "run-2"], "the last that passed, and what came after"
+    assert root.ops("checks") == ["run-2"], "those of the last run"
+
+
+def test_the_batch_with_the_newest_event_stays_for_the_cursor(root: Root) -> None:
+    root.drained(at=NOW - timedelta(days=900))
+    path = str(root.folder / "ops" / "batches")
+    deltalake.DeltaTable(path).update(
+        updates={"last_event_time": f"'{NOW.isoformat()}'"}, predicate="batch_id = 0"
+    )
+    for days in (800, 700, 600):
+        root.drained(at=NOW - timedelta(days=days))
+    root.maintain()
+    assert root.ops("batches") == ["run-0", "run-2", "run-3"]
+
+
+def test_a_persons_decision_stays_for_ever(root: Root) -> None:
+    for days in (900, 800, 700):
+        root.drained(at=NOW - timedelta(days=days))
+    decided = {
+        "pipeline": SPEC.name,
+        "run_id": "accepted by ana",
+        "checked_at": NOW - timedelta(days=850),
+        "outcome": "accepted",
+    }
+    ops_tables.append(root.paths.root, "checks", [decided])
+    root.maintain()
+    assert root.ops("checks") == ["accepted by ana", "run-2"]
+
+
+def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejected(
+    tmp_path: Path,
+) -> None:
+    root = Root(tmp_path / "root", rejected_days="100")
+    for days in (900, 150, 120, 30, 0):
+        root.drained(at=NOW - timedelta(days=days))
+    root.maintain()
+    assert root.ops("late") == root.ops("quarantine") == ["run-3", "run-4"]
+    assert root.ops("batches") == ["run-1", "run-2", "run-3", "run-4"]
+
+
+def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Path) -> None:
+    root = Root(tmp_path / "root", rejected_days="100")
+    for days in (900, 850, 800):
+        root.drained(at=NOW - timedelta(days=days))
+    root.drained(at=NOW - timedelta(days=700), passes=False)
+    root.maintain()
+    assert root.ops("late") == root.ops("quarantine") == ["run-1", "run-2", "run-3"]
+
+
+def test_kept_for_ever_means_that_nothing_goes(tmp_path: Path) -> None:
+    root = Root(tmp_path / "root", history_days="forever")
+    for days in (9000, 8000, 7000):
+        root.drained(at=NOW - timedelta(days=days))
+    age(root.folder / "reports", 9000)
+    root.maintain()
+    assert {tuple(root.ops(name)) for name in OPS_TABLES} == {("run-0", "run-1", "run-2")}
+    assert len(list((root.folder / "reports" / SPEC.name).iterdir())) == 3
+
+
+def test_reports_that_have_expired_go_and_nobody_elses(root: Root) -> None:
+    root.drained()
+    age(root.folder / "reports", 401)
+    root.drained()
+    other = root.folder / "reports" / "other" / "old.json"
+    other.parent.mkdir()
+    other.touch()
+    age(other.parent, 500)
+    root.maintain()
+    assert [path.name for path in (root.folder / "reports" / SPEC.name).iterdir()] == ["run-1.json"]
+    assert other.exists()
+
+
+def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:
+    old = {"pipeline": "other", "generation": "g", "audited_at": NOW - timedelta(days=900)}
+    for batch in range(2):
+        ops_tables.append(root.paths.root, "batches", [old | {"batch_id": batch}])
+    for days in (900, 800, 700):
+        root.drained(at=NOW - timedelta(days=days))
+    assert "join 4 small files of ops.batches" not in root.maintain()
+    assert root.ops("batches", "pipeline, batch_id") == [
+        ("other", 0),
+        ("other", 1),
+        (SPEC.name, 1),
+        (SPEC.name, 2),
+    ]
+
+
+def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(root: Root) -> None:
+    for _ in range(3):
+        root.drained()
+    count_written = 15
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(root.folder), str(count_written)], cwd=REPO
+    )
+    try:
+        done = 0
+        while writer.poll() is None:
+            root.drained()
+            root.maintain()
+            execute = maintain_ops(root.settings).execute
+            assert execute is not None
+            execute()
+            done += 1
+        assert writer.returncode == 0
+    finally:
+        writer.kill()
+    assert done > 1
+    batches = root.ops("batches", "pipeline, batch_id")
+    assert sorted(batches) == [("other", n) for n in range(count_written)] + [
+        (SPEC.name, n) for n in range(root.batches)
+    ]
+
+
+WRITER = """
+import sys
+from upath import UPath
+from spark_jobs.ops import ops_tables
+for batch in range(int(sys.argv[2])):
+    ops_tables.append(UPath(sys.argv[1]), "batches", [{"pipeline": "other", "batch_id": batch}])
+    ops_tables.remove(UPath(sys.argv[1]), "batches", f"pipeline = 'other' AND batch_id = {batch}")
+    ops_tables.append(UPath(sys.argv[1]), "batches", [{"pipeline": "other", "batch_id": batch}])
+"""
+
+
+def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root: Root) -> None:
+    for _ in range(3):
+        root.drained()
+    execute = maintain_ops(root.settings).execute
+    assert execute is not None
+    execute()
+    log = root.folder / "ops" / "batches" / "_delta_log"
+    assert json.loads((log / "_last_checkpoint").read_text())["version"] == 3
+    assert len(root.ops("batches")) == 3
+
+
+@pytest.mark.parametrize(
+    ("protocol", "configuration"),
+    [
+        ({"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}, {}),
+        ({"readerFeatures": [], "writerFeatures": ["clustering", "domainMetadata"]}, {}),
+        ({"readerFeatures": [], "writerFeatures": []}, {"delta.columnMapping.mode": "name"}),
+    ],
+    ids=["deletion vectors", "clustering", "column mapping"],
+)
+def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_else_is_done(
+    root: Root, protocol: dict[str, Any], configuration: dict[str, str]
+) -> None:
+    for _ in range(2):
+        root.drained()
+    log = root.table / "_delta_log"
+    first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    [metadata] = [action for action in first if "metaData" in action]
+    metadata["metaData"]["configuration"] |= configuration
+    actions = [{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7} | protocol}, metadata]
+    (log / f"{root.version + 1:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    there = files(root.table)
+    intent = maintain(SPEC, root.settings)
+    assert "MAINTENANCE_REFUSED" in intent.lines[-1]
+    assert intent.execute is not None
+    with pytest.raises(MaintenanceRefused, match="cannot be compacted without Spark") as refused:
+        intent.execute()
+    assert f"Run OPTIMIZE delta.`{root.table}`" in refused.value.remedy
+    assert files(root.table) == there
+    assert count(root.folder / "ops" / "batches") == 1
+
+
+def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_it(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        root.drained()
+    opened = compaction.delta.open_table
+
+    def overtaken(path: Any) -> deltalake.DeltaTable:
+        """Opened, and then somebody deletes from it."""
+        table = opened(path)
+        if str(path) == str(root.table) and overtaking.pop("now", None):
+            deltalake.DeltaTable(str(path)).delete("n = 0")
+        return table
+
+    overtaking: dict[str, bool] = {}
+    intent = maintain(SPEC, root.settings)
+    compact = compaction.compact
+
+    def beside_a_delete(path: Any, partition: Any = None) -> int:
+        overtaking["now"] = partition is None
+        return compact(path, partition)
+
+    monkeypatch.setattr(compaction, "compact", beside_a_delete)
+    monkeypatch.setattr(compaction.delta, "open_table", overtaken)
+    assert intent.execute is not None
+    with pytest.raises(TableContended, match="another writer changed"):
+        intent.execute()
+    assert root.rows() == [("a", 1), ("b", 1)]
+
+
+def test_a_pipeline_that_never_ran_has_nothing_to_do_and_gets_no_folder(tmp_path: Path) -> None:
+    settings = Settings(str(tmp_path / "root"), "broker:9092", tmp_path, "local[1]", "1g")
+    assert maintain(SPEC, settings).execute is None
+    assert maintain_ops(settings).execute is None
+    assert not (tmp_path / "root").exists()

@@ -1,0 +1,118 @@
+"""The records of an Aggregate: entered, written and open must balance; where one of them is not
+known, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_jobs.audit.groups import Grouped, grouped
+from spark_jobs.audit.progress import Progress
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.contract.counting import counting_step
+from spark_jobs.contract.report import Account, StateUse
+from spark_jobs.contract.spec import State
+from spark_jobs.contract.state_checks import GROUPS, state_checks_of
+from spark_jobs.contract.steps import Transform
+from spark_jobs.contract.windows import Session, Sliding
+from spark_jobs.runs import open_groups as module
+from spark_jobs.runs.open_groups import MOST, OpenGroups, open_groups
+from spark_jobs.runs.unjudged import Unjudged
+from tests.unit.specs import aggregate, deduplicate, pipeline
+
+BOUNDED = {"state": State(budget_rows=100)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "index"),
+    [
+        ({"steps": (aggregate(),)}, 0),
+        ({"steps": (Transform(where="amount > 0"), deduplicate(), aggregate())}, 2),
+        ({"steps": (deduplicate(), aggregate(window=Session(gap="1 hour")))}, 1),
+        ({"steps": (aggregate(window=None),), "output_mode": "update"} | BOUNDED, 0),
+        ({"steps": (aggregate(),), "output_mode": "complete"} | BOUNDED, 0),
+        ({"steps": (aggregate(),), "output_mode": "update"}, None),
+        (
+            {"steps": (deduplicate(), aggregate(window=Sliding(size="2 hours", slide="1 hour")))},
+            None,
+        ),
+        ({"steps": (deduplicate(), aggregate(counts=None))}, None),
+        ({"steps": (deduplicate(),)}, None),
+    ],
+)
+def test_the_records_can_be_balanced_where_each_is_in_one_group_and_no_group_goes_without_its_row(
+    changes: dict[str, Any], index: int | None
+) -> None:
+    spec = pipeline(**changes)
+    assert counting_step(spec) == index
+    assert (GROUPS in state_checks_of(spec)) == (index is not None)
+
+
+def progress(**observed: dict[str, int]) -> Progress:
+    return Progress(7, 1.0, 100, observed, ())
+
+
+def test_what_entered_is_what_was_accepted_or_what_the_step_before_let_through() -> None:
+    account = Account(accepted=90)
+    seen = progress(after_0={"rows": 80, "counted": 60}, after_1={"rows": 5, "counted": 70})
+    assert grouped(pipeline(steps=(aggregate(),)), seen, account) == Grouped(90, 60)
+    assert grouped(pipeline(), seen, account) == Grouped(80, 70)
+    complete = pipeline(steps=(aggregate(),), output_mode="complete", **BOUNDED)
+    assert grouped(complete, seen, account) == Grouped(90, 0), "its groups stay open"
+    assert grouped(pipeline(), None, account) is None
+
+
+def balanced(
+    monkeypatch: pytest.MonkeyPatch, now: int | None, cursor: Cursor, waiting: Unjudged
+) -> OpenGroups:
+    monkeypatch.setattr(module, "_records", lambda *_: now)
+    run: Any = SimpleNamespace(spec=pipeline())
+    return open_groups(run, cursor, waiting)
+
+
+LATER = Cursor(audited=5, judged=3, open_records=40)
+
+
+@pytest.mark.parametrize(("now", "unaccounted"), [(50, 0), (49, 1), (53, 3)])
+def test_what_was_open_and_what_entered_is_open_or_written(
+    monkeypatch: pytest.MonkeyPatch, now: int, unaccounted: int
+) -> None:
+    waiting = Unjudged((4, 5), grouped=Grouped(30, 20))
+    assert balanced(monkeypatch, now, LATER, waiting) == OpenGroups(now, unaccounted)
+
+
+def test_before_the_first_verdict_nothing_was_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Unjudged((0,), grouped=Grouped(30, 20))
+    assert balanced(monkeypatch, 10, Cursor(audited=0), waiting) == OpenGroups(10, 0)
+
+
+@pytest.mark.parametrize(
+    ("now", "cursor", "waiting"),
+    [
+        (50, LATER, Unjudged((4, 5), grouped=None)),
+        (
+            50,
+            LATER.model_copy(update={"open_records": None}),
+            Unjudged((4,), grouped=Grouped(1, 1)),
+        ),
+        (None, LATER, Unjudged((4,), grouped=Grouped(30, 20))),
+    ],
+    ids=["progress was lost", "accepted or rewound", "the state is not there"],
+)
+def test_where_a_part_is_not_known_nothing_is_claimed_and_the_next_run_can_begin_from_now(
+    monkeypatch: pytest.MonkeyPatch, now: int | None, cursor: Cursor, waiting: Unjudged
+) -> None:
+    assert balanced(monkeypatch, now, cursor, waiting) == OpenGroups(now, None)
+
+
+def test_a_run_without_a_batch_reads_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert balanced(monkeypatch, 99, LATER, Unjudged()) == OpenGroups(40, None)
+
+
+def test_state_that_would_take_long_to_read_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = LATER.model_copy(update={"state": StateUse(rows=MOST + 1)})
+    waiting = Unjudged((4, 5), grouped=Grouped(30, 20))
+    assert balanced(monkeypatch, 50, large, waiting) == OpenGroups()

@@ -1,0 +1,83 @@
+"""Handlers that Spark cannot call, in code that only exists once it is loaded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.errors import ProcessorFailed
+from spark_jobs.contract.logic import FUNCTION, HANDLERS
+from spark_jobs.steps.signature import require_function, require_handlers
+
+
+class Fits:
+    """A processor whose handlers Spark can call."""
+
+    def init(self, handle: Any) -> None:
+        """Any handle."""
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+        """Any rows."""
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
+        """Any timer."""
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Any state."""
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def processor(method: str, handler: Callable[..., Any]) -> Any:
+    """The same with one handler replaced, as a function that makes classes would."""
+    return type("Made", (Fits,), {method: handler})()
+
+
+def too_few(self: Any) -> None:
+    """No handler but close takes nothing."""
+
+
+def too_many(self: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    """No handler takes four."""
+
+
+def other_names(self: Any, key: Any, timers: Any, info: Any) -> None:
+    """The parameters of handleExpiredTimer, under other names."""
+
+
+@pytest.mark.parametrize("method", HANDLERS)
+def test_a_handler_with_other_parameters_is_refused_with_its_line(method: str) -> None:
+    for handler in (too_many,) if method == "close" else (too_few, too_many):
+        with pytest.raises(ProcessorFailed) as refused:
+            require_handlers(processor(method, handler), "mine")
+        line = handler.__code__.co_firstlineno
+        assert f"unit/test_signature.py line {line}, in {method}: it takes (" in refused.value.what
+        assert f"Spark passes ({', '.join(HANDLERS[method])})" in refused.value.what
+        assert "sluice drain mine" in refused.value.remedy
+
+
+def test_only_the_timers_handler_is_called_by_name() -> None:
+    with pytest.raises(ProcessorFailed, match="by name"):
+        require_handlers(processor("handleExpiredTimer", other_names), "mine")
+    require_handlers(processor("handleInputRows", other_names), "mine")
+
+
+def test_what_may_work_is_left_to_spark() -> None:
+    @functools.wraps(Fits.init)
+    def wrapped(*_: Any) -> None: ...
+
+    for method in HANDLERS:
+        require_handlers(processor(method, lambda *_, **__: None), "mine")
+    for fits in (Fits(), object(), processor("init", wrapped), processor("close", print)):
+        require_handlers(fits, "mine")
+
+
+def test_a_function_by_key_takes_three_whatever_their_names() -> None:
+    require_function(lambda _a, _b, _c: None, "mine")
+    require_function(lambda *_: None, "mine")
+    with pytest.raises(ProcessorFailed, match=rf"takes \(_a, _b\).*{', '.join(FUNCTION)}"):
+        require_function(lambda _a, _b: None, "mine")
