@@ -32,7 +32,7 @@ def read_again(monkeypatch):
     [
         pytest.param("flight_events", marks=long_form),
         "departure_delays",
-        "aircraft_rotations",
+        pytest.param("aircraft_rotations", marks=long_form),
     ],
 )
 def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(

@@ -61,7 +61,7 @@ def test_what_executors_store_is_what_the_driver_would_have_stored_and_twice_is_
     scene, on_executors, monkeypatch
 ):
     """Every kind of rejected record; the audit is cut off after it stored them, and repeated."""
-    made = scene("departure_delays", events=1500, deliveries=2, max_offsets_per_batch=400)
+    made = scene("departure_delays", events=1000, deliveries=2, max_offsets_per_batch=300)
     monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
     made.deliver()
     made.run("by the driver")
