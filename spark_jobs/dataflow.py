@@ -53,12 +53,14 @@ def dataflow(
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
+    *,
+    observed: bool = True,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
 
-    With `capture`, the query observes counts and rejected records, for the audit. Without it, the
-    query observes neither.
+    `capture` decides which records keep their raw bytes; all keep them without it. With it, and
+    unless `observed` is false, the query observes counts and rejected records, for the audit.
 
     `clock_ms` is when the records' batch was planned, in milliseconds since the epoch. Within a
     query it is not given: the current time of a query is that of its batch
@@ -70,9 +72,9 @@ def dataflow(
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     decoded = decode(records, spec.topic, capture, failing)
     classified = classify(decoded, spec.topic, clock)
-    if capture:
+    if capture and observed:
         classified = observe_classified(classified, spec)
     stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
-    if capture:
+    if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)
     return Dataflow(spec, classified, stateful_input)

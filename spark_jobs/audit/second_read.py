@@ -4,7 +4,7 @@ dataflow, and stores the rejected records.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Observation, functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.keep import keep, keep_on_executors
@@ -13,13 +13,17 @@ from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
 from spark_jobs.classify.outcome import COLUMN, REJECTED
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
 from spark_jobs.source.topic_state import first_offsets
 
-TOO_LARGE = "bigger than spark.driver.maxResultSize"
-"""What Spark says of a result that the driver does not collect (TaskSetManager)."""
+COLLECTED_BYTES = 32_000_000
+"""Raw bytes of a batch's rejected records that pass the driver. Executors store those of a batch
+that has more.
+"""
 
 
 def read_again(run: Run, batch: Batch) -> RecordCounts:
@@ -31,56 +35,70 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
     gone = batch.covered - there.covered
     if not there.covered:
         return RecordCounts(gone=gone)
-    read, counted = Observation(), Observation()
-    rejected = _rejected(run, there, read, counted)
-    try:
-        few = collected(rejected)
-    except Exception as error:
-        if TOO_LARGE not in str(error):
-            raise
-        read, counted = Observation(), Observation()
-        _rejected(run, there, read, counted).write.format("noop").mode("overwrite").save()
-        stored = keep_on_executors(run, batch, rejected)
+    read, counted, rejected = Observation(), Observation(), Observation()
+    few = (
+        _outcomes(run, there, read, _few(run, there))
+        .observe(counted, *resolved_counts(run.spec))
+        .where(has_outcome(REJECTED))
+        .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
+        .where(F.col("kafka.raw").isNotNull())
+        .select(*_columns(run))
+    )
+    records = [RejectedRecord.of_row(row) for row in few.toArrow().to_pylist()]
+    stored = {}
+    if rejected.get["dropped"]:
+        every = _outcomes(run, there).where(has_outcome(REJECTED))
+        stored = keep_on_executors(run, batch, every.select(*_columns(run)))
     else:
-        keep(run, batch, few)
-        stored = {}
+        keep(run, batch, records)
     return RecordCounts(**counted.get | read.get | stored, gone=gone)
 
 
-def collected(rejected: DataFrame) -> list[RejectedRecord]:
-    """The records, in the driver's memory. Spark refuses to collect what is TOO_LARGE."""
-    return [RejectedRecord.of_row(row) for row in rejected.toArrow().to_pylist()]
+def _few(run: Run, part: Batch) -> CapturePolicy:
+    """Captures the raw bytes of rejected records while they may pass the driver."""
+    readers = tasks(run.spec.reader_options, len(part.end))
+    return CapturePolicy(part.late_before_ms, COLLECTED_BYTES // max(1, readers), part.clock_ms)
 
 
-def _rejected(run: Run, part: Batch, read: Observation, counted: Observation) -> DataFrame:
-    """The part's rejected records: a column for each field of RejectedRecord.
+def _outcomes(
+    run: Run, part: Batch, read: Observation | None = None, capture: CapturePolicy | None = None
+) -> DataFrame:
+    """The part's records with their outcomes, as resolve_outcomes has them.
 
-    Its first action observes the counts of all of the part's records.
+    `read` observes how many there are. `capture` decides which have raw bytes; all have them
+    without it.
     """
-    spec = run.spec
-    records = kafka_source.read_batch(run.spark, spec, run.settings, part)
+    records = kafka_source.read_batch(run.spark, run.spec, run.settings, part)
     failing = read_failing(run.target.failing).reasons
 
     def classified(given: DataFrame) -> Dataflow:
-        return dataflow(given, spec, clock_ms=part.clock_ms or None, failing=failing)
+        return dataflow(
+            given,
+            run.spec,
+            capture,
+            clock_ms=part.clock_ms or None,
+            failing=failing,
+            observed=False,
+        )
 
-    outcomes = resolve_outcomes(
-        classified(records.observe(read, F.count(F.lit(1)).alias("read"))).classified,
+    counted = records.observe(read, F.count(F.lit(1)).alias("read")) if read else records
+    return resolve_outcomes(
+        classified(counted).classified,
         lambda: classified(records).stateful_input,
-        spec,
+        run.spec,
         part.late_before_ms,
     )
-    return (
-        outcomes.observe(counted, *resolved_counts(spec))
-        .where(has_outcome(REJECTED))
-        .select(
-            "kafka.partition",
-            "kafka.offset",
-            F.col("kafka.timestamp").alias("kafka_timestamp"),
-            F.col(spec.topic.event_time).alias("event_time"),
-            "kafka.raw.key",
-            "kafka.raw.value",
-            F.col(COLUMN).alias("outcome"),
-            "malformed",
-        )
-    )
+
+
+def _columns(run: Run) -> list[Column]:
+    """One for each field of RejectedRecord."""
+    return [
+        F.col("kafka.partition"),
+        F.col("kafka.offset"),
+        F.col("kafka.timestamp").alias("kafka_timestamp"),
+        F.col(run.spec.topic.event_time).alias("event_time"),
+        F.col("kafka.raw.key"),
+        F.col("kafka.raw.value"),
+        F.col(COLUMN).alias("outcome"),
+        F.col("malformed"),
+    ]

@@ -35,12 +35,6 @@ FILES = {
 
 That is 17 % of a small batch's processor time.
 """
-DRIVER = {
-    # Rejected records that are larger are stored by executors (audit/second_read.py). The default,
-    # 1g, is half of a driver's heap.
-    "spark.driver.maxResultSize": "256m",
-}
-"""An installation or a spec may set another value."""
 SCHEDULED = {
     # A task takes any free executor. With the default, partitions of Kafka's reader wait 3 s for a
     # busy one.
@@ -97,8 +91,7 @@ def configuration(
     `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles.
     Without `archived` the JVM does not use the class-data archive: it cannot write one while it
     uses one. `pipeline` has the spec's options of Spark. They override those of the installation
-    and of Airflow's connection, which are in the settings, and those override DRIVER and
-    SCHEDULED.
+    and of Airflow's connection, which are in the settings, and those override SCHEDULED.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
@@ -114,7 +107,6 @@ def configuration(
         )
     given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
-        **DRIVER,
         **({} if settings.local else SCHEDULED),
         **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),

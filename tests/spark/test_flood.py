@@ -11,35 +11,34 @@ from spark_jobs import failpoint
 from spark_jobs.audit import second_read
 
 MEGABYTE = 900_000
-LIMIT = 4 * 2**20
-"""In place of 256 MB, which a heap shared with other tests has no room for."""
+LIMIT = 4_000_000
 
 
 @pytest.fixture
-def on_executors(monkeypatch):
-    """Batches whose rejected records executors stored."""
-    batches, store = [], second_read.keep_on_executors
+def kept(monkeypatch):
+    """Batches that were read again, by what stored their rejected records."""
+    batches = {"driver": [], "executors": []}
+    driver, executors = second_read.keep, second_read.keep_on_executors
+    monkeypatch.setattr(
+        second_read,
+        "keep",
+        lambda run, batch, *rest: (batches["driver"].append(batch.id), driver(run, batch, *rest)),
+    )
     monkeypatch.setattr(
         second_read,
         "keep_on_executors",
-        lambda run, batch, *rest: (batches.append(batch.id), store(run, batch, *rest))[1],
+        lambda run, batch, *rest: (
+            batches["executors"].append(batch.id),
+            executors(run, batch, *rest),
+        )[1],
     )
     return batches
 
 
-@pytest.fixture
-def small_limit(spark):
-    """What the driver collects at most, from the next job on (TaskSetManager reads it for each)."""
-    conf = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001 PySpark has no other way to it
-    before = conf.get("spark.driver.maxResultSize")
-    conf.set("spark.driver.maxResultSize", str(LIMIT))
-    yield
-    conf.set("spark.driver.maxResultSize", before)
-
-
 def test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept(
-    scene, on_executors, small_limit
+    scene, kept, monkeypatch
 ):
+    monkeypatch.setattr(second_read, "COLLECTED_BYTES", LIMIT)
     made = scene("flight_events", events=60, deliveries=1)
     made.deliver()
     large = LIMIT // MEGABYTE + 4
@@ -48,39 +47,33 @@ def test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept(
         producer.produce(made.topic, b"%06d" % number + b"x" * MEGABYTE, partition=number % 4)
     assert producer.flush(60) == 0
     account = made.run().account
-    assert on_executors == [0]
+    assert kept == {"driver": [], "executors": [0]}
     assert account.malformed - large == sum(
         row["kind"] == "malformed" for row in made.ledger.to_pylist()
     )
-    kept = made.ops("quarantine", "value")
-    values = Counter(row["value"][:6] for row in kept if len(row["value"]) > MEGABYTE)
+    stored = made.ops("quarantine", "value")
+    values = Counter(row["value"][:6] for row in stored if len(row["value"]) > MEGABYTE)
     assert values == Counter(b"%06d" % number for number in range(large))
 
 
 def test_what_executors_store_is_what_the_driver_would_have_stored_and_twice_is_once(
-    scene, on_executors, monkeypatch
+    scene, kept, monkeypatch
 ):
     """Every kind of rejected record; the audit is cut off after it stored them, and repeated."""
     made = scene("departure_delays", events=1000, deliveries=2, max_offsets_per_batch=300)
     monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
     made.deliver()
     made.run("by the driver")
-    assert on_executors == []
-    collect = second_read.collected
-
-    def too_large(rejected):
-        collect(rejected)
-        raise RuntimeError(second_read.TOO_LARGE)
-
-    monkeypatch.setattr(second_read, "collected", too_large)
+    assert kept["driver"]
+    assert kept["executors"] == []
+    monkeypatch.setattr(second_read, "COLLECTED_BYTES", 0)
     made.deliver()
     with monkeypatch.context() as cut:
         cut.setitem(failpoint.ACTIVE, "audit", "raise")
         assert made.drain("cut off").problem is not None
-    stored = len(on_executors)
-    assert stored > 0
+    [first] = kept["executors"]
     made.run("by executors")
-    assert on_executors[stored] == on_executors[0], "the same batch again"
+    assert kept["executors"][1] == first, "the same batch again"
     assert made.late()
     made.assert_exact()
 
@@ -88,15 +81,11 @@ def test_what_executors_store_is_what_the_driver_would_have_stored_and_twice_is_
 def test_a_record_that_executors_did_not_store_is_unaccounted(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
-
-    def too_large(_):
-        raise RuntimeError(second_read.TOO_LARGE)
-
     made.deliver()
     bad = next(row for row in made.ledger.to_pylist() if row["kind"] == "malformed")
     others = f"NOT (partition = {bad['partition']} AND offset = {bad['offset']})"
     store = second_read.keep_on_executors
-    monkeypatch.setattr(second_read, "collected", too_large)
+    monkeypatch.setattr(second_read, "COLLECTED_BYTES", 0)
     monkeypatch.setattr(
         second_read,
         "keep_on_executors",
