@@ -15,7 +15,7 @@ import json
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.reset import Intent, rewind
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
@@ -30,6 +30,7 @@ from spark_jobs.contract.report import Report, StateUse
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import Row
 from spark_jobs.sink import table
 from spark_jobs.storage.folders import set_aside
 
@@ -204,8 +205,7 @@ def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
     """
     where = f"pipeline = '{spec.name}'"
     generations = ", ".join(f"'{each}'" for each in known.generations)
-    # Rows of an ops table, so Any: pyarrow has no type for them.
-    batches: list[dict[str, Any]] = ops_tables.query(
+    batches: list[Row] = ops_tables.query(
         paths.root,
         "batches",
         f"SELECT * FROM batches WHERE {where} AND generation IN ({generations}) ORDER BY batch_id",

@@ -8,13 +8,14 @@ the decisions of persons.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.contract.settings import FOREVER
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import Row
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -123,6 +124,6 @@ class _Stored:
             else f"{where} AND checked_at < '{row['newest'].isoformat()}'"
         )
 
-    def _rows(self, table: str, sql: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = ops_tables.query(self._root, table, sql).to_pylist()
+    def _rows(self, table: str, sql: str) -> list[Row]:
+        rows: list[Row] = ops_tables.query(self._root, table, sql).to_pylist()
         return rows

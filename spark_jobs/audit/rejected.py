@@ -15,10 +15,7 @@ from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.raw_filter import CapturePolicy
-
-Row = dict[str, Any]
-"""Columns of an ops table, or some of them. ops/schema.py has their types, which differ by table.
-"""
+from spark_jobs.ops.schema import Row
 
 
 class RejectedRecord(NamedTuple):

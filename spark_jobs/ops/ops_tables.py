@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import deltalake
 import pyarrow as pa
@@ -17,7 +17,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.storage import compaction, delta
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _patiently = retry(
 
 
 @_patiently
-def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> None:
+def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     """Add rows: dicts or an Arrow table, with columns of ops/schema.py.
 
     Raises ValueError for an unknown column.
@@ -49,7 +49,7 @@ def append(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table) -> No
 
 
 @_patiently
-def replace(root: UPath, table: str, rows: list[dict[str, Any]] | pa.Table, where: str) -> None:
+def replace(root: UPath, table: str, rows: list[Row] | pa.Table, where: str) -> None:
     """Replace all rows for which the SQL condition holds, in one commit.
 
     Raises ValueError for an unknown column.
@@ -162,7 +162,7 @@ def _create(path: str, table: str) -> None:
     )
 
 
-def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
+def _arrow(table: str, rows: list[Row] | pa.Table) -> pa.Table:
     """Raises ValueError if rows have a column that the table lacks: Arrow would drop it
     silently.
     """
@@ -175,7 +175,7 @@ def _arrow(table: str, rows: list[dict[str, Any]] | pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMAS[table])
 
 
-def _surplus(rows: list[dict[str, Any]], fields: Iterable[pa.Field]) -> set[str]:
+def _surplus(rows: list[Row], fields: Iterable[pa.Field]) -> set[str]:
     """Names in the rows that are not in `fields`, also within the structs of a list."""
     known = {field.name: field.type for field in fields}
     surplus = {name for row in rows for name in row.keys() - known.keys()}

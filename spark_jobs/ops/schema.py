@@ -5,12 +5,15 @@ shows them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from spark_jobs.contract.operator_metrics import COUNTS
 from spark_jobs.contract.report import Account, CheckResult, StateUse
+
+Row = dict[str, Any]
+"""Columns of an ops table, or some of them, by name. pyarrow has no types for their values."""
 
 
 class Column(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.contract.store import is_remote
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.storage.delta_log import Action
 
 LINK = "_rows-"
 """The beginning of a link's name."""
@@ -47,7 +48,7 @@ def follow(paths: Paths, table: UPath) -> None:
             _lead(link, table.name)
 
 
-def located(file: dict[str, Any], data: str) -> dict[str, Any]:
+def located(file: Action, data: str) -> Action:
     """An add or a remove of the pipeline's table, as an entry of the published table."""
     found = dict(file)
     if "://" not in file["path"] and not file["path"].startswith(("/", "file:")):

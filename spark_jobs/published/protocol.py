@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from spark_jobs.contract.errors import PublishedTableRefused
+from spark_jobs.storage.delta_log import Action
 
 CARRIED = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}
@@ -20,7 +19,7 @@ NAMED_FEATURES = 3
 """The reader version from which on features have names."""
 
 
-def shown_protocol(protocol: dict[str, Any], table: str) -> dict[str, Any]:
+def shown_protocol(protocol: Action, table: str) -> Action:
     """The protocol action: only what readers need, because nobody but `publish` writes it.
 
     Raises PublishedTableRefused for a feature that entries and schema alone do not carry.
@@ -45,9 +44,7 @@ def shown_protocol(protocol: dict[str, Any], table: str) -> dict[str, Any]:
     }
 
 
-def shown_metadata(
-    metadata: dict[str, Any], own_id: str, properties: dict[str, str]
-) -> dict[str, Any]:
+def shown_metadata(metadata: Action, own_id: str, properties: dict[str, str]) -> Action:
     """The metaData action: the same schema and partitions, with the published table's own id and
     properties.
     """

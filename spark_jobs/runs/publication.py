@@ -9,7 +9,7 @@ published by whichever publish comes next.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
@@ -18,6 +18,7 @@ from spark_jobs.contract.event import Decision, Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import Row
 from spark_jobs.published import table as published_table
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def publication(
         return None
     pipeline = spec.name
     batches = _batches(paths, pipeline, known, fact)
-    last: dict[str, Any] = batches[-1] if batches else {}
+    last: Row = batches[-1] if batches else {}
     passed = [row for row in batches if row["batch_id"] > fact.before_batch]
     event = Event(
         table=str(paths.table),
@@ -122,12 +123,10 @@ def publication(
     return Publication(event, fact)
 
 
-def _batches(
-    paths: Paths, pipeline: str, known: Identity, fact: Published
-) -> list[dict[str, Any]]:  # rows of an ops table, which pyarrow has no type for
+def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> list[Row]:
     """The rows of ops.batches from the last published batch to the one to publish."""
     generations = ", ".join(f"'{each}'" for each in known.generations)
-    rows: list[dict[str, Any]] = ops_tables.query(
+    rows: list[Row] = ops_tables.query(
         paths.root,
         "batches",
         f"SELECT batch_id, run_id, watermark, offsets_end, {', '.join(COUNTS)} FROM batches "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from spark_jobs.contract.errors import RootNotWritable, RootRefused, RootUnreachable
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import Row
 from spark_jobs.runs.spark_errors import translate_error
 
 LOG = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def append_row(report: Report, root: str) -> Report:
     return report
 
 
-def _row(report: Report) -> dict[str, Any]:
+def _row(report: Report) -> Row:
     return {
         **report.model_dump(include=COLUMNS),
         **{name: getattr(report.account, name) for name in COUNTS},

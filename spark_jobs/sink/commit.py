@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
 from spark_jobs.sink.contention import again
+from spark_jobs.sink.history import Note
 
 ROWS = {
     "STREAMING UPDATE": ("numOutputRows",),
@@ -29,7 +30,7 @@ class Commit(NamedTuple):
     path: str
     owner: str
     batch_id: int
-    note: dict[str, str | int]
+    note: Note
     """Becomes the commit's userMetadata, as JSON."""
 
 

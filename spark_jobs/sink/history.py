@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import deltalake
 
@@ -19,9 +19,20 @@ NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIE
 RESTORE = "RESTORE"
 FIRST = 20
 """Entries in the first read: more than most runs commit."""
+Entry = dict[str, Any]
+"""An entry of a table's history, as delta-rs reads it from a commit's `commitInfo`."""
 
 
-def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
+class Note(TypedDict, total=False):
+    """What a batch's commit says of itself (sink/commit.py); empty for another's commit."""
+
+    sluice: str
+    """The pipeline and its generation, with a slash between."""
+    batch: int
+    run: str
+
+
+def commits(path: UPath, owner: str) -> Iterator[tuple[int, Entry]]:
     """Batch id and Delta's history entry of each commit of `owner` (pipeline/generation), newest
     first.
     """
@@ -31,7 +42,7 @@ def commits(path: UPath, owner: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield note["batch"], entry
 
 
-def _entries(table: deltalake.DeltaTable) -> Iterator[dict[str, Any]]:
+def _entries(table: deltalake.DeltaTable) -> Iterator[Entry]:
     """All entries, newest first, read lazily: each is a file, and the table of a month has
     thousands.
     """
@@ -122,11 +133,10 @@ def committed_at(path: UPath, version: int) -> datetime | None:
     return None
 
 
-def _committed_at(entry: dict[str, Any]) -> datetime:
+def _committed_at(entry: Entry) -> datetime:
     return datetime.fromtimestamp(entry["timestamp"] / 1000, UTC)
 
 
-def _note(entry: dict[str, Any]) -> dict[str, Any]:
-    """What a batch's commit says of itself; empty for another."""
-    note: dict[str, Any] = json.loads(entry.get("userMetadata") or "{}")
+def _note(entry: Entry) -> Note:
+    note: Note = json.loads(entry.get("userMetadata") or "{}")
     return note

@@ -78,7 +78,7 @@ def _writer(
         else:
             run.lease.confirm()
             refuse_changed(open_table(target.table), batch.schema)
-            note: dict[str, str | int] = {
+            note: history.Note = {
                 "sluice": target.owner,
                 "batch": batch_id,
                 "run": run.run_id,

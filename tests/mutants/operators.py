@@ -76,8 +76,8 @@ MUTANTS = (
     Mutant(
         "a batch that is read again for the account forgets its failing records",
         "spark_jobs/audit/second_read.py",
-        "clock_ms=part.clock_ms or None, failing=failing)",
-        "clock_ms=part.clock_ms or None)",
+        "            failing=failing,\n",
+        "",
         f"{BAD}test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_nothing",
     ),
     Mutant(
