@@ -59,12 +59,12 @@ def dataflow(
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
 
-    `capture` decides which records keep their raw bytes; all keep them without it. With it, and
-    unless `observed` is false, the query observes counts and rejected records, for the audit.
+    `capture` limits which records keep their raw bytes; without it all do. With `capture` and
+    `observed`, the query also observes counts and rejected records, for the audit.
 
-    `clock_ms` is when the records' batch was planned, in milliseconds since the epoch. Within a
-    query it is not given: the current time of a query is that of its batch
-    (MicroBatchExecution), also of one that is run again.
+    `clock_ms` is when the records' batch was planned, in milliseconds since the epoch. Only a batch
+    query needs it: in a streaming query the current time is that already, also when the batch runs
+    again (MicroBatchExecution).
 
     `failing` has the records on which an expression fails (checkpoint/failing.py): they are
     malformed, so no step sees them.

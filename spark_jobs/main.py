@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import inspect
 import logging
 import os
 import sys
@@ -20,7 +21,8 @@ from typing import Final
 from spark_jobs import failpoint, log
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
-from spark_jobs.contract.report import KINDS, Kind, Problem, Report
+from spark_jobs.contract.kind import KINDS, Kind
+from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings, log_format, root
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
@@ -146,10 +148,11 @@ def _state_query(wanted: argparse.Namespace) -> StateQuery:
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="main.py", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    command = commands.add_parser("drain", help="read what Kafka holds now, and stop")
-    command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
-    command.add_argument("--report", type=opened, required=True, help="path of the report, as JSON")
-    command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
+    for kind, run in RUNS.items():
+        command = commands.add_parser(kind, help=(inspect.getdoc(run) or "").partition("\n")[0])
+        command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
+        command.add_argument("--report", type=opened, required=True, help="path of the JSON report")
+        command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
     command = commands.add_parser(
         "explain", help="print the physical plan and its use of state; reads no records"
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Kind
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.target import Target

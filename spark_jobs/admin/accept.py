@@ -30,7 +30,7 @@ ACCEPTED = "accepted"
 def accept(
     spec: Pipeline, settings: Settings, names: tuple[str, ...], reason: str, by: str
 ) -> Intent:
-    """Let what the last run judged pass, though the critical checks in `names` failed.
+    """Let what the last run checked pass, though the critical checks in `names` failed.
 
     Publish tells consumers, with the decision.
 

@@ -16,10 +16,10 @@ from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.groups import grouped
-from spark_jobs.audit.keep import keep, key
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.rejected import captured
+from spark_jobs.audit.rejected_record import captured
+from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.classify.outcome import Outcome
@@ -161,6 +161,7 @@ class Audit:
         """
         if progress is None:
             return self._read_again(batch) if batch.covered else None
+        # Fewer records than offsets are gaps, which only a second read confirms.
         known = (
             captured(batch, progress, self._capture)
             if self._capture and batch.covered == progress.read

@@ -10,7 +10,7 @@ from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.rejected import moment
+from spark_jobs.audit.rejected_record import moment
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.contract.micro_batch import Batch

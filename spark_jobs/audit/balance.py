@@ -1,9 +1,10 @@
 """Balance: the account of one batch, from counts of independent sources that must agree.
 
-offsets  the checkpoint's offset log          observed  what Spark counted while the batch ran
-         (df.observe)
-state    the stateful operators' metrics      written   Delta's history of the table
-records  the rejected records as they were captured; all records, if Kafka was read again
+offsets   the checkpoint's offset log
+state     the stateful operators' metrics
+records   the rejected records as they were captured; all records, if Kafka was read again
+observed  what Spark counted while the batch ran (df.observe)
+written   Delta's history of the table
 """
 
 from __future__ import annotations
@@ -40,9 +41,7 @@ class RecordCounts(NamedTuple):
     """Whether Kafka compacts the topic: then a record may be removed between two readings."""
 
     def removed(self, seen: int, covered: int) -> int:
-        """How many of the `seen` records Kafka removed before it was read again, of the batch's
-        `covered` offsets.
-        """
+        """How many of the `seen` records Kafka has removed since, of `covered` offsets."""
         most = covered - self.read if self.compacted else self.gone
         return min(max(seen - self.read, 0), most)
 
@@ -79,22 +78,23 @@ def _by_progress(
     )
     entered = progress.counted(ENTERED_SEEN, "rows")
     removed = records.removed(progress.read, batch.covered) if records else 0
-    kept = records.late if records else 0
-    dropped = _late_by_spark(spec, progress, kept)
-    late = kept + min(max(dropped - kept, 0), removed)
+    stored = records.late if records else 0
+    dropped = _late_by_spark(spec, progress, stored)
+    # Spark may have dropped more than are stored: what Kafka has removed since may be late too.
+    late = stored + min(max(dropped - stored, 0), removed)
     filtered = good - entered
-    passed = [
+    left = [
         progress.counted(chain.observation_name(index), "rows")
         for index in range(spec.first_stateful, len(spec.steps))
     ]
-    duplicates, unexplained = _duplicates(spec, progress, [entered - late, *passed])
+    duplicates, unexplained = _duplicates(spec, progress, [entered - late, *left])
     differences = [
         progress.read - malformed - premature - good,
         min(filtered, 0),  # a Transform that made several records of one
         unexplained,
-        _written(spec, (passed or [entered])[-1], rows_out) - rows_out,
+        _written(spec, (left or [entered])[-1], rows_out) - rows_out,
     ]
-    rejected = [dropped - kept]
+    rejected = [dropped - stored]
     reread = list[int]()
     if records:
         rejected += [malformed - records.malformed, premature - records.premature]

@@ -7,8 +7,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
-from spark_jobs.audit.keep import keep, keep_on_executors
-from spark_jobs.audit.rejected import RejectedRecord
+from spark_jobs.audit.rejected_record import RejectedRecord
+from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
 from spark_jobs.classify.outcome import COLUMN, REJECTED
@@ -29,7 +29,7 @@ that has more.
 def read_again(run: Run, batch: Batch) -> RecordCounts:
     """The counts of the batch's records by outcome. Its rejected records are stored.
 
-    `gone` counts the offsets that retention has removed since the batch was committed.
+    Their `gone` is the number of offsets that retention has removed since the batch was committed.
     """
     there = batch.since(first_offsets(run.settings, run.spec.topic.name, batch.end))
     gone = batch.covered - there.covered

@@ -3,7 +3,7 @@ Kafka again for them.
 
 The raw filter keeps the bytes of all records that may be rejected. When the outcomes are known, the
 query observes the records that are rejected. The driver gets them with the batch's progress, and
-audit/rejected.py reads them there.
+audit/rejected_record.py reads them there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.steps.chain import is_late
 
 CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
-"""The names under which classified records and the stateful input are observed."""
+"""The names under which classified records and the stateful input are observed. The first only
+happens to be that of outcome.COLUMN too.
+"""
 
 
 # The input of the aggregates is a column of its own: Spark interprets an expression within them for
@@ -42,6 +44,8 @@ def observe_stateful_input(
     Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept
     array<struct>: the raw late records.
     """
+    # Late by the watermark of the query's first batch. Of a batch with another one the audit uses
+    # neither these counts nor these records (audit/rejected_record.py, captured).
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
     rows = stateful_input.withColumn("suspect", is_late(spec, policy.late_before_ms))
     rows = rows.withColumn("kept", F.when(F.col("suspect"), late))
@@ -52,7 +56,7 @@ def observe_stateful_input(
 
 
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
-    """A record as audit/rejected.py reads it; null if its raw bytes were not captured."""
+    """A record as audit/rejected_record.py reads it; null if its raw bytes were not captured."""
     parts = F.struct(
         "kafka.partition",
         "kafka.offset",
@@ -60,7 +64,7 @@ def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
         F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"),
         "kafka.raw.key",
         "kafka.raw.value",
-        outcome.alias("fate"),
+        outcome.alias(COLUMN),
         malformed.alias("malformed"),
     )
     return F.when(F.col("kafka.raw").isNotNull(), parts)

@@ -322,7 +322,7 @@ class CheckBroken(SluiceError):
 
 
 class DecisionRefused(SluiceError):
-    """`sluice accept` named a check that did not fail, or rows that no run has judged."""
+    """`sluice accept` named a check that did not fail, or rows that no run has checked."""
 
     code, exit_status = "DECISION_REFUSED", 52
     usual_remedy = (

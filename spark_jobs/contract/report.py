@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
 
@@ -17,17 +17,13 @@ from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.form_version import refuse_newer
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
 
 VERSION: Final = 1
-Kind = Literal["drain"]
-"""What kind of run: an argument of the application, and a field of reports, ops tables and log
-lines. A new kind is a name here, and a function in RUNS of main.py.
-"""
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class Part(BaseModel):

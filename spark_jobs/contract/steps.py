@@ -1,8 +1,8 @@
-"""The steps of a pipeline, as declarations: one file for each step, and step.py with the facts that
-each must declare.
+"""The union of all steps. Each is a declaration in a file of contract/step/, whose step.py has the
+facts that every step must declare.
 
-A new step joins Step here and gets an operator in steps/operators.py. mypy and
-tests/unit/test_steps.py name what is missing.
+A new one joins Stateful here, or Step if it keeps no state, and gets an operator in
+steps/operators.py. mypy and tests/unit/test_steps.py name what is missing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Drops no record: a record that cannot be decoded has nulls and the reason.
 
-Runs in Spark's Python workers (mapInArrow), because it reads JSON strictly. Spark's from_json
-accepts text after the first object, converts numbers to strings, and does not report the error.
+One decoder for each format (DECODERS). Runs in Spark's Python workers (mapInArrow), because Spark's
+own decoders do not say why a record is malformed; from_json also accepts text after the first
+object and converts numbers to strings.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Runs in Spark's Python workers.
 
 The bytes that it keeps are few, and return with the decoded columns: the audit need not read Kafka
-again for them (audit/rejected.py).
+again for them (audit/rejected_record.py).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RawFilter:
 
         raw = kafka.field("raw")
         key_and_value = [raw.field(name) for name in ("key", "value")]
-        suspect = self._suspect(kafka.field("timestamp"), event_time)
+        suspect = self._may_be_rejected(kafka.field("timestamp"), event_time)
         sizes = sum(
             pc.fill_null(pc.binary_length(part), 0).to_numpy().astype("int64")
             for part in key_and_value
@@ -88,7 +88,7 @@ class RawFilter:
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kafka.type))
 
-    def _suspect(self, timestamp: pa.Array, event_time: pa.Array) -> npt.NDArray[np.bool_]:
+    def _may_be_rejected(self, timestamp: pa.Array, event_time: pa.Array) -> npt.NDArray[np.bool_]:
         """One boolean for each record: malformed, premature, or at or before the watermark (as all
         late records are).
         """

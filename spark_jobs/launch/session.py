@@ -1,9 +1,9 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
 Spark's other settings are in submit.py and shipment.py (set before the JVM starts),
-contract/store.py (the object store), cluster.py (a cluster's secret) and sink/commit.py (the
-transaction of each commit). What a user may not set is in contract/spark_options.py: a new setting
-of Sluice's own belongs there too.
+contract/sql_settings.py (those that change results), contract/store.py (the object store),
+cluster.py (a cluster's secret) and sink/commit.py (the transaction of each commit). What a user may
+not set is in contract/spark_options.py: a new setting of Sluice's own belongs there too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
         # By default Delta reads its log with 50 tasks. The logs of these tables are small.
         "spark.databricks.delta.snapshotPartitions": "1",
-        # By default Spark writes Parquet's deprecated INT96 (audit/keep.py).
+        # By default Spark writes Parquet's deprecated INT96 (audit/rejected_store.py).
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # A table that takes any column that is written would hide a change of the spec.
         "spark.databricks.delta.schema.autoMerge.enabled": "false",
@@ -61,8 +61,9 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.redaction.options.regex": r"(?i)url|kafka\.(sasl|ssl)\.",
         # By default Spark waits without end for a query that does not stop.
         "spark.sql.streaming.stopTimeout": "60s",
-        # The audit reads each progress while the query runs (AT_ONCE). They hold the rejected
-        # records to be written (BUDGET).
+        # The audit reads progress and log entries while the query runs, and may be MOST_BEHIND
+        # batches behind (sink/writer.py). Not more: each progress holds up to BUDGET bytes of
+        # rejected records (decode/raw_filter.py).
         "spark.sql.streaming.numRecentProgressUpdates": "100",
         "spark.sql.streaming.minBatchesToRetain": "100",
     }

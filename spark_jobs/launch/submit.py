@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
-from spark_jobs.contract.report import Kind
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
 from spark_jobs.contract.store import Store, is_s3

@@ -27,9 +27,9 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.outcome import Drained, RunOutcome
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
+from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.same_state import forget_failing, refuse_other_state
 from spark_jobs.runs.spark_errors import translate_error
@@ -96,10 +96,10 @@ def _run(
         )
         outcome.lap("start")
         stop.raise_if_asked()
-        return _drained(run, found, warming, outcome, stop)
+        return _read_and_check(run, found, warming, outcome, stop)
 
 
-def _drained(
+def _read_and_check(
     run: Run, found: Preflight, warming: Thread, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
     """Read up to the topic's end or a limit, account for the batches, evaluate the checks.
@@ -154,7 +154,8 @@ def _until_failure(
 ) -> Drained:
     """What a run that failed in its query had committed and accounted for before.
 
-    It has no version of the table: by that `sluice accept` knows the runs that judged one.
+    It has no version of the table, so that `sluice accept` does not take it for a run that checked
+    one.
     """
     with suppress(Exception):  # what failed the query is told first
         done = drained(run, audit, recovered, limits, latest)

@@ -9,7 +9,7 @@ from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
-from spark_jobs.runs.outcome import Drained
+from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink import table
 
 NO_BATCH = Batch(-1, {}, {}, 0, 0)

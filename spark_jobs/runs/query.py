@@ -41,16 +41,16 @@ class Query:
     that is due.
     """
 
-    def __init__(self, run: Run, audit: Audit, target: Offsets, limits: RunLimits) -> None:
+    def __init__(self, run: Run, audit: Audit, latest: Offsets, limits: RunLimits) -> None:
         self._run = run
         self._audit = audit
-        self._target = target
+        self._latest = latest
         self._limits = limits
         self._timers = Timers(run.spark)
         self._closed = False
         self.query_run_id = ""
         """Spark's runId of the last query; empty if none was needed."""
-        self._progress_log = ProgressLog(run, target, self._timers)
+        self._progress_log = ProgressLog(run, latest, self._timers)
 
     def run(self) -> None:
         """Run to the end or to a limit.
@@ -74,12 +74,12 @@ class Query:
         if not committed or planned[-1] != committed[-1]:
             return True
         done = self._run.checkpoint.batch(committed[-1]).end
-        return any(end > done.get(partition, 0) for partition, end in self._target.items())
+        return any(end > done.get(partition, 0) for partition, end in self._latest.items())
 
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
         closes = run.spec.close_after is not None
-        newest = newest_record(run.settings, run.spec.topic.name, self._target) if closes else None
+        newest = newest_record(run.settings, run.spec.topic.name, self._latest) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
         return no_data_batch.due(run.spec, run.checkpoint, clock)
@@ -184,7 +184,7 @@ class Query:
         clock_ms = int(time.time() * 1000)
         if planned[-1:] != committed[-1:]:  # that batch is run again, by the clock that it had
             clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
-        readers = tasks(self._run.spec.reader_options, len(self._target))
+        readers = tasks(self._run.spec.reader_options, len(self._latest))
         return CapturePolicy.of(watermark_ms, readers, clock_ms)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:

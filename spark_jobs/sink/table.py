@@ -124,10 +124,10 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
         )
         return 0
     table = delta.open_table(path)
-    owner = table.metadata().configuration.get(GENERATION)
-    if owner != generation:
+    found = table.metadata().configuration.get(GENERATION)
+    if found != generation:
         raise CheckpointForeign(
-            f"{path} was written by generation {owner} of {spec.name}, but this checkpoint is "
+            f"{path} was written by generation {found} of {spec.name}, but this checkpoint is "
             f"generation {generation}: this "
             "run would write its rows twice.",
             "Restore the old checkpoint, or start both again from Kafka: `sluice reset "

@@ -24,18 +24,19 @@ STOP_WAIT_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
 
 
-class Written(NamedTuple):
-    """The rows that one batch's commit wrote, and its version of the table."""
-
-    rows: int
-    version: int
-
-
 MOST_BEHIND = 50
 """Batches that the audit may be behind the query: Spark keeps the progress and the log entries of
 the last 100, and the audit needs both.
 """
 HELD_MS = 50
+"""How long a batch waits before it looks again how far the audit is."""
+
+
+class Written(NamedTuple):
+    """The rows that one batch's commit wrote, and its version of the table."""
+
+    rows: int
+    version: int
 
 
 def start(
@@ -69,7 +70,10 @@ def _writer(
 
     def write(batch: DataFrame, batch_id: int) -> None:
         if not limits.admit(run.checkpoint.batch(batch_id)):
+            # The batch stays planned and uncommitted. The driver sees that a limit is reached and
+            # stops the query, which interrupts this sleep (runs/query.py).
             _sleep(batch.sparkSession, STOP_WAIT_MS)
+        # Spark would drop the progress of batches that the audit still needs.
         while batch_id - audited() > MOST_BEHIND:
             _sleep(batch.sparkSession, HELD_MS)
         failpoint.at("planned")

@@ -1,7 +1,7 @@
 """The interface of a step in Spark.
 
-A new step begins with its declaration in contract/steps.py; here it is one file that implements
-this, and one line in operators.py.
+A new step begins with its declaration, a file of contract/step/; here it is one file that
+implements this, and one line in operators.py.
 """
 
 from __future__ import annotations

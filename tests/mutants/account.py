@@ -38,7 +38,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the account does not hold Spark's late rows against those that were kept",
         BALANCE,
-        "    rejected = [dropped - kept]\n",
+        "    rejected = [dropped - stored]\n",
         "    rejected = list[int]()\n",
         UNIT,
     ),
@@ -52,7 +52,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the account does not hold what the table took against what the last step yielded",
         BALANCE,
-        "        _written(spec, (passed or [entered])[-1], rows_out) - rows_out,\n",
+        "        _written(spec, (left or [entered])[-1], rows_out) - rows_out,\n",
         "",
         UNIT,
     ),
@@ -150,10 +150,10 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a report that cannot be made hides what went wrong with the run",
-        "spark_jobs/runs/outcome.py",
+        "spark_jobs/runs/run_outcome.py",
         "problem=Problem.of(problem or unexpected(error))",
         "problem=Problem.of(unexpected(error))",
-        "tests/unit/test_outcome.py::"
+        "tests/unit/test_run_outcome.py::"
         "test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run",
     ),
     Mutant(
@@ -302,7 +302,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a rejected record that an earlier try stored is stored again",
-        "spark_jobs/audit/keep.py",
+        "spark_jobs/audit/rejected_store.py",
         "if (record.partition, record.offset) not in stored",
         "if stored is not None",
         "tests/spark/test_retention.py::test_what_a_cut_off_account_had_kept_of_such_records_stays",

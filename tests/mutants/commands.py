@@ -245,7 +245,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "spark_jobs/runs/unjudged.py",
         'if row["batch_id"] > cursor.judged]',
         'if row["batch_id"] == cursor.audited]',
-        "tests/unit/test_evaluation.py",
+        "tests/unit/test_run_state_metrics.py",
     ),
     Mutant(
         "a check that could not be evaluated takes another one's result",

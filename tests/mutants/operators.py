@@ -39,14 +39,14 @@ MUTANTS = (
     ),
     Mutant(
         "ops.late names the watermark that the batch ran under as the one that a record missed",
-        "spark_jobs/audit/rejected.py",
+        "spark_jobs/audit/rejected_record.py",
         '"watermark_missed": moment(batch.late_before_ms * 1000)',
         '"watermark_missed": moment(batch.watermark_ms * 1000)',
         f"{FORMS}[airports_served]",
     ),
     Mutant(
         "what is kept of a rejected record loses its bytes",
-        "spark_jobs/audit/rejected.py",
+        "spark_jobs/audit/rejected_record.py",
         'value=_bytes(record.get("value"))',
         'value=_bytes(record.get("key"))',
         f"{FORMS}[for_ever]",

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs import main
 from spark_jobs.contract.errors import JarsMissing
-from spark_jobs.contract.report import KINDS, Kind
+from spark_jobs.contract.kind import KINDS, Kind
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
 

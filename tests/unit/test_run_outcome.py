@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.contract.errors import CheckFailed, RecordsGone
 from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.runs.outcome import Drained, RunOutcome
+from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from tests.unit.test_report import check
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.audit.rejected import RejectedRecord, captured
+from spark_jobs.audit.rejected_record import RejectedRecord, captured
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.decode.raw_filter import CapturePolicy

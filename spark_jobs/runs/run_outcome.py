@@ -9,8 +9,9 @@ from typing import Literal
 
 from spark_jobs.checkpoint.identity import DataLoss
 from spark_jobs.contract.errors import SluiceError, unexpected
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.report import Account, CheckResult, Kind, Problem, Report, StateUse
+from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "checks", "purge"]
 """The phases of a run, in the order of the report's `seconds`.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.rejected import RejectedRecord
+from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.store import spark_url

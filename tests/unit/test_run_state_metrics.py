@@ -15,9 +15,9 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.contract.state_metrics import STATE_METRICS, StateMetrics
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.evaluation import state_metrics
 from spark_jobs.runs.open_groups import OpenGroups
-from spark_jobs.runs.outcome import Drained
+from spark_jobs.runs.run_outcome import Drained
+from spark_jobs.runs.state_metrics import state_metrics
 from spark_jobs.runs.unjudged import Unjudged, unjudged
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
