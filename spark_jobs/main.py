@@ -37,7 +37,10 @@ from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
 
 RUNS: Final[dict[Kind, Callable[[Pipeline, Settings, str, StopRequest], Report]]] = {"drain": drain}
-"""What each kind of run does."""
+"""What each kind of run does. A new one is named in contract/kind.py; its sequence is beside
+runs/drain.py, target.py says where it writes, and cli/run.py or an operator of the plugin starts
+it.
+"""
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
 

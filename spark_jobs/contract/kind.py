@@ -1,7 +1,7 @@
 """Kind: what kind of run.
 
 It is an argument of the application, and a field of reports, ops tables and log lines. A new kind
-is a name here, and a function in RUNS of main.py.
+is a name here, and a function in RUNS of main.py, which names what else it needs.
 """
 
 from __future__ import annotations

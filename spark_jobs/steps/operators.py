@@ -1,4 +1,8 @@
-"""The Spark operator of each step. No other code looks at a step's type to choose an operator."""
+"""The Spark operator of each step. No other code looks at a step's type to choose an operator.
+
+A new step is declared in contract/step/ and joined in contract/steps.py; its operator implements
+operator.py in a file of its own here.
+"""
 
 from __future__ import annotations
 
