@@ -1,5 +1,8 @@
 """Rejected records: the malformed, premature and late ones, as captured and as stored in
 ops.quarantine and ops.late.
+
+What else is to be kept of them is captured in classify/capture.py, read in second_read.py for a
+batch that is read again, and declared in ops/schema.py.
 """
 
 from __future__ import annotations
