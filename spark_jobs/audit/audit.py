@@ -14,13 +14,15 @@ from functools import cached_property
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
-from spark_jobs.audit.balance import RecordCounts, balance
-from spark_jobs.audit.groups import grouped
+from spark_jobs.audit.balance import RecordCounts, balance, one_source
+from spark_jobs.audit.fresh_keys import fresh_keys
+from spark_jobs.audit.groups import grouped, grouped_again
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
+from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
@@ -31,6 +33,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
 from spark_jobs.source.topic_state import is_compacted
+from spark_jobs.state.grouped import MOST_STATE_ROWS
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -129,9 +132,6 @@ class Audit:
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
             account = balance(self.run.spec, batch, progress, records, rows_out)
-        if records and records.reread and self._may_lack_records(account, progress):
-            records = records._replace(compacted=True)
-            account = balance(self.run.spec, batch, progress, records, rows_out)
         self._say_unknown(batch, account, progress, records)
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
         operators = operator_metrics(self.run.spec, progress, fired) if progress else None
@@ -144,7 +144,10 @@ class Audit:
             written,
             event_times(progress, records),
             operators,
-            grouped(self.run.spec, progress, account),
+            grouped(self.run.spec, progress, account)
+            if progress
+            else grouped_again(self.run, account, records, written),
+            one_source(self.run.spec, records),
         )
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
@@ -155,37 +158,40 @@ class Audit:
         self._move(done.cursor_after(self._cursor))
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
-        """The counts of the batch's rejected records, which are stored.
-
-        Reads Kafka again also to confirm gaps.
-        """
+        """The counts of the batch's rejected records, which are stored."""
         if progress is None:
-            return self._read_again(batch) if batch.covered else None
-        # Fewer records than offsets are gaps, which only a second read confirms.
-        known = (
-            captured(batch, progress, self._capture)
-            if self._capture and batch.covered == progress.read
-            else None
-        )
-        if known is None:
+            return self._read_of_lost(batch) if batch.covered else None
+        known = captured(batch, progress, self._capture) if self._capture else None
+        # Fewer records than offsets are gaps, if Kafka shows as few.
+        shown = visible(self.run, batch) if known and batch.covered != progress.read else None
+        if known is None or (shown and shown.committed != progress.read):
             return self._read_again(batch)
         if known:
             keep(self.run, batch, known)
         counts = Counter(record.outcome for record in known)
         return RecordCounts(
-            read=progress.read,
+            read=shown.committed if shown else progress.read,
             malformed=counts[Outcome.MALFORMED],
             premature=counts[Outcome.PREMATURE],
             late=counts[Outcome.LATE],
             reread=False,
+            gone=shown.gone if shown else 0,
+            aborted=shown.aborted if shown else 0,
+            compacted=bool(shown) and self._compacted,
         )
 
-    def _read_again(self, batch: Batch) -> RecordCounts:
-        return read_again(self.run, batch)
+    def _read_of_lost(self, batch: Batch) -> RecordCounts:
+        """Of a batch without progress, whose Deduplicate is held against its state too."""
+        records = self._read_again(batch)
+        if records.gone or self._cursor.state.rows > MOST_STATE_ROWS:
+            return records
+        return records._replace(fresh=fresh_keys(self.run, batch))
 
-    def _may_lack_records(self, account: Account, progress: Progress | None) -> bool:
-        """Whether Kafka may have compacted records away before the batch was read again."""
-        return bool(account.unaccounted or (account.gaps and not progress)) and self._compacted
+    def _read_again(self, batch: Batch) -> RecordCounts:
+        """From Kafka, which may have compacted records away since the batch was committed."""
+        records = read_again(self.run, batch)
+        fewer = records.read + records.gone < batch.covered
+        return records._replace(compacted=fewer and self._compacted)
 
     def _say_unknown(
         self,

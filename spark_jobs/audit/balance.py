@@ -12,6 +12,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
+from spark_jobs.audit.gaps import tell_apart
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import Outcome
@@ -39,6 +40,10 @@ class RecordCounts(NamedTuple):
     """Offsets that retention removed before Kafka was read again."""
     compacted: bool = False
     """Whether Kafka compacts the topic: then a record may be removed between two readings."""
+    aborted: int = 0
+    """Records of aborted transactions at the batch's offsets. They are not in `read`."""
+    fresh: int | None = None
+    """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
 
     def removed(self, seen: int, covered: int) -> int:
         """How many of the `seen` records Kafka has removed since, of `covered` offsets."""
@@ -105,7 +110,7 @@ def _by_progress(
     unknown = min(sum(max(difference, 0) for difference in rejected), removed)
     return Account(
         covered=batch.covered,
-        gaps=batch.covered - progress.read,
+        **_gaps(batch.covered - progress.read, records, before=removed),
         unknown=unknown,
         read=progress.read,
         malformed=malformed,
@@ -124,12 +129,12 @@ def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: i
     """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares
     only Kafka and the table.
     """
-    excess = _more_or_less(spec, records.accepted, rows_out)
+    excess = _more_or_less(spec, records, rows_out)
     removed = records.removed(records.read + max(excess, records.gone), batch.covered)
     unknown = max(records.gone, min(excess, removed))
     return Account(
         covered=batch.covered,
-        gaps=batch.covered - records.read - unknown,
+        **_gaps(batch.covered - records.read - unknown, records, before=unknown),
         unknown=unknown,
         read=records.read,
         malformed=records.malformed,
@@ -137,12 +142,20 @@ def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: i
         filtered=records.filtered,
         late=records.late,
         accepted=records.accepted,
-        duplicates=max(records.accepted - rows_out, 0)
-        if spec.steps[-1].balance.drops_duplicates
-        else 0,
+        duplicates=_duplicates_again(spec, records, rows_out),
         rows_out=rows_out,
         unaccounted=abs(min(records.filtered, 0)) + _beyond(excess, removed),
     )
+
+
+def _gaps(gaps: int, records: RecordCounts | None, before: int) -> dict[str, int]:
+    """The account's fields of so many gaps. `before`: offsets that are gone now and were none."""
+    if records is None:
+        return {"gaps": gaps}
+    told = tell_apart(
+        gaps, records.aborted, max(records.gone - before, 0), compacted=records.compacted
+    )
+    return {"gaps": gaps, **told._asdict()}
 
 
 def _beyond(difference: int, removed: int) -> int:
@@ -150,17 +163,45 @@ def _beyond(difference: int, removed: int) -> int:
     return max(difference - removed, 0) if difference > 0 else -difference
 
 
-def _more_or_less(spec: Pipeline, accepted: int, rows_out: int) -> int:
-    """Rows of the table that the records do not explain.
+def one_source(spec: Pipeline, records: RecordCounts | None) -> tuple[str, ...]:
+    """The fields of a lost batch's account that nothing confirms."""
+    known = records is None or records.fresh is not None
+    deduplicates = any(step.balance.drops_duplicates for step in spec.steps)
+    return (
+        *(["duplicates"] if deduplicates and not known else []),
+        *(["unaccounted"] if not rows_are_compared(spec) else []),
+    )
 
-    Without state there is one row for each record; some steps write at most one. The rows of other
-    steps come from state or SQL, and their number is not known here, so they give 0.
+
+def rows_are_compared(spec: Pipeline) -> bool:
+    """Whether the records of a batch that is read again say how many rows it may have written.
+
+    The rows of an Aggregate or a GroupState come from state, and those of other SQL from the SQL.
+    """
+    return all(step.balance.only_fewer for step in spec.steps[spec.first_stateful :])
+
+
+def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
+    """Rows of the table that the records do not explain; 0 where they are not compared.
+
+    Without state there is one row for each record. A Deduplicate writes one for each fresh key, or
+    at most one for each record if these are not known.
     """
     steps = spec.steps[spec.first_stateful :]
     if not steps:
-        return rows_out - accepted
-    only_fewer = all(step.balance.only_fewer for step in steps)
-    return max(rows_out - accepted, 0) if only_fewer else 0
+        return rows_out - records.accepted
+    if not rows_are_compared(spec):
+        return 0
+    if records.fresh is None:
+        return max(rows_out - records.accepted, 0)
+    return rows_out - records.fresh if len(steps) == 1 else max(rows_out - records.fresh, 0)
+
+
+def _duplicates_again(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
+    if records.fresh is not None:
+        return records.accepted - records.fresh
+    last = spec.steps[-1]
+    return max(records.accepted - rows_out, 0) if last.balance.drops_duplicates else 0
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:

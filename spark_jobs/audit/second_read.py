@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Observation, functions as F
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
+from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
 from spark_jobs.classify.outcome import COLUMN, REJECTED
@@ -51,7 +52,9 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
         stored = keep_on_executors(run, batch, every.select(*_columns(run)))
     else:
         keep(run, batch, records)
-    return RecordCounts(**counted.get | read.get | stored, gone=gone)
+    gaps = there.covered - read.get["read"]
+    aborted = visible(run, there).aborted if gaps else 0
+    return RecordCounts(**counted.get | read.get | stored, gone=gone, aborted=aborted)
 
 
 def _few(run: Run, part: Batch) -> CapturePolicy:

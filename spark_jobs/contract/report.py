@@ -40,8 +40,21 @@ class Account(Part):
     )
     gaps: int = Described(
         default=0,
-        description="offsets without a record: removed by compaction or retention, or used by "
-        "transactions",
+        description="offsets without a record: aborted + markers + removed",
+    )
+    aborted: int = Described(
+        default=0,
+        description="gaps with a record of an aborted transaction, which only a read_uncommitted "
+        "consumer sees",
+    )
+    markers: int = Described(
+        default=0,
+        description="gaps with a transaction's marker; 0 if Kafka compacts the topic (`removed`)",
+    )
+    removed: int = Described(
+        default=0,
+        description="gaps whose record retention or compaction removed before Spark read. If Kafka "
+        "compacts the topic, transaction markers are among them: brokers do not tell which",
     )
     unknown: int = Described(
         default=0,

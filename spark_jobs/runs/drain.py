@@ -82,7 +82,8 @@ def _run(
         stop.raise_if_asked()
         warming = expectations.warm_up()
         session = cluster.session(found.spec.state)
-        refuse_unsafe_trees(session, found.spec)
+        if read_identity(paths) != found.identity:  # whose run has judged this SQL
+            refuse_unsafe_trees(session, found.spec)
         run = Run(
             outcome.kind,
             found.spec,

@@ -5,6 +5,7 @@ past rows that passed.
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from spark_jobs.audit.audit import Audit
@@ -36,12 +37,12 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
             run.spec.name,
             list(earlier),
         )
-    groups = open_groups(run, audit.cursor, waiting)
+    with ThreadPoolExecutor(1) as beside:  # Spark reads the state while the output is judged
+        reading = beside.submit(open_groups, run, audit.cursor, waiting)
+        output = expectations.check_output(run, drained.table_version_before, drained.table_version)
+        groups = reading.result()
     metrics = state_metrics(run, audit.cursor, waiting, drained, groups)
-    results = (
-        *expectations.check_output(run, drained.table_version_before, drained.table_version),
-        *expectations.check_state(run, metrics),
-    )
+    results = (*output, *expectations.check_state(run, metrics))
     now = datetime.now(UTC)
     ops_tables.append(
         run.paths.root,

@@ -11,10 +11,7 @@ from spark_jobs.contract.counting import counting_step
 from spark_jobs.contract.store import spark_url
 from spark_jobs.run import Run
 from spark_jobs.runs.unjudged import Unjudged
-from spark_jobs.state.grouped import records_in_groups
-
-MOST = 500_000
-"""Rows of state up to which a run reads them: more would take longer than most deliveries."""
+from spark_jobs.state.grouped import MOST_STATE_ROWS, records_in_groups
 
 
 class OpenGroups(NamedTuple):
@@ -31,7 +28,7 @@ def open_groups(run: Run, cursor: Cursor, waiting: Unjudged) -> OpenGroups:
     put in and took out.
     """
     index = counting_step(run.spec)
-    if index is None or cursor.state.rows > MOST:
+    if index is None or cursor.state.rows > MOST_STATE_ROWS:
         return OpenGroups()
     if not waiting.batches:
         return OpenGroups(records=cursor.open_records)

@@ -7,6 +7,7 @@ struct<key, value binary>>.
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
@@ -21,15 +22,19 @@ def _kafka_column() -> Column:
     ).alias("kafka")
 
 
-def _options(settings: Settings, spec: Pipeline) -> dict[str, str]:
+Isolation = Literal["read_committed", "read_uncommitted"]
+"""Kafka's isolation.level: whether a consumer is spared the records of aborted transactions."""
+
+
+def _options(
+    settings: Settings, spec: Pipeline, isolation: Isolation = "read_committed"
+) -> dict[str, str]:
     return {
         # Set here and not in Spark's configuration, which is visible on a command line and in event
         # logs.
         **{f"kafka.{name}": value for name, value in settings.kafka_config.java().items()},
         "kafka.bootstrap.servers": settings.kafka,
-        # Skips records of aborted transactions. The offsets of transaction markers are counted as
-        # gaps.
-        "kafka.isolation.level": "read_committed",
+        "kafka.isolation.level": isolation,
         # identity.py finds and counts records deleted by retention before Spark starts. The spec
         # decides whether to continue.
         "failOnDataLoss": "true" if spec.on_lost_records == "refuse" else "false",
@@ -55,7 +60,13 @@ def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> Data
     return reader.load().select(_kafka_column())
 
 
-def read_batch(spark: SparkSession, spec: Pipeline, settings: Settings, batch: Batch) -> DataFrame:
+def read_batch(
+    spark: SparkSession,
+    spec: Pipeline,
+    settings: Settings,
+    batch: Batch,
+    isolation: Isolation = "read_committed",
+) -> DataFrame:
     """The records of one committed batch, read again by its exact offsets, as a batch query.
 
     Column: as above.
@@ -63,7 +74,7 @@ def read_batch(spark: SparkSession, spec: Pipeline, settings: Settings, batch: B
     start = {partition: batch.start.get(partition, 0) for partition in batch.end}
     # "assign", not "subscribe": partitions that were added to the topic later have no offsets in
     # this batch.
-    reader = spark.read.format("kafka").options(**_options(settings, spec))
+    reader = spark.read.format("kafka").options(**_options(settings, spec, isolation))
     reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
     reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))
     reader = reader.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))

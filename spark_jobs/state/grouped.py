@@ -6,8 +6,11 @@ from pyspark.sql import SparkSession, functions as F
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
-from spark_jobs.state.reader import operators
+from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
+
+MOST_STATE_ROWS = 500_000
+"""Rows of state up to which a run reads them: more would take longer than most deliveries."""
 
 
 def records_in_groups(
@@ -20,18 +23,19 @@ def records_in_groups(
     """
     step = spec.steps[index]
     assert isinstance(step, Aggregate)
-    stateful = [at for at, one in enumerate(spec.steps) if one.stateful]
-    operator = operators(spark, checkpoint, batch)[stateful.index(index)]
+    start_coordinator(spark)
+    # Spark numbers operators from the sink to the source. To read their metadata is a job.
+    operator = sum(later.stateful for later in spec.steps[index + 1 :])
     stored = (
         spark.read.format("statestore")
         .option("batchId", batch)
-        .option("operatorId", operator.id)
+        .option("operatorId", operator)
         .load(checkpoint)
     )
     counts = next(
         (
             column.expression
-            for column in store_columns(stored, operator.name, step)
+            for column in store_columns(stored, "stateStoreSave", step)
             if column.role == "value" and column.name == step.counts
         ),
         None,

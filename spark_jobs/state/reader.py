@@ -39,13 +39,16 @@ class StateOperator(NamedTuple):
     variables: tuple[Variable, ...]
 
 
+def start_coordinator(spark: SparkSession) -> None:
+    """Start the StateStoreCoordinator, without which the readers fail (SPARK-58973)."""
+    _ = spark.streams.active
+
+
 def operators(spark: SparkSession, checkpoint: str, batch: int) -> list[StateOperator]:
     """The stateful operators of a batch, from the source to the sink: the order of the spec's
     steps.
     """
-    _ = (
-        spark.streams.active
-    )  # starts the StateStoreCoordinator; without it the reader fails (SPARK-58973)
+    start_coordinator(spark)
     rows = spark.read.format("state-metadata").option("batchId", batch).load(checkpoint).collect()
     by_id = {
         row.operatorId: StateOperator(

@@ -178,5 +178,5 @@ class Scene:
         verifier.hold_table()
         batches = verifier.batches()
         assert verifier.told == ()
-        assert sum(row["unaccounted"] for row in batches) == 0
+        assert sum(row["unaccounted"] or 0 for row in batches) == 0
         return batches

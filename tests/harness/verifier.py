@@ -79,7 +79,7 @@ class Verifier:
         return Verdict(
             self._lost,
             self._doubled,
-            sum(row["unaccounted"] for row in batches),
+            sum(row["unaccounted"] or 0 for row in batches),
             tuple(self._told),
             sum(row["read"] for row in batches),
             len(rows),
@@ -164,7 +164,7 @@ class Verifier:
             "rows_out": rows,
             "unaccounted": 0,
         }
-        found = {name: sum(row[name] for row in batches) for name in wanted}
+        found = {name: sum(row[name] or 0 for row in batches) for name in wanted}
         if found != wanted:
             self._told.append(f"the account says {found}, and it is {wanted}")
 

@@ -73,9 +73,44 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "where progress is lost, a table with more rows than records is not noticed",
         BALANCE,
-        "return max(rows_out - accepted, 0) if only_fewer else 0",
-        "return 0",
+        "        return max(rows_out - records.accepted, 0)\n",
+        "        return 0\n",
         UNIT,
+    ),
+    Mutant(
+        "where progress is lost, a table with fewer rows than a Deduplicate let through is not noticed",
+        BALANCE,
+        "return rows_out - records.fresh if len(steps) == 1 else",
+        "return",
+        UNIT,
+    ),
+    Mutant(
+        "where progress is lost, keys that the state had before are fresh",
+        "spark_jobs/audit/fresh_keys.py",
+        "    if batch.id == 0:\n",
+        "    if batch.id >= 0:\n",
+        f"{OFF}::test_a_batch_whose_progress_is_lost_is_held_against_the_state_before_it",
+    ),
+    Mutant(
+        "where progress is lost, an Aggregate's records are balanced with none of the rows that it wrote",
+        "spark_jobs/sink/rows_of.py",
+        "                total += pc.sum(read[column]).as_py() or 0\n",
+        "                total += 0\n",
+        f"{OFF}::test_an_aggregate_is_balanced_although_the_progress_of_its_batches_is_lost",
+    ),
+    Mutant(
+        "what Spark did not read is a gap, whatever Kafka shows",
+        AUDIT,
+        "(shown and shown.committed != progress.read)",
+        "False",
+        "tests/spark/test_topic.py::test_a_record_that_spark_did_not_read_is_no_gap",
+    ),
+    Mutant(
+        "the records of aborted transactions are markers",
+        "spark_jobs/audit/visible.py",
+        "max(many - few, 0)",
+        "0",
+        "tests/spark/test_topic.py::test_aborted_records_and_markers_are_gaps_told_apart_and_their_batch_is_decoded_once",
     ),
     Mutant(
         "what a look finds is not of the batch that runs meanwhile",
@@ -331,8 +366,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "executors' count of what they stored is not held against what was seen",
         "spark_jobs/audit/second_read.py",
-        "    return RecordCounts(**counted.get | read.get | stored, gone=gone)\n",
-        "    return RecordCounts(**counted.get | read.get, gone=gone)\n",
+        "**counted.get | read.get | stored, gone",
+        "**counted.get | read.get, gone",
         "tests/spark/test_flood.py::test_a_record_that_executors_did_not_store_is_unaccounted",
     ),
     Mutant(

@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink import history, writer
+from spark_jobs.sink import history, rows_of, writer
 
 Event = dict[str, Any]
 
@@ -219,3 +219,66 @@ def test_records_that_entered_an_aggregate_are_in_its_state_or_in_the_rows_it_wr
     made.deliver()
     again = made.drain("again")
     assert of_the_groups(again).outcome == "failed", "a red verdict stays red"
+
+
+def progress_is_lost(off: pytest.MonkeyPatch) -> None:
+    """As a kill between a batch's commit and its account loses it."""
+    off.setattr(Follower, "progress", lambda _: {})
+
+
+def delta_says_one_row_less(active: pytest.MonkeyPatch, batch: int) -> None:
+    written = writer.written
+
+    def fewer(run: Any, since: int) -> Any:
+        found = written(run, since)
+        return found | {batch: found[batch]._replace(rows=found[batch].rows - 1)}
+
+    active.setattr(writer, "written", fewer)
+
+
+def test_a_batch_whose_progress_is_lost_is_held_against_the_state_before_it(scene, monkeypatch):
+    """A Deduplicate lets each key through once that its state did not have."""
+    made = scene("flight_events", events=900, deliveries=3)
+    made.deliver()
+    made.run("first")
+    made.deliver()
+    with monkeypatch.context() as lost:
+        progress_is_lost(lost)
+        report = made.run("lost")
+    again = [row for row in made.ops("batches") if row["source"] == "reread"]
+    assert sum(row["duplicates"] for row in again) == report.account.duplicates > 0
+    assert report.account.accepted - report.account.duplicates == report.account.rows_out > 0
+    made.deliver()
+    with monkeypatch.context() as off:
+        progress_is_lost(off)
+        delta_says_one_row_less(off, max(row["batch_id"] for row in again) + 1)
+        report = made.drain("off")
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert report.account.unaccounted == 1
+
+
+def test_an_aggregate_is_balanced_although_the_progress_of_its_batches_is_lost(scene, monkeypatch):
+    """Kafka and the state before say what entered, the table's rows what was written."""
+    made = scene("departure_delays", events=900, deliveries=3)
+    made.deliver()
+    made.run("first")
+    seen = made.ops("batches")
+    made.deliver()
+    with monkeypatch.context() as lost:
+        progress_is_lost(lost)
+        report = made.run("lost")
+    assert (of_the_groups(report).outcome, of_the_groups(report).observed) == ("passed", "0")
+    again = [row for row in made.ops("batches") if row["source"] == "reread"]
+    assert len(again) == len(made.ops("batches")) - len(seen) > 0
+    assert sum(row["groups_in"] for row in again) > 0 < sum(row["groups_out"] for row in again)
+    assert {row["unaccounted"] for row in again} == {None}, "no second source says it"
+    made.deliver()
+    rows_of_commit = rows_of.sum_of
+    with monkeypatch.context() as off:
+        progress_is_lost(off)
+        off.setattr(rows_of, "sum_of", lambda *of: max(rows_of_commit(*of) - 1, 0))
+        report = made.drain("off")
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert "groups_unaccounted" in report.problem.what

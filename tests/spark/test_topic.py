@@ -13,6 +13,8 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from local.publish import create_topic
+from spark_jobs.audit.audit import Audit
+from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.contract.errors import TopicRemade
 from spark_jobs.runs.plan import plan
 
@@ -26,11 +28,8 @@ def events(scene, names: list[str]) -> list[bytes]:
     return [json.dumps(fields | times | {"event_id": name}).encode() for name in names]
 
 
-def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_gaps_in_the_account(
-    scene,
-):
-    made = scene("flight_events", events=300, deliveries=1)
-    made.deliver_all()
+def transactions(made) -> None:
+    """Five records in two transactions, and five in one that is aborted, in partition 0."""
     producer = Producer({"bootstrap.servers": made.kafka, "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(30)
     for names, kept in (
@@ -45,14 +44,54 @@ def test_records_of_aborted_transactions_are_not_records_and_their_offsets_are_g
             "what is not sent yet would be forgotten by an abort, and prove nothing"
         )
         producer.commit_transaction(30) if kept else producer.abort_transaction(30)
-    report = made.run("run")
-    assert report.account.read == made.ledger.num_rows + 5
-    assert report.account.gaps == 8, (
+
+
+def test_aborted_records_and_markers_are_gaps_told_apart_and_their_batch_is_decoded_once(
+    scene, monkeypatch
+):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    transactions(made)
+    with monkeypatch.context() as once:
+        once.setattr(Audit, "_read_again", None)  # to call it would end the run
+        report = made.run("run")
+    account = report.account
+    assert account.read == made.ledger.num_rows + 5
+    assert (account.gaps, account.aborted, account.markers, account.removed) == (8, 5, 3, 0), (
         "five aborted records, and a marker at the end of each transaction"
     )
     ids = {row["event_id"] for row in made.table()}
     assert {"a1", "a2", "a3", "c1", "c2"} <= ids
     assert not any(name.startswith("b") for name in ids if len(name) == 2)
+    bad = [row for row in made.ledger.to_pylist() if row["kind"] in ("malformed", "premature")]
+    assert len(made.ops("quarantine")) == len(bad) > 0
+
+
+def test_they_are_also_in_a_batch_whose_progress_is_lost(scene, monkeypatch):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    transactions(made)
+    monkeypatch.setattr(Follower, "progress", lambda _: {})
+    account = made.run("run").account
+    assert (account.read, account.unaccounted) == (made.ledger.num_rows + 5, 0)
+    assert (account.gaps, account.aborted, account.markers) == (8, 5, 3)
+
+
+def test_a_record_that_spark_did_not_read_is_no_gap(scene, monkeypatch):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    transactions(made)
+    count = Progress.of
+
+    def one_less(event) -> Progress:
+        seen = count(event)
+        return seen._replace(read=seen.read - 1)
+
+    monkeypatch.setattr(Progress, "of", one_less)
+    report = made.drain("run")
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert report.account.unaccounted > 0
 
 
 def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(

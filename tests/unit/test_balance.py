@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.balance import RecordCounts, balance, one_source
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account
@@ -91,6 +91,7 @@ def test_sources_that_agree_leave_nothing_unaccounted(chain, how):
     assert account(chain, how) == Account(
         covered=100 + gaps,
         gaps=gaps,
+        markers=gaps,
         read=100,
         malformed=3,
         premature=2,
@@ -193,7 +194,7 @@ UNSEEN = [
             chain,
             how,
             "covered",
-            "a gap is what neither reading finds: an aborted record, or one that both have missed",
+            "a gap is what neither reading finds: a marker, or a record that both have missed",
         )
         for chain in CHAINS
         for how in (READ_AGAIN, KEPT_ALONE)
@@ -276,6 +277,7 @@ def test_a_batch_that_is_read_again_only_is_told_from_its_reading():
     assert account("deduplicate", PROGRESS_LOST) == Account(
         covered=110,
         gaps=10,
+        markers=10,
         read=100,
         malformed=3,
         premature=2,
@@ -381,3 +383,65 @@ def test_where_progress_is_lost_rows_of_records_that_are_gone_are_explained_and_
     account = balance(spec, batch, None, found, 100)
     assert (account.unknown, account.unaccounted) == (unknown, unaccounted)
     assert account.covered == account.gaps + account.unknown + account.read
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (RecordCounts(read=100, aborted=7), (7, 3, 0)),
+        (RecordCounts(read=100, aborted=7, gone=2), (7, 1, 2)),
+        (RecordCounts(read=91, aborted=7, gone=9), (7, 3, 0)),
+        (RecordCounts(read=100, aborted=7, compacted=True), (7, 0, 3)),
+        (RecordCounts(read=100, aborted=11), (10, 0, 0)),
+    ],
+    ids=[
+        "markers",
+        "gone before Spark read",
+        "records gone after Spark read them are no gaps",
+        "a compacted topic has no markers that can be told",
+        "never more than there are gaps",
+    ],
+)
+def test_gaps_are_told_apart(found, told):
+    chain = CHAINS["deduplicate"]
+    counts = {"malformed": 3, "premature": 2, "late": 4, "accepted": 86}
+    account = balance(
+        pipeline(steps=chain),
+        Batch(7, {0: 1000}, {0: 1110}, 0, 0),
+        _progress(AGREED, len(chain)),
+        found._replace(**counts),
+        AGREED["written"],
+    )
+    assert (account.aborted, account.markers, account.removed) == told
+    assert account.gaps == 10 == sum(told)
+
+
+FRESH = RecordCounts(read=110, accepted=100, malformed=10)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "written", "unaccounted"),
+    [(80, 80, 0), (80, 81, 1), (80, 79, 1), (None, 79, 0), (None, 101, 1)],
+)
+def test_where_progress_is_lost_the_rows_of_a_deduplicate_are_its_fresh_keys(
+    fresh, written, unaccounted
+):
+    spec = pipeline(steps=CHAINS["deduplicate"])
+    batch = Batch(7, {0: 0}, {0: 110}, 0, 0)
+    account = balance(spec, batch, None, FRESH._replace(fresh=fresh), written)
+    assert account.unaccounted == unaccounted
+    assert account.duplicates == (20 if fresh else max(100 - written, 0))
+
+
+@pytest.mark.parametrize(
+    ("chain", "fresh", "names"),
+    [
+        ("deduplicate", 80, ()),
+        ("deduplicate", None, ("duplicates",)),
+        ("deduplicate, aggregate", 80, ("unaccounted",)),
+        ("deduplicate, aggregate", None, ("duplicates", "unaccounted")),
+        ("group state", None, ("unaccounted",)),
+    ],
+)
+def test_what_nothing_confirms_where_progress_is_lost_is_named(chain, fresh, names):
+    assert one_source(pipeline(steps=CHAINS[chain]), FRESH._replace(fresh=fresh)) == names

@@ -19,8 +19,9 @@ from spark_jobs.contract.state_checks import GROUPS, state_checks_of
 from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.windows import Session, Sliding
 from spark_jobs.runs import open_groups as module
-from spark_jobs.runs.open_groups import MOST, OpenGroups, open_groups
+from spark_jobs.runs.open_groups import OpenGroups, open_groups
 from spark_jobs.runs.unjudged import Unjudged
+from spark_jobs.state.grouped import MOST_STATE_ROWS
 from tests.unit.specs import aggregate, deduplicate, pipeline
 
 BOUNDED = {"state": State(budget_rows=100)}
@@ -113,6 +114,6 @@ def test_a_run_without_a_batch_reads_no_state(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_state_that_would_take_long_to_read_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = LATER.model_copy(update={"state": StateUse(rows=MOST + 1)})
+    large = LATER.model_copy(update={"state": StateUse(rows=MOST_STATE_ROWS + 1)})
     waiting = Unjudged((4, 5), grouped=Grouped(30, 20))
     assert balanced(monkeypatch, 50, large, waiting) == OpenGroups()

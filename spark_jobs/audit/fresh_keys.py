@@ -1,0 +1,63 @@
+"""Fresh keys: how many rows a Deduplicate must have let through in a batch whose progress is lost.
+
+Its keys among the batch's records in Kafka, without those that its state had before the batch. So
+the table's rows are held against Kafka and the state, neither of which knows of the table.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.checkpoint.failing import read_failing
+from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.contract.store import spark_url
+from spark_jobs.dataflow import dataflow
+from spark_jobs.run import Run
+from spark_jobs.source import kafka_source
+from spark_jobs.state.reader import start_coordinator
+from spark_jobs.state.store_columns import store_columns
+from spark_jobs.steps.chain import is_late
+
+
+def fresh_keys(run: Run, batch: Batch) -> int | None:
+    """None if the first stateful step is no Deduplicate of named columns, or if the state before
+    the batch cannot be read.
+    """
+    step = run.spec.entry
+    if not isinstance(step, Deduplicate) or step.whole_row:
+        return None
+    if batch.id > 0 and batch.id - 1 not in run.checkpoint.readable():
+        return None
+    keys = _accepted(run, batch).select(*step.keys).distinct()
+    if batch.id == 0:
+        return keys.count()
+    known = _known(run, batch.id - 1)
+    same = [keys[name].eqNullSafe(known[name]) for name in step.keys]
+    return keys.join(known, same, "left_anti").count()
+
+
+def _accepted(run: Run, batch: Batch) -> DataFrame:
+    """The batch's records that enter the step and are not late."""
+    records = kafka_source.read_batch(run.spark, run.spec, run.settings, batch)
+    failing = read_failing(run.target.failing).reasons
+    entered = dataflow(records, run.spec, clock_ms=batch.clock_ms or None, failing=failing)
+    return entered.stateful_input.where(~is_late(run.spec, batch.late_before_ms))
+
+
+def _known(run: Run, batch: int) -> DataFrame:
+    """The keys in the step's state after the batch."""
+    checkpoint = spark_url(run.target.checkpoint)
+    start_coordinator(run.spark)
+    # Spark numbers operators from the sink to the source.
+    first = sum(step.stateful for step in run.spec.steps) - 1
+    stored = (
+        run.spark.read.format("statestore")
+        .option("batchId", batch)
+        .option("operatorId", first)
+        .load(checkpoint)
+    )
+    columns = store_columns(stored, "dedupe", run.spec.entry)
+    return stored.select(
+        *(column.expression.alias(column.name) for column in columns if column.role == "key")
+    )

@@ -1,0 +1,42 @@
+"""Visible: the records that Kafka shows at a batch's offsets, counted a second time.
+
+Only Kafka can say that a gap is one. It is asked for the offsets alone: nothing is decoded, and no
+Python worker starts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import functions as F
+
+from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.run import Run
+from spark_jobs.source import kafka_source
+from spark_jobs.source.topic_state import first_offsets
+
+
+class Visible(NamedTuple):
+    """What Kafka has at the batch's offsets now."""
+
+    committed: int
+    """Records that a read_committed consumer sees, as Spark is one."""
+    aborted: int
+    """Those that only a read_uncommitted consumer sees: of aborted transactions."""
+    gone: int
+    """Offsets before the first one that retention has left."""
+
+
+def visible(run: Run, batch: Batch) -> Visible:
+    """Count in both ways, in one Spark job."""
+    there = batch.since(first_offsets(run.settings, run.spec.topic.name, batch.end))
+    seen = [
+        kafka_source.read_batch(run.spark, run.spec, run.settings, there, isolation).select(
+            F.lit(isolation).alias("isolation")
+        )
+        for isolation in ("read_committed", "read_uncommitted")
+    ]
+    committed = F.col("isolation") == "read_committed"
+    counted = seen[0].unionAll(seen[1]).agg(F.count_if(committed), F.count_if(~committed)).collect()
+    [(few, many)] = counted
+    return Visible(few, max(many - few, 0), batch.covered - there.covered)
