@@ -26,7 +26,8 @@ POINTS: Final = {
     "judged": "the checks are done, and the report is not written",
     "reported": "the report is written, and the process has not ended",
 }
-"""Failpoint -> what is true there."""
+"""Failpoint of a run -> what is true there."""
+OF_A_REWIND: Final = {"rewinding": "a step of a rewind is done, and the next is not begun"}
 ACTIONS: Final = ("exit", "raise", "wait")
 
 
@@ -39,11 +40,12 @@ def _parse(text: str) -> dict[str, str]:
     unknown = [
         f"{name}={action}"
         for name, action in actions.items()
-        if name not in POINTS or action not in ACTIONS
+        if name not in POINTS | OF_A_REWIND or action not in ACTIONS
     ]
     if unknown:
         raise ValueError(
-            f"SLUICE_FAILPOINTS: {unknown} are not among {list(POINTS)} with one of {list(ACTIONS)}"
+            f"SLUICE_FAILPOINTS: {unknown} are not among {list(POINTS | OF_A_REWIND)} with one of "
+            f"{list(ACTIONS)}"
         )
     return actions
 

@@ -17,20 +17,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.admin.reset import Intent, rewind
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
+from spark_jobs.admin.reset import Intent
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.failing import read_failing
-from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report, StateUse
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import Row
 from spark_jobs.sink import table
 from spark_jobs.storage.folders import set_aside
 
@@ -53,7 +52,7 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     Raises CheckpointBroken for damage without a safe repair.
     """
     paths = Paths(settings.root, spec)
-    known = read_identity(paths)
+    known = identity_amid_rewind(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     if known is None:
         return Intent(
@@ -65,12 +64,18 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
+    begun = read_rewinding(paths)
+    lines += [f"a rewind to the end of batch {begun.batch} was cut off"] if begun else []
+    cursor, mending = find_cursor(paths, known)
     files = [
-        *_cursor_repair(spec, paths, known),
+        *_cursor_repair(paths, known, mending),
         *_failing_repair(paths),
         *_metadata_repair(checkpoint, integrity),
     ]
-    logs = _log_repairs(spec, settings, paths, integrity, known)
+    if begun:
+        logs = [_go_back(spec, settings, integrity, begun.batch)]
+    else:
+        logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited)
     if not files and not logs:
         restorable = (
             f"; you can rewind to {_range(integrity.restorable_batches)}"
@@ -96,9 +101,16 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
 
 
 def _log_repairs(
-    spec: Pipeline, settings: Settings, paths: Paths, integrity: Integrity, known: Identity
+    spec: Pipeline,
+    settings: Settings,
+    paths: Paths,
+    integrity: Integrity,
+    known: Identity,
+    audited: int,
 ) -> list[Repair]:
-    """The repair of the logs and the state; empty if the next run can resume."""
+    """The repair of the logs and the state; empty if the next run can resume, and account for the
+    batches after `audited`.
+    """
     checkpoint = Checkpoint(paths.checkpoint)
     damage = integrity.damage
     restorable = integrity.restorable_batches
@@ -108,6 +120,12 @@ def _log_repairs(
     newest = max([*planned, *committed, written], default=-1)
     entry, commit = (paths.checkpoint / log / str(newest) for log in ("offsets", "commits"))
     sound = newest in planned and entry not in damage
+    torn = [
+        int(path.name) for path in damage if path.parent.name == "offsets" and path.name.isdigit()
+    ]
+    unread = checkpoint.first_unplanned(range(audited + 1, last + 1), torn)
+    if unread is not None:
+        return [_go_back(spec, settings, integrity, unread - 1)]
     if last in restorable or not committed:
         if newest == last or (newest == last + 1 and sound):
             return []
@@ -125,21 +143,26 @@ def _log_repairs(
                 paths, commit, f"batch {last} runs again, for its state; its rows are in the table"
             )
         ]
+    return [_go_back(spec, settings, integrity, last)]
+
+
+def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: int) -> Repair:
+    """A rewind to the newest complete batch, up to `at_most`."""
+    restorable = [batch for batch in integrity.restorable_batches if batch <= at_most]
     if not restorable:
-        first = "; ".join(f"{path} {reason}" for path, reason in list(damage.items())[:5])
+        first = "; ".join(f"{path} {reason}" for path, reason in [*integrity.damage.items()][:5])
         raise CheckpointBroken(
-            f"{first}: no batch of {spec.name} is whole, so there is none to rewind to.",
+            f"{first or 'the offsets of batches without an account are gone'}: no batch of "
+            f"{spec.name} is whole, so there is none to rewind to.",
             f"Restore the files, or start again from Kafka: sluice reset {spec.name}",
         )
     lines, execute = rewind(spec, settings, restorable[-1])
     assert execute is not None
-    return [
-        Repair(
-            f"go back to the end of batch {restorable[-1]}, the newest that is whole: "
-            f"{'; '.join(lines[1:])}",
-            execute,
-        )
-    ]
+    return Repair(
+        f"go back to the end of batch {restorable[-1]}, the newest that is whole: "
+        f"{'; '.join(lines[1:])}",
+        execute,
+    )
 
 
 def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Repair]:
@@ -159,17 +182,8 @@ def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Repai
     ]
 
 
-def _cursor_repair(spec: Pipeline, paths: Paths, known: Identity) -> list[Repair]:
-    try:
-        read_cursor(paths.cursor)
-    except CheckpointBroken:
-        return [
-            Repair(
-                f"write {paths.cursor} again, from ops.batches and ops.runs",
-                lambda: _cursor(spec, paths, known).write(paths.cursor),
-            )
-        ]
-    return []
+def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Repair]:
+    return [Repair(mending, lambda: store_cursor(paths, known))] if mending else []
 
 
 def _failing_repair(paths: Paths) -> list[Repair]:
@@ -196,45 +210,6 @@ def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
             remove_orphan_checksums(Checkpoint(paths.checkpoint))
 
     return Repair(f"move {path} to {aside}: {why}", execute)
-
-
-def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
-    """The cursor, made from ops.batches and ops.runs.
-
-    Batches that may not have passed are checked again.
-    """
-    where = f"pipeline = '{spec.name}'"
-    generations = ", ".join(f"'{each}'" for each in known.generations)
-    batches: list[Row] = ops_tables.query(
-        paths.root,
-        "batches",
-        f"SELECT * FROM batches WHERE {where} AND generation IN ({generations}) ORDER BY batch_id",
-    ).to_pylist()
-    runs = ops_tables.query(
-        paths.root,
-        "runs",
-        f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC",
-    ).to_pylist()
-    reports = (Report.model_validate_json(run["report"]) for run in runs)
-    passed = next(
-        (report for report in reports if report.generation in known.generations and report.batches),
-        None,
-    )
-    last = batches[-1] if batches else {}
-    return Cursor(
-        audited=last.get("batch_id", -1),
-        judged=passed.batches[-1] if passed else -1,
-        judged_table_version=passed.table_version if passed else 0,
-        table_version=max(
-            (row["table_version"] for row in batches if row["table_version"] is not None),
-            default=None,
-        ),
-        state=StateUse(rows=last.get("state_rows") or 0, bytes=last.get("state_bytes") or 0),
-        last_event_time=max(
-            (row["last_event_time"] for row in batches if row["last_event_time"]), default=None
-        ),
-        timers_waiting=None,
-    )
 
 
 def _range(batches: list[int]) -> str:

@@ -104,10 +104,10 @@ class Audit:
         In the order of the batches: the cursor says that all before it are accounted for. A batch
         waits for its progress, until a later batch has one or the query has `ended`: then its own
         is lost, and its counts are read from Kafka.
+
+        Raises CheckpointBroken if the checkpoint lacks the offsets of one of them.
         """
-        waiting = [
-            batch for batch in self.run.checkpoint.committed() if batch > self._cursor.audited
-        ]
+        waiting = self.run.checkpoint.committed_after(self._cursor.audited)
         reported = max(progress, default=-1)
         ready = waiting if ended else [batch for batch in waiting if batch <= reported][:AT_ONCE]
         if not ready:

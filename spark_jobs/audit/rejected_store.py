@@ -103,13 +103,16 @@ def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[st
 
 
 def _stored(run: Run, batch: Batch, table: str) -> pa.Table:
-    """Places and outcomes of the batch's records that an earlier try stored."""
+    """Places and outcomes of the batch's records that an earlier try stored: also one of an earlier
+    generation, whose batch a rewind kept before it had an account.
+    """
     outcome = "kind" if table == "quarantine" else f"'{Outcome.LATE.value}'"
+    of_batch = ops_tables.equals({"pipeline": run.spec.name, "batch_id": batch.id})
     return ops_tables.query(
         run.paths.root,
         table,
         f'SELECT partition, "offset", {outcome} AS outcome FROM {table} '
-        f"WHERE {ops_tables.equals(key(run, batch))}",
+        f"WHERE {of_batch} AND {ops_tables.among('generation', run.identity.generations)}",
     )
 
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.rewinding import cut_off, read_rewinding
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.environment import Environment, all_changes, environment
 from spark_jobs.contract.errors import (
@@ -63,12 +64,25 @@ class Identity(Stored):
         """The application id of Delta's transactions (txnAppId): `<pipeline>/<generation>`."""
         return f"{pipeline}/{self.generation}"
 
+    def owners(self, pipeline: str) -> tuple[str, ...]:
+        """The application ids of all generations, this one's last."""
+        return tuple(f"{pipeline}/{generation}" for generation in self.generations)
+
 
 def read_identity(paths: Paths) -> Identity | None:
     """The identity beside the checkpoint; None if there is no checkpoint yet.
 
-    Raises CheckpointBroken if the file is missing or does not parse, or if a reset was cut off.
+    Raises CheckpointBroken if the file is missing or does not parse, or if a reset or a rewind was
+    cut off.
     """
+    known = identity_amid_rewind(paths)
+    if note := read_rewinding(paths):
+        raise cut_off(paths, note)
+    return known
+
+
+def identity_amid_rewind(paths: Paths) -> Identity | None:
+    """The same, also if a rewind was cut off: for those who go on with it."""
     if moves := unfinished_moves(paths.moving):
         raise CheckpointBroken(
             f"a reset of {paths.table.name} was cut off: {moves[0][0]} was moved only in part.",

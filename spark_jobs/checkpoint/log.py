@@ -17,6 +17,8 @@ from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.micro_batch import Batch, Offsets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from upath import UPath
 
 
@@ -52,6 +54,31 @@ class Checkpoint:
     def committed(self) -> list[int]:
         """Ids of the batches that have an entry in the commit log, ascending."""
         return _ids(self.folder / "commits")
+
+    def committed_after(self, batch_id: int) -> list[int]:
+        """Ids of the batches after this one, up to the newest that is committed, ascending.
+
+        Spark plans a batch only once the one before is committed, so one whose entry in the commit
+        log is missing amid others was committed too.
+
+        Raises CheckpointBroken if the offset log no longer has what `batch` needs of each.
+        """
+        after = list(range(batch_id + 1, max(self.committed(), default=-1) + 1))
+        lacking = self.first_unplanned(after) if after else None
+        if lacking is not None:
+            raise checkpoint_broken(
+                f"batch {lacking} has no account yet, and {self.folder / 'offsets'} does not have "
+                "its offsets",
+                self.folder.parent.parent.name,
+            )
+        return after
+
+    def first_unplanned(self, batches: Iterable[int], damaged: Iterable[int] = ()) -> int | None:
+        """The first of these batches of which the offset log lacks the entry, or the one before it;
+        None if it has all. Entries of `damaged` do not count.
+        """
+        planned = {-1, *self.planned()} - {*damaged}
+        return next((each for each in batches if not {each - 1, each} <= planned), None)
 
     def batch(self, batch_id: int) -> Batch:
         """The batch as `offsets/<batch_id>` and the entry before it have it.

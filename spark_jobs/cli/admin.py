@@ -64,7 +64,7 @@ def rewind(
 
     The next drain continues from there.
     """
-    from spark_jobs.admin.reset import rewind as intend  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rewind import rewind as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
         _carry_out(intend(registry.load(pipeline), installation(), to_batch), execute=execute)

@@ -9,6 +9,7 @@
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
+<root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
@@ -51,6 +52,7 @@ class Paths:
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
+        self.rewinding: UPath = self.version / "rewinding.json"
 
     def ops(self, table: str) -> UPath:
         """The path of one ops table."""

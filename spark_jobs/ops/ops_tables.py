@@ -89,10 +89,12 @@ def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
 
 
 @_patiently
-def remove_after(root: UPath, table: str, pipeline: str, generation: str, batch_id: int) -> None:
-    """Remove the rows of a generation's later batches, in one commit."""
+def remove_after(
+    root: UPath, table: str, pipeline: str, generations: Iterable[str], batch_id: int
+) -> None:
+    """Remove the rows of these generations' later batches, in one commit."""
     where = (
-        f"pipeline = {_literal(pipeline)} AND generation = {_literal(generation)} AND "
+        f"{equals({'pipeline': pipeline})} AND {among('generation', generations)} AND "
         f"batch_id > {batch_id}"
     )
     delta.open_table(made(root, table)).delete(where)
@@ -105,6 +107,16 @@ def equals(where: Mapping[str, str | int]) -> str:
     "pipeline = 'flights' AND batch_id = 7"
     """
     return " AND ".join(f"{name} = {_literal(value)}" for name, value in where.items())
+
+
+def among(column: str, values: Iterable[str]) -> str:
+    """The SQL condition for rows in which the column has one of these values, of which there is
+    one at least.
+
+    >>> among("generation", ("g1", "g2"))
+    "generation IN ('g1', 'g2')"
+    """
+    return f"{column} IN ({', '.join(map(_literal, values))})"
 
 
 @_patiently

@@ -86,7 +86,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     gone = data_loss(paths, topic)
     target = Target.live(paths, identity.owner(spec.name))
     cursor = read_cursor(paths.cursor)
-    table.refuse_replaced(target.table, identity.table_id, cursor.table_version)
+    table.refuse_replaced(target.table, target.owner, identity.table_id, cursor.table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     ours = in_force(spec, identity.fingerprint)
     known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None

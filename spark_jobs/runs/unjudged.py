@@ -12,10 +12,11 @@ from typing import NamedTuple
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.report import Account
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import accounts
+from spark_jobs.ops.schema import Row
 from spark_jobs.run import Run
 
-COUNTS = tuple(Account.model_fields)
+COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", *Account.model_fields)
 
 
 class Unjudged(NamedTuple):
@@ -34,15 +35,10 @@ class Unjudged(NamedTuple):
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:
     """The batches after the cursor's `judged`, up to its `audited`, from their rows in
     ops.batches.
+
+    Raises CheckpointBroken unless each has its row.
     """
-    generations = ", ".join(f"'{each}'" for each in run.identity.generations)
-    rows = ops_tables.query(
-        run.paths.root,
-        "batches",
-        f"SELECT batch_id, state_rows, groups_in, groups_out, {', '.join(COUNTS)} FROM batches "
-        f"WHERE pipeline = '{run.spec.name}' AND generation IN ({generations}) "
-        f"AND batch_id BETWEEN {cursor.judged} AND {cursor.audited} ORDER BY batch_id",
-    ).to_pylist()
+    rows = accounts.since_judged(run.paths, run.identity, cursor, COLUMNS)
     passed = [row for row in rows if row["batch_id"] == cursor.judged]
     waiting = [row for row in rows if row["batch_id"] > cursor.judged]
     return Unjudged(
@@ -53,7 +49,7 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
     )
 
 
-def _grouped(rows: list[dict[str, int | None]]) -> Grouped | None:
+def _grouped(rows: list[Row]) -> Grouped | None:
     """The sum over rows of ops.batches; None if one of them has none."""
     entered, written = ([row[name] for row in rows] for name in ("groups_in", "groups_out"))
     known = [count for count in (*entered, *written) if count is not None]

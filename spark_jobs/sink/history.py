@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import deltalake
 
@@ -32,14 +32,63 @@ class Note(TypedDict, total=False):
     run: str
 
 
-def commits(path: UPath, owner: str) -> Iterator[tuple[int, Entry]]:
-    """Batch id and Delta's history entry of each commit of `owner` (pipeline/generation), newest
+def commits(path: UPath, owners: Collection[str]) -> Iterator[tuple[int, Entry]]:
+    """Batch id and Delta's history entry of each commit of `owners` (pipeline/generation), newest
     first.
+
+    Commits that a RESTORE took back are passed over: a rewind abandoned them, and their batch ids
+    are used again.
+    """
+    for entry in _standing(path):
+        note = _note(entry)
+        if note.get("sluice") in owners:
+            yield note["batch"], entry
+
+
+def newest_version(path: UPath, owner: str, since: int) -> int | None:
+    """The newest version after `since` that is the commit of a batch of `owner`, whether or not a
+    RESTORE took it back; None without one.
     """
     for entry in _entries(open_table(path)):
-        note = _note(entry)
-        if note.get("sluice") == owner:
-            yield note["batch"], entry
+        if int(entry["version"]) <= since:
+            return None
+        if _note(entry).get("sluice") == owner:
+            return int(entry["version"])
+    return None
+
+
+class TakenBack(NamedTuple):
+    """A RESTORE that took a version back."""
+
+    to: int | None
+    """The version that it restored; None if it names a time."""
+
+
+def taken_back(path: UPath, version: int) -> TakenBack | None:
+    """The RESTORE after which the table no longer has what `version` wrote; None without one."""
+    for entry in _standing(path):
+        if int(entry["version"]) <= version:
+            return None
+        if entry["operation"] == RESTORE:
+            to = _restored(entry)
+            if to is None or to < version:
+                return TakenBack(to)
+    return None
+
+
+def _standing(path: UPath) -> Iterator[Entry]:
+    """The entries that no later RESTORE took back, newest first."""
+    restored = None
+    for entry in _entries(open_table(path)):
+        if restored is None or int(entry["version"]) <= restored:
+            yield entry
+            if entry["operation"] == RESTORE:
+                restored = _restored(entry)
+
+
+def _restored(entry: Entry) -> int | None:
+    to = entry.get("operationParameters", {}).get("version")
+    return int(to) if to is not None else None
 
 
 def _entries(table: deltalake.DeltaTable) -> Iterator[Entry]:
@@ -61,17 +110,12 @@ def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
     It may be one that only joined files: VACUUM removes those of the batch's own version first.
     Commits that a RESTORE took back are passed over: an abandoned generation had the same batches.
     """
-    same, restored = None, None
-    for entry in _entries(open_table(path)):
+    same = None
+    for entry in _standing(path):
         version = int(entry["version"])
-        if restored is not None and version > restored:
-            continue
         note = _note(entry)
         if note.get("sluice") in owners and note["batch"] <= batch:
             return version if same is None else same
-        if entry["operation"] == RESTORE:
-            to = entry.get("operationParameters", {}).get("version")
-            restored = int(to) if to is not None else None
         if entry["operation"] not in {RESTORE, *NO_ROWS}:
             same = None
         elif same is None:
@@ -138,5 +182,14 @@ def _committed_at(entry: Entry) -> datetime:
 
 
 def _note(entry: Entry) -> Note:
-    note: Note = json.loads(entry.get("userMetadata") or "{}")
-    return note
+    """Empty for anything that Sluice did not write: userMetadata may have a person's words."""
+    try:
+        said = json.loads(entry.get("userMetadata") or "{}")
+    except (TypeError, ValueError):
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    owner, batch = said.get("sluice"), said.get("batch")
+    if not isinstance(owner, str) or type(batch) is not int:
+        return {}
+    return {"sluice": owner, "batch": batch}

@@ -12,6 +12,7 @@ import deltalake
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.sink import history
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
@@ -26,14 +27,15 @@ A checkpoint takes seconds; reading 100 small commits takes less.
 """
 
 
-def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> None:
+def refuse_replaced(path: UPath, owner: str, known_id: str, known_version: int | None) -> None:
     """Raise TableReplaced if this is not the table that the checkpoint wrote, or if a RESTORE
     removed rows of its batches.
 
     `known_id` is Delta's id of that table, empty before the first run; `known_version` its version
-    at the last audited batch. Users may delete or change rows after that. A RESTORE to an earlier
-    version is refused: the checkpoint considers the removed rows written, so no run would write
-    them again.
+    at the last audited batch. A batch of `owner` (pipeline/generation) may be newer than that: a
+    killed run had not accounted for it yet. Users may delete or change rows after the last batch.
+    A RESTORE to an earlier version is refused: the checkpoint considers the removed rows written,
+    so no run would write them again.
     """
     if not known_id:
         return
@@ -48,29 +50,23 @@ def refuse_replaced(path: UPath, known_id: str, known_version: int | None) -> No
             "created later.",
             f"Restore the old table, or start again from Kafka: `sluice reset {path.name}`.",
         )
-    if known_version is not None:
-        _refuse_restored(path, known_version)
+    written = history.newest_version(path, owner, -1 if known_version is None else known_version)
+    last = known_version if written is None else written
+    if last is not None:
+        _refuse_restored(path, last)
 
 
-def _refuse_restored(path: UPath, known_version: int) -> None:
-    table = delta.open_table(path)
-    since = table.version() - known_version
-    restored = (
-        [entry for entry in table.history(since) if entry["operation"] == "RESTORE"]
-        if since > 0
-        else []
+def _refuse_restored(path: UPath, last: int) -> None:
+    restore = history.taken_back(path, last)
+    if restore is None:
+        return
+    to = "(of a time)" if restore.to is None else restore.to
+    raise TableReplaced(
+        f"{path} was restored to version {to}. This removed rows that batches wrote up to version "
+        f"{last}. The checkpoint considers them written, so no run would write them again.",
+        f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {last}; or start again from Kafka: "
+        f"`sluice reset {path.name}`.",
     )
-    to = restored[0].get("operationParameters", {}).get("version") if restored else known_version
-    if to is None or int(to) < known_version:
-        raise TableReplaced(
-            f"{path} was restored to version {to or '(of a time)'}. This removed rows that "
-            "batches wrote up to version "
-            f"{known_version}. The checkpoint considers them written, so no run would write them "
-            "again.",
-            f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {known_version}; or start again from "
-            "Kafka: "
-            f"`sluice reset {path.name}`.",
-        )
 
 
 def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:

@@ -115,13 +115,17 @@ def _sleep(spark: SparkSession, milliseconds: int) -> None:
 
 
 def written(run: Run, since_batch: int) -> dict[int, Written]:
-    """Batch id -> what its commit wrote, for this generation's batches from `since_batch` on, from
+    """Batch id -> what its commit wrote, for the checkpoint's batches from `since_batch` on, from
     the table's history.
+
+    Of all generations: a rewind may keep a batch that no run had accounted for.
     """
     by_batch: dict[int, Written] = {}
-    for batch_id, entry in history.commits(run.target.table, run.target.owner):
+    for batch_id, entry in history.commits(run.target.table, run.identity.owners(run.spec.name)):
         if batch_id < since_batch:
             break
+        if entry["operation"] not in commit.ROWS:  # one that Delta made after it, with its note
+            continue
         metrics = entry["operationMetrics"]
         rows = sum(int(metrics.get(name, 0)) for name in commit.ROWS[entry["operation"]])
         by_batch[batch_id] = Written(rows, int(entry["version"]))

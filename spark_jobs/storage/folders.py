@@ -82,13 +82,13 @@ def _path(name: str, note: UPath) -> UPath:
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
     """Copy everything under `old` to `new`; the number of objects copied.
 
-    Skips those that `new` has with the same size.
+    Skips those that `new` has with the same size; on a disk, writes them again.
 
     On a store it confirms the lease before each object: a process that was suspended for long, as
     by a machine that slept, would otherwise copy what the next run has written over what was kept.
     """
     if not is_remote(str(old)):
-        shutil.copytree(Path(str(old)), Path(str(new)))
+        shutil.copytree(Path(str(old)), Path(str(new)), dirs_exist_ok=True)
         return 0
     copied = {name.removeprefix(new.path): size for name, size in _objects(new).items()}
     waiting = [

@@ -23,7 +23,17 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from spark_jobs.contract.settings import REPO
-from tests.mutants import account, code, commands, faults, maintain, operators, properties, store
+from tests.mutants import (
+    account,
+    code,
+    commands,
+    faults,
+    maintain,
+    operators,
+    properties,
+    rewind,
+    store,
+)
 from tests.mutants.mutant import Mutant
 
 MUTANTS = (
@@ -35,6 +45,7 @@ MUTANTS = (
     *faults.MUTANTS,
     *store.MUTANTS,
     *maintain.MUTANTS,
+    *rewind.MUTANTS,
 )
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""

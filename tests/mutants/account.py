@@ -157,7 +157,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run does not look whether its table was dropped, made anew or restored",
         PREFLIGHT,
-        "    table.refuse_replaced(target.table, identity.table_id, cursor.table_version)\n",
+        "    table.refuse_replaced(target.table, target.owner, identity.table_id, cursor.table_version)\n",
         "",
         TABLE,
     ),
@@ -263,15 +263,15 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "rewind leaves the table as it is",
-        "spark_jobs/admin/reset.py",
-        "delta.restore(version)",
+        "spark_jobs/admin/rewind.py",
+        "delta.restore(self.version)",
         "pass",
         "tests/spark/test_reset.py::test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled",
     ),
     Mutant(
         "rewind leaves the state of batches that no longer count",
-        "spark_jobs/admin/reset.py",
-        "            _purge_later_state(checkpoint, spec.name)\n",
+        "spark_jobs/admin/rewind.py",
+        "            self.purge_state,\n",
         "",
         "tests/spark/test_upkeep.py::"
         "test_after_many_short_runs_state_holds_what_the_kept_batches_need",

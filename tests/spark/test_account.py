@@ -25,8 +25,8 @@ Event = dict[str, Any]
 def delta_says_one_row_more(active: pytest.MonkeyPatch, batch: int) -> None:
     commits = history.commits
 
-    def more(path: Any, owner: str) -> Any:
-        for found, entry in commits(path, owner):
+    def more(path: Any, owners: Any) -> Any:
+        for found, entry in commits(path, owners):
             if found == batch:
                 rows = int(entry["operationMetrics"]["numOutputRows"])
                 entry["operationMetrics"]["numOutputRows"] = str(rows + 1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.admin.maintain import maintain, maintain_ops
-from spark_jobs.admin.reset import rewind
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.published import Published
 from spark_jobs.contract.checks import Check

@@ -10,10 +10,15 @@ from typing import Any
 import deltalake
 import pytest
 
-from spark_jobs.admin.reset import reset, rewind
+from spark_jobs import failpoint
+from spark_jobs.admin.reset import reset
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, StateUnreadable
+from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import move_table
 from tests.harness import oracle
 from tests.harness.crash import copied, files
@@ -112,3 +117,49 @@ def test_neither_works_beside_a_run_or_to_a_batch_that_is_not_there(base, tmp_pa
                 intent.execute()
     with pytest.raises(StateUnreadable, match="the complete state after batch 99"):
         rewind(made.spec, made.settings, 99)
+
+
+def raise_at(place: str, active: pytest.MonkeyPatch, passed: int = 0) -> None:
+    """Fail at the failpoint, once it was passed so many times."""
+    left = iter(range(passed))
+
+    def at(name: str) -> None:
+        if name == place and next(left, None) is None:
+            raise failpoint.Failure(f"failpoint {name}")
+
+    active.setattr(failpoint, "at", at)
+
+
+@pytest.mark.parametrize("place", ["audit", "audited"])
+def test_a_batch_that_had_no_account_when_one_went_back_to_it_gets_its_whole_account(
+    drained, place
+):
+    audited = read_cursor(drained.paths.cursor).audited
+    with pytest.MonkeyPatch.context() as active:
+        raise_at(place, active)
+        assert "failpoint" in drained.drain("killed").problem.what
+    left = [each for each in Checkpoint(drained.paths.checkpoint).committed() if each > audited]
+    assert left
+    rewind(drained.spec, drained.settings, left[-1]).execute()
+    report = drained.run("after the rewind")
+    assert report.recovered == tuple(left)
+    batches = [row["batch_id"] for row in drained.ops("batches")]
+    assert len(batches) == len(set(batches)), "a batch has two accounts"
+    drained.assert_exact()
+
+
+def test_no_run_begins_after_a_rewind_that_was_cut_off_until_it_has_ended(drained):
+    drained.run("second")
+    with pytest.MonkeyPatch.context() as active:
+        raise_at("rewinding", active, passed=5)
+        with pytest.raises(failpoint.Failure):
+            rewind(drained.spec, drained.settings, 0).execute()
+    problem = drained.drain("refused").problem
+    assert problem.code == "CHECKPOINT_BROKEN"
+    assert "to the end of batch 0 was cut off" in problem.what
+    assert "--to-batch 0 --execute" in problem.remedy
+    with pytest.raises(CheckpointBroken, match="was cut off"):
+        plan(drained.spec, drained.settings)
+    rewind(drained.spec, drained.settings, 0).execute()
+    drained.run("after the rewind")
+    drained.assert_exact()

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.lease import lease
@@ -96,6 +97,44 @@ def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_unt
     ]
     assert [row["outcome"] for row in kept] == ["failed"]
     assert plan(drained.spec, drained.settings).idle
+    drained.assert_exact()
+
+
+def test_a_person_who_mends_rows_may_say_why_in_the_commit(drained, spark):
+    path = str(drained.paths.table)
+    all_are_mended = Check(
+        type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
+    )
+    drained.change(output_checks=(all_are_mended,))
+    assert drained.drain("failed").problem.code == "CHECK_FAILED"
+    words = "spark.databricks.delta.commitInfo.userMetadata"
+    spark.conf.set(words, "OPS-7: the carrier was wrong")
+    try:
+        spark.sql(f"UPDATE delta.`{path}` SET carrier = 'ZZ'")
+    finally:
+        spark.conf.unset(words)
+    same = spark.read.format("delta").load(path)
+    same.write.format("delta").mode("overwrite").option("userMetadata", "5").save(path)
+    report = drained.run("mended")
+    assert read_cursor(drained.paths.cursor).judged_table_version == report.table_version
+    assert "restore" in " ".join(rewind(drained.spec, drained.settings, 0).lines)
+
+
+def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_its_remedy_mends_it(
+    drained, monkeypatch
+):
+    table = deltalake.DeltaTable(str(drained.paths.table))
+    with monkeypatch.context() as active:
+        active.setattr(audit, "balance", None)  # the account fails, after the batch is committed
+        assert drained.drain("killed").problem is not None
+    table.update_incremental()
+    written = table.version()
+    table.restore(read_cursor(drained.paths.cursor).table_version)
+    refused = drained.drain("refused").problem
+    assert refused.code == "TABLE_REPLACED"
+    assert f"TO VERSION AS OF {written}" in refused.remedy
+    table.restore(written)
+    drained.run("mended")
     drained.assert_exact()
 
 

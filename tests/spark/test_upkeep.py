@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.admin.doctor import doctor
-from spark_jobs.admin.reset import rewind
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import purge
 from spark_jobs.checkpoint.log import Checkpoint, versions
 from spark_jobs.contract.spec import State

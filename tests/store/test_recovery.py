@@ -17,7 +17,8 @@ from upath import UPath
 
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
-from spark_jobs.admin.reset import reset, rewind
+from spark_jobs.admin.reset import reset
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease

@@ -12,11 +12,12 @@ from spark_jobs.sink import history
 
 
 def write(path: Path, note: dict[str, object] | None) -> None:
-    said = (
-        deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
-        if note
-        else None
-    )
+    write_as(path, json.dumps(note) if note else None)
+
+
+def write_as(path: Path, words: str | None) -> None:
+    """A commit with these words as its userMetadata."""
+    said = deltalake.CommitProperties(custom_metadata={"userMetadata": words}) if words else None
     deltalake.write_deltalake(
         str(path), pa.table({"n": [1]}), mode="append", commit_properties=said
     )
@@ -30,10 +31,10 @@ def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
     write(tmp_path, {"sluice": "sales/g0", "batch": 99})
     path = UPath(tmp_path)
-    assert [batch for batch, _ in history.commits(path, "sales/g1")] == list(
+    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == list(
         reversed(range(2 * history.FIRST + 3))
     )
-    assert [batch for batch, _ in history.commits(path, "sales/g0")] == [99]
+    assert [batch for batch, _ in history.commits(path, ["sales/g0"])] == [99]
     assert history.version_after(path, ["sales/g1"], 4) == 5
 
 
@@ -50,7 +51,7 @@ def test_only_as_much_is_read_as_is_asked_for(
         return really(table, limit)
 
     monkeypatch.setattr(deltalake.DeltaTable, "history", counted)
-    assert next(history.commits(UPath(tmp_path), "sales/g1"))[0] == 2 * history.FIRST - 1
+    assert next(history.commits(UPath(tmp_path), ["sales/g1"]))[0] == 2 * history.FIRST - 1
     assert asked == [history.FIRST]
 
 
@@ -102,3 +103,39 @@ def test_housekeeping_is_nobody_who_wrote(tmp_path: Path) -> None:
     assert not history.somebody_else_wrote(UPath(tmp_path), 0, 3)
     write(tmp_path, None)
     assert history.somebody_else_wrote(UPath(tmp_path), 0, 4)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mended by ana",
+        "5",
+        "null",
+        '["x"]',
+        "{",
+        '{"sluice": 7}',
+        '{"sluice": ["sales/g1"], "batch": 1}',
+        '{"sluice": "sales/g1"}',
+        '{"sluice": "sales/g1", "batch": "1"}',
+        '{"ticket": "OPS-7", "batch": 1}',
+    ],
+)
+def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path: Path, words: str) -> None:
+    """Version 0 is a batch, 1 the person's, 2 the next batch."""
+    path = UPath(tmp_path)
+    batches(tmp_path, "g1", 0, 0)
+    write_as(tmp_path, words)
+    batches(tmp_path, "g1", 1, 1)
+    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [1, 0]
+    assert history.version_after(path, ["sales/g1"], 0) == 0
+    assert history.somebody_else_wrote(path, 0, 2)
+    assert history.newest_version(path, "sales/g1", 0) == 2
+
+
+def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path: Path) -> None:
+    """g1 writes 0 to 4 and goes back to 2 as g2, which writes 3 in version 6."""
+    batches(tmp_path, "g1", 0, 4)
+    deltalake.DeltaTable(str(tmp_path)).restore(2)
+    batches(tmp_path, "g2", 3, 3)
+    told = history.commits(UPath(tmp_path), ["sales/g1", "sales/g2"])
+    assert [(batch, entry["version"]) for batch, entry in told] == [(3, 6), (2, 2), (1, 1), (0, 0)]

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from upath import UPath
 
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.contract.state_metrics import STATE_METRICS, StateMetrics
 from spark_jobs.ops import ops_tables
@@ -112,15 +113,19 @@ def test_each_metric_has_a_meaning() -> None:
 
 
 def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_path: Path) -> None:
-    root = UPath(tmp_path)
+    paths = Paths(str(tmp_path), pipeline())
     for generation, batch, bad in [("old", 0, 0), ("old", 1, 5), ("new", 2, 0), ("other", 2, 9)]:
         account = Account(read=10, unaccounted=bad).model_dump()
-        row = {"pipeline": "p", "generation": generation, "batch_id": batch, "state_rows": batch}
+        row = {
+            "pipeline": paths.table.name,
+            "generation": generation,
+            "batch_id": batch,
+            "state_rows": batch,
+        }
         row |= {"groups_in": 3, "groups_out": batch} if generation != "old" else {}
-        ops_tables.append(root, "batches", [row | account])
+        ops_tables.append(paths.root, "batches", [row | account])
     identity = Identity(generation="new", rewound=("old",), topic_id="t", fingerprint={})
-    spec = SimpleNamespace(name="p")
-    run: Any = SimpleNamespace(paths=SimpleNamespace(root=root), spec=spec, identity=identity)
+    run: Any = SimpleNamespace(paths=paths, identity=identity)
     found = unjudged(run, Cursor(judged=0, audited=2))
     assert (found.batches, found.account.read, found.account.unaccounted) == ((1, 2), 20, 5)
     assert found.state_rows_before == 0
@@ -128,3 +133,5 @@ def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_
     later = unjudged(run, Cursor(judged=1, audited=2))
     assert (later.state_rows_before, later.grouped) == (1, Grouped(3, 2))
     assert unjudged(run, Cursor(judged=2, audited=2)) == Unjudged((), Account(), 2, Grouped(0, 0))
+    with pytest.raises(CheckpointBroken, match="no row for batch 3 of"):
+        unjudged(run, Cursor(judged=0, audited=3))

@@ -1,0 +1,122 @@
+"""Cursor repair: the cursor that a checkpoint should have, made from ops.batches and ops.runs.
+
+It never says of a batch that it is accounted for, or has passed the checks, unless these tables do:
+batches of which they do not say it are accounted for, or checked, again. So is what a person
+accepted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report, StateUse
+from spark_jobs.ops import accounts, ops_tables
+from spark_jobs.ops.schema import Row
+from spark_jobs.sink import history
+
+COLUMNS = (
+    "batch_id",
+    "generation",
+    "table_version",
+    "state_rows",
+    "state_bytes",
+    "last_event_time",
+)
+
+
+class Found(NamedTuple):
+    """The cursor that the checkpoint should have."""
+
+    cursor: Cursor
+    mending: str
+    """What is done to have it, for the user; empty if it is stored."""
+
+
+class _Passed(NamedTuple):
+    """The last batch that passed the checks, and the table's version at it."""
+
+    batch: int = -1
+    version: int = 0
+
+
+def find_cursor(paths: Paths, known: Identity) -> Found:
+    """The stored cursor, if each batch that it counts and that has not passed has its account."""
+    rows = accounts.stored(paths, known, COLUMNS)
+    try:
+        cursor = read_cursor(paths.cursor)
+    except CheckpointBroken:
+        return Found(
+            _made(paths, known, rows), f"write {paths.cursor} again, from ops.batches and ops.runs"
+        )
+    audited = _last_accounted(rows, cursor.judged, cursor.audited)
+    if audited == cursor.audited:
+        return Found(cursor, "")
+    return Found(
+        cursor.model_copy(update={"audited": audited}),
+        f"write {paths.cursor} again, back at batch {audited}: ops.batches has not one row for "
+        "each later one, and the next run accounts for them again, from Kafka",
+    )
+
+
+def store_cursor(paths: Paths, known: Identity) -> None:
+    """Store it, and remove the accounts of later batches: the next run makes them again."""
+    cursor = find_cursor(paths, known).cursor
+    ops_tables.remove_after(
+        paths.root, "batches", paths.table.name, known.generations, cursor.audited
+    )
+    cursor.write(paths.cursor)
+
+
+def _made(paths: Paths, known: Identity, rows: list[Row]) -> Cursor:
+    passed = _passed(paths, known, rows)
+    newest = rows[-1]["batch_id"] if rows else -1
+    audited = _last_accounted(rows, passed.batch, newest)
+    rows = [row for row in rows if row["batch_id"] <= audited]
+    last = rows[-1] if rows else {}
+    return Cursor(
+        audited=audited,
+        judged=passed.batch,
+        judged_table_version=passed.version,
+        table_version=max(
+            (row["table_version"] for row in rows if row["table_version"] is not None),
+            default=None,
+        ),
+        state=StateUse(rows=last.get("state_rows") or 0, bytes=last.get("state_bytes") or 0),
+        last_event_time=max(
+            (row["last_event_time"] for row in rows if row["last_event_time"]), default=None
+        ),
+        timers_waiting=None,
+    )
+
+
+def _last_accounted(rows: list[Row], judged: int, audited: int) -> int:
+    lacking = accounts.first_lacking([row["batch_id"] for row in rows], judged, audited)
+    return audited if lacking is None else lacking - 1
+
+
+def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
+    """By the newest report of a run that succeeded.
+
+    A rewind may have taken batches of it back: only those count whose rows are left, and the
+    table's version is then the one with their rows, not the report's.
+    """
+    newest = {row["generation"]: row["batch_id"] for row in rows}
+    runs = ops_tables.query(
+        paths.root,
+        "runs",
+        f"SELECT report FROM runs WHERE {ops_tables.equals({'pipeline': paths.table.name})} "
+        "AND status = 'succeeded' ORDER BY ended_at DESC",
+    ).to_pylist()
+    for report in (Report.model_validate_json(run["report"]) for run in runs):
+        if not report.batches or report.generation not in newest:
+            continue
+        last = min(report.batches[-1], newest[report.generation])
+        if report.generation == known.generation and last == report.batches[-1]:
+            return _Passed(last, report.table_version or 0)
+        owners = known.owners(paths.table.name)
+        return _Passed(last, history.version_after(paths.table, owners, last))
+    return _Passed()

@@ -1,0 +1,144 @@
+"""A root as drains leave it, without Spark and Kafka: checkpoint, table, ops tables and cursor."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
+from spark_jobs.contract.environment import environment
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Account, Report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import Row
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.sink.table import GENERATION
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+COLUMN = pa.schema({"n": pa.int64()})
+
+
+class Drains:
+    """Batch n reads the record with offset n, and writes the row n."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
+        self.paths = Paths(str(folder), SPEC)
+        self.paths.ensure_writable()
+        self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
+        table = deltalake.DeltaTable.create(
+            str(self.paths.table),
+            COLUMN,
+            configuration={GENERATION: "g1"},
+            raise_if_key_not_exists=False,
+        )
+        Identity(
+            generation="g1",
+            topic_id="topic-1",
+            table_id=str(table.metadata().id),
+            fingerprint=fingerprint(SPEC, version("pyspark")),
+            environment=environment(SPEC),
+        ).write(self.paths.identity)
+        Cursor(judged_table_version=0).write(self.paths.cursor)
+        self._ended = NOON
+
+    @property
+    def identity(self) -> Identity:
+        """As it is stored, also if a rewind was cut off."""
+        known = identity_amid_rewind(self.paths)
+        assert known is not None
+        return known
+
+    @property
+    def cursor(self) -> Cursor:
+        """As it is stored."""
+        return read_cursor(self.paths.cursor)
+
+    @property
+    def table(self) -> deltalake.DeltaTable:
+        """The output."""
+        return deltalake.DeltaTable(str(self.paths.table))
+
+    @property
+    def rows(self) -> list[int]:
+        """The output's rows."""
+        return sorted(self.table.to_pyarrow_table().column("n").to_pylist())
+
+    def commit(self, batch: int) -> int:
+        """Commit a batch, and leave it without an account; the table's version."""
+        plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
+        store = self.folder / "state" / "0" / "0"
+        store.mkdir(parents=True, exist_ok=True)
+        (store / f"{batch + 1}.snapshot").write_bytes(b"state")
+        owner = self.identity.owner(SPEC.name)
+        note = json.dumps({"sluice": owner, "batch": batch})
+        deltalake.write_deltalake(
+            str(self.paths.table),
+            pa.table({"n": [batch]}, COLUMN),
+            mode="append",
+            commit_properties=deltalake.CommitProperties(
+                custom_metadata={"userMetadata": note},
+                app_transactions=[deltalake.Transaction(owner, batch)],
+            ),
+        )
+        commit_batch(self.folder, batch)
+        return self.table.version()
+
+    def account(self, batch: int, table_version: int | None, unaccounted: int = 0) -> None:
+        """Give the batch its row in ops.batches."""
+        counts = Account(covered=1, read=1, accepted=1, rows_out=1, unaccounted=unaccounted)
+        row: Row = {
+            "pipeline": SPEC.name,
+            "generation": self.identity.generation,
+            "batch_id": batch,
+            "state_rows": batch,
+            "state_bytes": 1,
+            "table_version": table_version,
+        }
+        ops_tables.append(self.paths.root, "batches", [row | counts.model_dump()])
+
+    def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
+        """Drain these batches. The run fails by its checks if it is `red`."""
+        for batch in range(first, last + 1):
+            made = self.commit(batch)
+            self.account(batch, made, unaccounted)
+            self.moved(audited=batch, table_version=made)
+        now = self.table.version()
+        if not red:
+            self.moved(judged=last, judged_table_version=now)
+        self._ended += timedelta(hours=1)
+        report = Report(
+            pipeline=SPEC.name,
+            run_id=f"{first} to {last}",
+            status="failed" if red else "succeeded",
+            started_at=self._ended,
+            ended_at=self._ended,
+            generation=self.identity.generation,
+            batches=tuple(range(first, last + 1)),
+            table_version=now,
+        )
+        append_row(report, self.settings.root)
+
+    def moved(self, **changes: int) -> None:
+        """Move the cursor."""
+        self.cursor.model_copy(update=changes).write(self.paths.cursor)
+
+    def ops(self, table: str, columns: str) -> list[tuple[object, ...]]:
+        """Rows of an ops table, ordered."""
+        found = ops_tables.query(self.paths.root, table, f"SELECT {columns} FROM {table}")
+        return sorted(tuple(row.values()) for row in found.to_pylist())
+
+    def accounted(self) -> list[tuple[object, ...]]:
+        """Generation and batch of each row of ops.batches."""
+        return sorted(self.ops("batches", "batch_id, generation"))

@@ -1,0 +1,209 @@
+"""`sluice rewind` over real tables and a checkpoint without Spark: cut off at each of its places,
+and to a batch that has no account yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.published import Published, read_published
+from spark_jobs.checkpoint.rewinding import read_rewinding
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, StateUnreadable
+from spark_jobs.ops import ops_tables
+from spark_jobs.sink.table import GENERATION, refuse_replaced
+from tests.unit.drains import SPEC, Drains
+
+PLACES = 11
+"""After the note is written, and after each of the steps."""
+
+
+class Killed(Exception):
+    """What a kill is to a test."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Drains:
+    """Batches 0 to 4 have passed."""
+    made = Drains(tmp_path / "root")
+    made.drain(0, 4)
+    records = [FailingRecord(batch=batch, partition=0, offset=9, reason="") for batch in (2, 3)]
+    FailingRecords(records=tuple(records)).write(made.paths.failing)
+    Published(table_version=5, batch=4, before_version=3, before_batch=3).write(
+        made.paths.published
+    )
+    return made
+
+
+def go_back(root: Drains, batch: int = 2) -> None:
+    execute = rewind(SPEC, root.settings, batch).execute
+    assert execute is not None
+    execute()
+
+
+def passed_places(active: pytest.MonkeyPatch, kill_at: int = -1) -> Iterator[int]:
+    """Counts the places that are passed, and kills at one."""
+    places = count()
+
+    def at(name: str) -> None:
+        assert name == "rewinding"
+        if next(places) == kill_at:
+            raise Killed
+
+    active.setattr(failpoint, "at", at)
+    return places
+
+
+def killed(root: Drains, place: int, batch: int = 2) -> None:
+    with pytest.MonkeyPatch.context() as active:
+        passed_places(active, place)
+        with pytest.raises(Killed):
+            go_back(root, batch)
+
+
+def end_state(root: Drains, batch: int = 2) -> None:
+    """What a rewind to the batch leaves, whether or not it was cut off."""
+    identity = read_identity(root.paths)
+    assert identity is not None
+    assert identity.rewound == ("g1",)
+    assert identity.generation != "g1"
+    assert root.table.metadata().configuration[GENERATION] == identity.generation
+    assert root.rows == list(range(batch + 1))
+    assert root.table.version() == 7, "five batches, one RESTORE, one change of properties"
+    cursor = root.cursor
+    assert (cursor.audited, cursor.judged) == (batch, batch)
+    assert (cursor.table_version, cursor.judged_table_version) == (7, 7)
+    assert root.accounted() == [(each, "g1") for each in range(batch + 1)]
+    logs = {path.name for log in ("commits", "offsets") for path in (root.folder / log).iterdir()}
+    assert logs == {name for each in range(batch + 1) for name in (str(each), f".{each}.crc")}
+    assert not (root.folder / "state" / "0" / "0" / f"{batch + 2}.snapshot").exists()
+    assert [record.batch for record in read_failing(root.paths.failing).records] == [2]
+    told = read_published(root.paths.published)
+    assert (told.batch, told.before_batch) == (batch, batch)
+    [kept] = root.paths.version.parent.glob("v1.kept-*")
+    assert {path.name for path in (kept / "spark" / "commits").glob("[0-9]*")} == set("01234")
+    assert not list(kept.glob("rewinding.json")), "a copy is no rewind"
+    assert not root.paths.rewinding.exists()
+    refuse_replaced(
+        root.paths.table, identity.owner(SPEC.name), identity.table_id, cursor.table_version
+    )
+
+
+def test_one_that_is_not_cut_off_passes_each_place_once(
+    root: Drains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = passed_places(monkeypatch)
+    go_back(root)
+    assert next(places) == PLACES
+    end_state(root)
+
+
+@pytest.mark.parametrize("place", range(PLACES))
+def test_one_that_was_cut_off_is_told_and_ends_as_another_if_it_is_run_again(
+    root: Drains, place: int
+) -> None:
+    killed(root, place)
+    with pytest.raises(CheckpointBroken, match=r"a rewind of .* to the end of batch 2") as refused:
+        read_identity(root.paths)
+    assert f"sluice rewind {SPEC.name} --to-batch 2 --execute" in refused.value.remedy
+    assert "that was cut off" in " ".join(rewind(SPEC, root.settings, 2).lines)
+    go_back(root)
+    end_state(root)
+
+
+@pytest.mark.parametrize("place", range(PLACES))
+def test_doctor_knows_it_and_goes_on(root: Drains, place: int) -> None:
+    killed(root, place)
+    lines, execute = doctor(SPEC, root.settings)
+    assert "a rewind to the end of batch 2 was cut off" in lines
+    assert execute is not None
+    execute()
+    end_state(root)
+    assert doctor(SPEC, root.settings).execute is None, "nothing is left to fix"
+
+
+def test_one_that_was_cut_off_again_and_again_ends_as_another(root: Drains) -> None:
+    for place in (0, 1, 1, 2, 3, 5, 5, 8, 9):
+        killed(root, place)
+    go_back(root)
+    end_state(root)
+
+
+def test_one_that_was_cut_off_amid_its_copy_and_amid_the_logs_ends_as_another(root: Drains) -> None:
+    killed(root, 0)
+    note = read_rewinding(root.paths)
+    assert note is not None
+    kept = root.paths.version.with_name(note.kept)
+    (kept / "spark" / "commits").mkdir(parents=True)
+    (kept / "spark" / "commits" / "4").write_text("half")
+    killed(root, 4)
+    (root.folder / "commits" / "3").unlink()
+    (root.folder / "offsets" / "4").unlink()
+    go_back(root)
+    end_state(root)
+    assert (kept / "spark" / "commits" / "4").read_text() != "half"
+
+
+def test_what_somebody_did_to_the_table_meanwhile_is_taken_back_too(root: Drains) -> None:
+    killed(root, 3)
+    root.table.delete("n = 1")
+    go_back(root)
+    assert root.rows == [0, 1, 2]
+
+
+def test_after_a_cut_off_one_can_go_back_further_and_no_less_far(root: Drains) -> None:
+    killed(root, 5)
+    with pytest.raises(CheckpointBroken, match="to the end of batch 2 was cut off"):
+        rewind(SPEC, root.settings, 3)
+    go_back(root, 1)
+    assert root.rows == [0, 1]
+    assert (root.cursor.audited, root.accounted()) == (1, [(0, "g1"), (1, "g1")])
+    assert root.identity.rewound == ("g1",)
+
+
+def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None:
+    killed(root, 5)
+    late = rewind(SPEC, root.settings, 2).execute
+    assert late is not None
+    go_back(root)
+    with pytest.raises(LeaseHeld, match="another rewind"):
+        late()
+    end_state(root)
+
+
+def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
+    killed(root, 5)
+    root.paths.rewinding.write_text("{")
+    with pytest.raises(CheckpointBroken, match=r"rewinding\.json does not parse"):
+        read_identity(root.paths)
+
+
+def test_a_batch_that_is_not_there_changes_nothing(root: Drains) -> None:
+    with pytest.raises(StateUnreadable, match="batches 0 to 4"):
+        rewind(SPEC, root.settings, 7)
+    assert not root.paths.rewinding.exists()
+
+
+def test_a_batch_without_an_account_keeps_its_rejected_records_and_no_row_of_a_killed_run(
+    root: Drains,
+) -> None:
+    """The run was killed after it had stored batch 5's records and row, and before the cursor."""
+    version = root.commit(5)
+    root.account(5, version)
+    root.commit(6)
+    for batch in (5, 6):
+        record = {"pipeline": SPEC.name, "generation": "g1", "batch_id": batch, "partition": 0}
+        ops_tables.append(root.paths.root, "late", [record | {"offset": batch}])
+    go_back(root, 5)
+    assert root.cursor.audited == 4
+    assert root.accounted() == [(each, "g1") for each in range(5)], "the next run accounts for 5"
+    assert root.ops("late", "batch_id") == [(5,)]
+    assert root.rows == [0, 1, 2, 3, 4, 5]
