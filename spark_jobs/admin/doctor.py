@@ -26,7 +26,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report, StateUse
+from spark_jobs.contract.report import StateUse, parse_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
@@ -213,9 +213,13 @@ def _cursor(spec: Pipeline, paths: Paths, known: Identity) -> Cursor:
     runs = ops_tables.query(
         paths.root,
         "runs",
-        f"SELECT report FROM runs WHERE {where} AND status = 'succeeded' ORDER BY ended_at DESC",
+        f"SELECT run_id, report FROM runs WHERE {where} AND status = 'succeeded' "
+        "ORDER BY ended_at DESC",
     ).to_pylist()
-    reports = (Report.model_validate_json(run["report"]) for run in runs)
+    reports = (
+        parse_report(run["report"], f"the report of run {run['run_id']} in ops.runs")
+        for run in runs
+    )
     passed = next(
         (report for report in reports if report.generation in known.generations and report.batches),
         None,
