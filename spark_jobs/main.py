@@ -32,6 +32,7 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep, explain
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
@@ -71,7 +72,8 @@ def _run(wanted: argparse.Namespace) -> int:
         stop_on_signals() as stop
     ):  # until the report is written: a run without one counts as failed
         parent_watch.watch()
-        report = _written(_report_of(wanted, stop), wanted)
+        with Watchdog(wanted.command, wanted.run_id, wanted.report) as watchdog:
+            report = _written(_report_of(wanted, stop, watchdog), wanted)
     failpoint.at("reported")
     if report.problem is None:
         return 0
@@ -88,13 +90,15 @@ def _written(report: Report, wanted: argparse.Namespace) -> Report:
     return report
 
 
-def _report_of(wanted: argparse.Namespace, stop: StopRequest) -> Report:
+def _report_of(wanted: argparse.Namespace, stop: StopRequest, watchdog: Watchdog) -> Report:
     started = datetime.now(UTC)
     try:
         spec = registry.load(wanted.pipeline)
         log.setup(log_format())  # the pipeline's own code may have configured logging
         kind: Kind = wanted.command
-        return RUNS[kind](spec, Settings.from_environment(), wanted.run_id, stop)
+        settings = Settings.from_environment()
+        watchdog.watch(spec, settings)
+        return RUNS[kind](spec, settings, wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report(
             kind=wanted.command,

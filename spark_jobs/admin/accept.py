@@ -13,7 +13,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import DecisionRefused
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.contract.report import CheckResult, Report, parse_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.summary import check_line
@@ -25,6 +25,9 @@ ACCEPTED = "accepted"
 """The outcome in ops.checks of a failed check that a person accepted; `about` has the reason,
 `run_id` who it was.
 """
+
+
+IN_OPS_RUNS = "the report of the last run in ops.runs"
 
 
 def accept(
@@ -90,7 +93,7 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
         f"SELECT report FROM runs WHERE pipeline = '{pipeline}' AND table_version IS NOT NULL "
         "ORDER BY ended_at DESC LIMIT 1",
     ).to_pylist()
-    report = Report.model_validate_json(rows[0]["report"]) if rows else None
+    report = parse_report(rows[0]["report"], IN_OPS_RUNS) if rows else None
     if known is None or report is None or cursor.judged == cursor.audited:
         raise DecisionRefused(
             f"everything that {pipeline} has written has passed its checks: there is nothing to "

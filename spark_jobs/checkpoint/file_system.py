@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 MOUNTS = Path("/proc/self/mountinfo")
 """Of Linux (proc(5)). Where it is not there, nothing is refused."""
-LOCAL_FUSE = {"fuseblk", "fuse.lxcfs", "fuse.fuse-overlayfs"}
-NETWORK = {"nfs", "cifs", "smb3", "smbfs", "afs", "9p", "ncpfs", "glusterfs", "lustre", "beegfs"}
-"""Types whose locks may stay on one machine. GFS2, OCFS2 and CephFS lock for all: not here."""
+LOCAL = {
+    *("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "bcachefs", "f2fs", "nilfs2", "jfs"),
+    *("reiserfs", "reiser4", "vfat", "exfat", "ntfs3", "hfsplus", "ubifs", "fuseblk"),
+    *("tmpfs", "ramfs", "rootfs", "overlay", "aufs", "fuse.fuse-overlayfs"),
+}
+"""Types that one machine mounts: of a disk, of memory, and a container's layers of these."""
+CLUSTER = {"ceph", "gfs2", "ocfs2"}
+"""Types whose locks hold on every machine, unless `localflocks` keeps them to one (gfs2, ocfs2)."""
 
 
 class Mount(NamedTuple):
@@ -32,14 +37,14 @@ class Mount(NamedTuple):
 
     @property
     def locks_for_all(self) -> bool:
-        """Whether an flock holds on every machine (flock(2), nfs(5); Lustre's mount option)."""
+        """Whether an flock is known to hold on every machine that can mount it (flock(2), nfs(5);
+        Lustre's mount option). A type that is not known here may keep its locks to one machine.
+        """
         if self.kind == "nfs":
             return "local_lock=none" in self.options
         if self.kind == "lustre":
             return "flock" in self.options
-        if self.kind.startswith("fuse"):
-            return self.kind in LOCAL_FUSE
-        return self.kind not in NETWORK
+        return self.kind in LOCAL or (self.kind in CLUSTER and "localflocks" not in self.options)
 
 
 def refuse_local_locks(path: UPath) -> None:
@@ -50,8 +55,10 @@ def refuse_local_locks(path: UPath) -> None:
     raise RootRefused(
         f"{path} is on {found.kind}, mounted at {found.place}, where a lock may hold on this "
         "machine alone: a run on another machine would write the same checkpoint.",
-        "Use a local disk, or an object store (docs/object-store.md), for SLUICE_ROOT. If runs "
-        "start on this machine only, set SLUICE_LOCKS=one-host.",
+        "Use a local disk, a container's volume on one, or an object store "
+        "(docs/object-store.md), for SLUICE_ROOT. If runs start in this machine or container only "
+        "(a folder that a host shares with it, by 9p, virtiofs or FUSE), set "
+        "SLUICE_LOCKS=one-host.",
     )
 
 

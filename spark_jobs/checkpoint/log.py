@@ -109,6 +109,13 @@ class Checkpoint:
         _, metadata = (self.folder / "commits" / str(batch_id)).read_text().splitlines()
         return int(json.loads(metadata).get("nextBatchWatermarkMs", 0))
 
+    def clock_ms(self, batch_id: int) -> int:
+        """When Spark planned the batch, in milliseconds since the epoch.
+
+        Reads no other batch's file.
+        """
+        return int(self._read(batch_id)[0].get("batchTimestampMs", 0))
+
     def watermark(self, batch_id: int) -> datetime | None:
         """The watermark by which a batch evicts state; None before there is one.
 

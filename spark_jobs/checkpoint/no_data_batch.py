@@ -43,7 +43,9 @@ class Clock(NamedTuple):
 
     now: datetime
     newest: datetime | None
-    """The Kafka timestamp of the topic's newest record."""
+    """The Kafka timestamp of the topic's newest record. A producer with a wrong clock may have set
+    one that is still to come (`heard`).
+    """
     rows: int
     """Rows in state. Without any, nothing can be due by the time of day."""
     no_data_batch_ran: bool = False
@@ -65,11 +67,13 @@ def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | N
         return None
     last = checkpoint.batch(committed[-1])
     moved = checkpoint.next_watermark_ms(last.id)
-    silent = _silence_watermark_ms(spec, clock)
+    since = heard(spec, checkpoint, clock)
+    silent = _silence_watermark_ms(spec, clock, since)
     if silent > max(moved, last.watermark_ms):
-        return NoDataBatch(
-            silent, f"the topic has been silent for close_after={spec.close_after}", by_silence=True
-        )
+        reason = f"the topic has been silent for close_after={spec.close_after}"
+        if since != clock.newest:
+            reason += f", since the last batch with records, of {since:%F %H:%M:%S}"
+        return NoDataBatch(silent, reason, by_silence=True)
     if moved > last.watermark_ms:
         return NoDataBatch(moved, "the watermark moved, and no batch has used it yet")
     if spec.endless and clock.rows and not clock.no_data_batch_ran:
@@ -77,16 +81,50 @@ def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | N
     return None
 
 
-def _silence_watermark_ms(spec: Pipeline, clock: Clock) -> int:
+def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | None:
+    """When the topic's newest record came; None if none ever did.
+
+    By its Kafka timestamp. One that is more than max_ahead still to come is of a wrong clock: it
+    would hide every silence until then. In its place stands the time at which Spark planned the
+    last batch with records: every record that was read came before it.
+    """
+    if clock.newest is None or clock.newest <= clock.now + spec.topic.max_ahead:
+        return clock.newest
+    since, planned = clock.newest, set(checkpoint.planned())
+    for batch in reversed(checkpoint.committed()):
+        since = _at(checkpoint.clock_ms(batch))
+        if batch - 1 not in planned or checkpoint.batch(batch).covered:  # purged, or the first
+            break
+    return since
+
+
+def clock_ahead(spec: Pipeline, clock: Clock) -> str:
+    """One line about a newest record that is still to come; empty if it is not."""
+    if spec.close_after is None or clock.newest is None:
+        return ""
+    if clock.newest <= clock.now + spec.topic.max_ahead:
+        return ""
+    return (
+        f"the newest record of {spec.topic.name} has the Kafka timestamp "
+        f"{clock.newest:%F %H:%M:%S}, which is still to come: the clock of a producer, or of this "
+        "machine, is wrong. close_after counts from the last batch with records"
+    )
+
+
+def _at(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _silence_watermark_ms(spec: Pipeline, clock: Clock, since: datetime | None) -> int:
     """The watermark that close_after gives a silent topic, in milliseconds since the epoch; 0 if
-    the topic is not silent.
+    the topic is not silent. `since`: when its newest record came.
 
     It is now - close_after - watermark_delay, as if an event had come that is close_after old. A
     record that comes within the watermark delay of that event is still on time.
     """
     if spec.close_after is None or spec.watermark_delay is None or not clock.rows or clock.closed:
         return 0
-    if clock.newest is None or clock.now - clock.newest < spec.close_after:
+    if since is None or clock.now - since < spec.close_after:
         return 0
     return (
         clock.now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)

@@ -27,9 +27,11 @@ VERSION: Final = 1
 
 
 class Part(BaseModel):
-    """A part of the report. Unknown fields are errors: another version of Sluice wrote them."""
+    """A part of the report. A field that a newer Sluice added is ignored, as in stored.py, so that
+    one can go back a release. mypy holds the fields that are set here (init_forbid_extra).
+    """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Account(Part):
@@ -274,25 +276,35 @@ def read_report(path: Path | UPath) -> Report:
     is newer.
     """
     try:
-        return Report.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         raise ReportMissing(
             f"the run left no report at {path}: it was killed, or it never started.",
             "Look at the lines above in the task's log. The next run resumes where this run "
             "stopped.",
         ) from None
+    return parse_report(content, str(path))
+
+
+def parse_report(content: bytes | str, where: str) -> Report:
+    """The report of a file, or of a row of ops.runs: `where` names it in errors.
+
+    Raises ReportMissing where it does not parse; FormatNewer where its version is newer.
+    """
+    try:
+        return Report.model_validate_json(content)
     except ValidationError as error:
-        refuse_newer(_version(path), VERSION, str(path))
+        refuse_newer(_version(content), VERSION, where)
         raise ReportMissing(
-            f"{path} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
+            f"{where} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
             "Run Airflow and Spark with the same version of Sluice.",
         ) from None
 
 
-def _version(path: Path | UPath) -> object:
-    """What the file says of its version; None if it is no JSON."""
+def _version(report: bytes | str) -> object:
+    """What the report says of its version; None if it is no JSON."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(report)
     except ValueError:
         return None
     return content.get("report_version") if isinstance(content, dict) else None

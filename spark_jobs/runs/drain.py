@@ -16,7 +16,6 @@ from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
@@ -33,7 +32,8 @@ from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.same_state import forget_failing, refuse_other_state
 from spark_jobs.runs.spark_errors import translate_error
-from spark_jobs.runs.upkeep import purge_state
+from spark_jobs.runs.upkeep import purge_after_failure, purge_state
+from spark_jobs.source.topic_state import TopicState
 from spark_jobs.steps.sql_tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
@@ -97,7 +97,11 @@ def _run(
         )
         outcome.lap("start")
         stop.raise_if_asked()
-        return _read_and_check(run, found, warming, outcome, stop)
+        try:
+            return _read_and_check(run, found, warming, outcome, stop)
+        except Exception as error:
+            purge_after_failure(run, error)
+            raise
 
 
 def _read_and_check(
@@ -127,19 +131,19 @@ def _read_and_check(
     )
     if read_identity(run.paths) != run.identity:
         forget_failing(run)
-    latest = found.topic.latest
+    topic = found.topic
     limits = RunLimits(run.spec, stop)
-    query = Query(run, audit, latest, limits)
+    query = Query(run, audit, topic.latest, limits)
     try:
         query.run()
     except Exception:
-        outcome.drained = _until_failure(run, audit, recovered, limits, latest)
+        outcome.drained = _until_failure(run, audit, recovered, limits, topic)
         raise
     finally:
         outcome.lap("query")
         outcome.took("audit", audit.seconds)
     warming.join()
-    outcome.drained = drained(run, audit, recovered, limits, latest)
+    outcome.drained = drained(run, audit, recovered, limits, topic)
     failpoint.at("checks")
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
@@ -151,7 +155,7 @@ def _read_and_check(
 
 
 def _until_failure(
-    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets
+    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: TopicState
 ) -> Drained:
     """What a run that failed in its query had committed and accounted for before.
 
@@ -159,6 +163,6 @@ def _until_failure(
     one.
     """
     with suppress(Exception):  # what failed the query is told first
-        done = drained(run, audit, recovered, limits, latest)
+        done = drained(run, audit, recovered, limits, topic)
         return replace(done, table_version_before=None, table_version=None)
     return Drained()

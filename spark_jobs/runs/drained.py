@@ -11,17 +11,18 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink import table
+from spark_jobs.source.topic_state import TopicState
 
 NO_BATCH = Batch(-1, {}, {}, 0, 0)
 """The state of a checkpoint before its first batch."""
 
 
 def drained(
-    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, latest: Offsets
+    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: TopicState
 ) -> Drained:
     """Call it after the last batch has its account.
 
-    `latest`: partition -> Kafka's end offset when the run began.
+    `topic`: as it was when the run began.
     """
     committed = run.checkpoint.committed()
     accounts = audit.accounts
@@ -37,7 +38,7 @@ def drained(
         watermark=last.watermark,
         open_until=_open_until(run.spec, audit),
         bounded_by=limits.reached,
-        waiting=_waiting(latest, last.end) if limits.reached else 0,
+        waiting=waiting(topic, last.end) if limits.reached else 0,
         table_version_before=audit.cursor.judged_table_version,
         table_version=table.version(run.target.table),
     )
@@ -52,6 +53,17 @@ def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 
 
-def _waiting(latest: Offsets, end: Offsets) -> int:
-    """Offsets that are left for the next run."""
-    return sum(offset - end.get(partition, 0) for partition, offset in latest.items())
+def waiting(topic: TopicState, end: Offsets) -> int:
+    """Offsets that are left for the next run.
+
+    A run may have read past the end that a partition had when it began: that takes nothing from
+    what is left in another. Of a partition that no batch has read, all that retention has left
+    waits.
+
+    >>> waiting(TopicState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
+    9
+    """
+    return sum(
+        max(latest - end.get(partition, topic.earliest.get(partition, 0)), 0)
+        for partition, latest in topic.latest.items()
+    )

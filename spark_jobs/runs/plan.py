@@ -20,6 +20,13 @@ from spark_jobs.runs.publication import Announced
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
 
+WHOSE_CLOCK = {
+    "CreateTime": "CreateTime, by the producers' clocks",
+    "LogAppendTime": "LogAppendTime, by the brokers' clocks",
+    "": "of an unknown clock: this user may not read the topic's configuration (DESCRIBE_CONFIGS)",
+}
+"""What TopicState.timestamps says."""
+
 
 class Plan(BaseModel):
     """The work of the next drain. `reasons` is empty if there is none; `lines` are for printing."""
@@ -58,10 +65,11 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
     new = {
-        partition: latest - done.get(partition, 0)
+        partition: latest - done.get(partition, found.topic.earliest.get(partition, 0))
         for partition, latest in found.topic.latest.items()
     }
-    reasons = _unfinished(found, sum(new.values())) or _due(found, settings)
+    clock = _clock(found, settings)
+    reasons = _unfinished(found, sum(new.values())) or _due(found, clock)
     due = publication.due(paths, announced)
     to_publish = due.table_version if due else publication.table_due(paths, spec)
     return Plan(
@@ -71,6 +79,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         to_publish=to_publish,
         lines=(
             *_lines(found, settings, done, new),
+            *filter(None, (no_data_batch.clock_ahead(found.spec, clock),)),
             *_to_publish(to_publish),
             *(reasons or ("nothing to do: every offset is drained and accounted for",)),
         ),
@@ -95,14 +104,17 @@ def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _due(found: Preflight, settings: Settings) -> tuple[str, ...]:
-    """The reason for a no-data batch without new offsets: state whose time has come."""
+def _clock(found: Preflight, settings: Settings) -> no_data_batch.Clock:
     spec = found.spec
     newest = (
         newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
     )
-    clock = no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
-    due = no_data_batch.due(spec, found.checkpoint, clock)
+    return no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
+
+
+def _due(found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
+    """The reason for a no-data batch without new offsets: state whose time has come."""
+    due = no_data_batch.due(found.spec, found.checkpoint, clock)
     return (f"a batch without data: {due.reason}",) if due else ()
 
 
@@ -114,6 +126,7 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
         f"state version {spec.state.version}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
+        f"Kafka timestamps: {WHOSE_CLOCK[found.topic.timestamps]}",
         *found.lines,
         *(
             f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"

@@ -9,6 +9,7 @@ used.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
@@ -30,6 +31,9 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import TopicState, topic_state
 from spark_jobs.target import Target
+
+CLOCKS_DIFFER = timedelta(seconds=5)
+"""How far a broker's clock may be ahead of this machine's before it is told."""
 
 
 class Preflight(NamedTuple):
@@ -57,6 +61,9 @@ class Preflight(NamedTuple):
     created with.
     """
 
+    told: tuple[str, ...] = ()
+    """One line for each thing of this installation that a person should know."""
+
     @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint. It is read at each access."""
@@ -66,9 +73,10 @@ class Preflight(NamedTuple):
     def lines(self) -> tuple[str, ...]:
         """What to tell a person before the run begins: one line each."""
         if not self.lost:
-            return self.warnings
+            return (*self.warnings, *self.told)
         return (
             *self.warnings,
+            *self.told,
             "Skipping records deleted by retention (on_lost_records='skip'): "
             f"{format_data_loss(self.lost)}",
         )
@@ -91,4 +99,30 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     ours = in_force(spec, identity.fingerprint)
     known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None
     earlier = with_expressions(ours, known.fingerprint) if known else ours
-    return Preflight(ours, topic, identity, target, cursor, gone, earlier, warnings)
+    told = (*_slow_clock(topic, datetime.now(UTC)), *_long_replay(ours, settings))
+    return Preflight(ours, topic, identity, target, cursor, gone, earlier, warnings, told)
+
+
+def _slow_clock(topic: TopicState, now: datetime) -> tuple[str, ...]:
+    """That this machine's clock is behind the broker's, where the topic shows the broker's.
+
+    One that is ahead shows nowhere: nobody knows how old the newest record is.
+    """
+    if topic.appended is None or topic.appended <= now + CLOCKS_DIFFER:
+        return ()
+    return (
+        f"the newest record came at {topic.appended:%F %H:%M:%S} by the broker's clock "
+        f"(LogAppendTime), and here it is {now:%F %H:%M:%S}: this machine's clock is slow, or the "
+        "topic had CreateTime then. Records whose event time is more than max_ahead later than "
+        "this machine's clock are premature. Correct the clock",
+    )
+
+
+def _long_replay(spec: Pipeline, settings: Settings) -> tuple[str, ...]:
+    if spec.state.provider != "hdfs" or settings.local:
+        return ()
+    return (
+        "provider='hdfs' on a cluster: only Spark's maintenance, in executors that live for more "
+        "than a minute, writes snapshots of such state. With shorter runs each run replays every "
+        "change since the last snapshot, and no file of them is removed. Use provider='rocksdb'",
+    )

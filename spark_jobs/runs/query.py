@@ -82,6 +82,8 @@ class Query:
         newest = newest_record(run.settings, run.spec.topic.name, self._latest) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
+        if said := no_data_batch.clock_ahead(run.spec, clock):
+            LOG.warning("%s: %s", run.spec.name, said)
         return no_data_batch.due(run.spec, run.checkpoint, clock)
 
     def _consume(self) -> None:

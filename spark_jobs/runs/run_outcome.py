@@ -12,6 +12,7 @@ from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.runs.stillness import PULSE
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "checks", "purge"]
 """The phases of a run, in the order of the report's `seconds`.
@@ -61,6 +62,7 @@ class RunOutcome:
 
     def lap(self, phase: Phase) -> None:
         """Record the seconds since the last lap as those of this phase."""
+        PULSE.beat()
         now = time.monotonic()
         self.took(phase, now - self._lap_began)
         self._lap_began = now

@@ -1,5 +1,9 @@
 """Stall: ends a run in which nothing has moved for the spec's stall_timeout, and keeps what its
 threads did.
+
+It is asked by the thread that waits for the query, so that the run ends as any run that fails: its
+query is stopped, and its batches have their account. watchdog.py is for a thread that is stuck
+itself.
 """
 
 from __future__ import annotations
@@ -9,24 +13,22 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RunStalled
 from spark_jobs.contract.paths import report_path
+from spark_jobs.runs.stillness import PULSE, Movement, Stillness
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
     from spark_jobs.run import Run
 
-LOOKS = 30
-"""How often to look in one stall_timeout; not more often than every SECONDS."""
-SECONDS = 1.0
 THREADS = ".threads.txt"
 """The ending of the file with the thread dump; the rest of its name is the report's."""
-
-Movement = tuple[object, ...]
 
 
 class StallWatch:
@@ -39,60 +41,75 @@ class StallWatch:
     def __init__(self, run: Run, query: StreamingQuery) -> None:
         self._run = run
         self._query = query
-        self._limit = run.spec.stall_timeout.total_seconds()
-        self._interval = max(SECONDS, self._limit / LOOKS)
-        self._last: Movement = ()
-        self._moved = self._looked = time.monotonic()
+        self._stillness = Stillness(run.spec.stall_timeout.total_seconds(), time.monotonic())
 
     def raise_if_stalled(self) -> None:
         """Raise RunStalled if nothing has moved for stall_timeout."""
         now = time.monotonic()
-        if now - self._looked < self._interval:
+        if not self._stillness.due(now):
             return
-        self._looked = now
-        movement = _movement(self._run.spark, self._query)
-        if movement != self._last:
-            self._last, self._moved = movement, now
-        elif now - self._moved >= self._limit:
+        if self._stillness.too_long(_movement(self._run.spark, self._query), now):
+            PULSE.beat()  # the watchdog lets the run end by this
             raise self._stalled()
 
     def _stalled(self) -> RunStalled:
-        name, run_id = self._run.spec.name, self._run.run_id
-        # Of the root's text, as the report's: a run in Airflow and one by hand have it there.
-        path = report_path(self._run.settings.root, name, run_id).with_suffix(THREADS)
-        kept = "its threads could not be listed"
+        run, kept = self._run, ""
         with suppress(Exception):  # Whatever stands still may be the root, or the JVM.
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_threads(self._run.spark))
-            kept = f"{path} has what each thread did"
-        return RunStalled(
-            f"no batch, job or task of {name} has begun or ended for "
-            f"{self._run.spec.stall_timeout}; {kept}.",
-            "If a task may take longer, lengthen stall_timeout, or bound a batch by "
-            "max_offsets_per_batch. Committed batches stay, and the next run resumes.",
-        )
+            dump = f"{jvm_threads(run.spark.sparkContext)}\n{python_threads()}"
+            kept = keep(dump, run.settings.root, run.spec.name, run.run_id)
+        return stalled(run.spec.name, run.spec.stall_timeout, kept)
+
+
+def stalled(name: str, limit: timedelta, kept: str) -> RunStalled:
+    """The error. `kept`: the path of the thread dump; empty if there is none."""
+    threads = f"{kept} has what each thread did" if kept else "its threads could not be listed"
+    return RunStalled(
+        f"no batch, job or task of {name} has begun or ended for {limit}; {threads}.",
+        "If a task may take longer, lengthen stall_timeout, or bound a batch by "
+        "max_offsets_per_batch. Committed batches stay, and the next run resumes.",
+    )
+
+
+def keep(dump: str, root: str, name: str, run_id: str) -> str:
+    """Write the thread dump, and return its path."""
+    # Of the root's text, as the report's: a run in Airflow and one by hand have it there.
+    path = report_path(root, name, run_id).with_suffix(THREADS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dump)
+    return str(path)
 
 
 def _movement(spark: SparkSession, query: StreamingQuery) -> Movement:
-    tracker = spark.sparkContext.statusTracker()
+    last = query.lastProgress
+    return (last.batchId if last else None, *sparks_movement(spark.sparkContext))
+
+
+def sparks_movement(context: SparkContext) -> Movement:
+    """How many jobs have begun, which have not ended, and how many tasks of each stage have.
+
+    Source: DAGScheduler.numTotalJobs. Without it, short jobs between two looks would not be seen.
+    """
+    tracker = context.statusTracker()
     stages = (tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds()))
     tasks = tuple((stage.stageId, stage.numCompletedTasks) for stage in stages if stage)
-    last = query.lastProgress
-    return (last.batchId if last else None, tuple(sorted(tracker.getActiveJobsIds())), tasks)
+    begun = context._jsc.sc().dagScheduler().numTotalJobs()  # noqa: SLF001 - as below
+    return (begun, tuple(sorted(tracker.getActiveJobsIds())), tasks)
 
 
-def _threads(spark: SparkSession) -> str:
-    """What each thread of the JVM does, as jstack prints it, and each thread of this Python.
+def jvm_threads(context: SparkContext) -> str:
+    """What each thread of the JVM does, as jstack prints it.
 
     Source: org.apache.spark.util.Utils.getThreadDump, which Spark's own page of threads shows.
     """
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
+    jvm = context._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
     assert jvm is not None
-    dump = jvm.org.apache.spark.util.Utils.getThreadDump()
-    return "\n".join([*(thread.toString() for thread in dump), _python_threads()])
+    return "\n".join(
+        thread.toString() for thread in jvm.org.apache.spark.util.Utils.getThreadDump()
+    )
 
 
-def _python_threads() -> str:
+def python_threads() -> str:
+    """What each thread of this Python does."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = []
     for ident, frame in sys._current_frames().items():  # noqa: SLF001 - the documented way to them

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.purge import purge
+from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.store import spark_url
 
 if TYPE_CHECKING:
@@ -27,6 +29,15 @@ def purge_state(run: Run, query_run_id: str) -> None:
             LOG.info("%s: removed %d files of state that no batch needs", run.spec.name, removed)
     except Exception as error:  # noqa: BLE001 - whatever the file system or Spark says
         LOG.warning("%s: could not purge the state: %s", run.spec.name, error)
+
+
+def purge_after_failure(run: Run, error: Exception) -> None:
+    """The same after a run that failed: one that commits and fails each time would keep all its
+    state. Not beside a query that did not stop, and not where doctor may need what is there.
+    """
+    with suppress(Exception):  # what failed the run is told
+        if not isinstance(error, CheckpointBroken) and not run.spark.streams.active:
+            purge_state(run, "")
 
 
 def _snapshot(run: Run, query_run_id: str) -> None:

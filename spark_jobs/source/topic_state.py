@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import (
     AclOperation,
     AdminClient,
+    ConfigEntry,
     ConfigResource,
     ListOffsetsResultInfo,
     OffsetSpec,
@@ -31,7 +33,8 @@ from spark_jobs.source import token_endpoint
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 
 TIMEOUT_SECONDS = 7.0
-"""The time limit of each request. A run sends four, so it gives up within 30 seconds."""
+"""The time limit of each request. A run sends four in turn, so it gives up within 30 seconds."""
+LOG_APPEND_TIME = "LogAppendTime"
 TRIES = (0.07, 0.13, 0.8)
 """Shares of the first request's time limit, one for each try.
 
@@ -53,6 +56,14 @@ class TopicState(NamedTuple):
     latest: Offsets
     """Partition -> the last stable offset: a read_committed consumer sees only records before it.
     """
+    timestamps: str = ""
+    """Whose clock sets Kafka timestamps: CreateTime, a producer's; LogAppendTime, the broker's.
+    Empty if this user may not read the topic's configuration (DESCRIBE_CONFIGS).
+    """
+    appended: datetime | None = None
+    """With LogAppendTime: the broker's clock when the newest record came. Its clock is not earlier
+    now. No request of Kafka's protocol asks a broker for its clock itself.
+    """
 
 
 def topic_state(settings: Settings, topic: str) -> TopicState:
@@ -61,6 +72,7 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
     """
     with _admin_client(settings, topic) as client:
+        configured = _configuration(client, topic)  # its answer comes beside those of the others
         described = client.describe_topics(
             TopicCollection([topic]),
             include_authorized_operations=True,
@@ -74,10 +86,16 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
         partitions = [partition.id for partition in described.partitions]
         earliest = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         latest = _list_offsets(client, topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        timestamps, appended = "", None
+        with suppress(KafkaException, KeyError):  # they are only told, and not every server answers
+            timestamps = _setting(configured, "message.timestamp.type")
+            appended = _newest(client, topic, partitions) if timestamps == LOG_APPEND_TIME else None
         return TopicState(
             id=str(described.topic_id),
             earliest={partition: result.offset for partition, result in earliest.items()},
             latest={partition: result.offset for partition, result in latest.items()},
+            timestamps=timestamps,
+            appended=appended,
         )
 
 
@@ -96,17 +114,8 @@ def is_compacted(settings: Settings, topic: str) -> bool:
 
     Raises the same errors as topic_state.
     """
-    resource = ConfigResource(ResourceType.TOPIC, topic)
     with _admin_client(settings, topic) as client:
-        try:
-            config = client.describe_configs([resource], request_timeout=TIMEOUT_SECONDS)[
-                resource
-            ].result()
-        except KafkaException as error:
-            if error.args[0].name() == "TOPIC_AUTHORIZATION_FAILED":
-                return False
-            raise
-        return "compact" in str(config["cleanup.policy"].value)
+        return "compact" in _setting(_configuration(client, topic), "cleanup.policy")
 
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
@@ -115,9 +124,31 @@ def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> 
     Raises the same errors as topic_state.
     """
     with _admin_client(settings, topic) as client:
-        results = _list_offsets(client, topic, partitions, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
-        newest_ms = max(result.timestamp for result in results.values())
-        return datetime.fromtimestamp(newest_ms / 1000, UTC) if newest_ms > 0 else None
+        return _newest(client, topic, partitions)
+
+
+def _newest(client: AdminClient, topic: str, partitions: Iterable[int]) -> datetime | None:
+    results = _list_offsets(client, topic, partitions, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
+    newest_ms = max(result.timestamp for result in results.values())
+    return datetime.fromtimestamp(newest_ms / 1000, UTC) if newest_ms > 0 else None
+
+
+def _configuration(client: AdminClient, topic: str) -> Future[dict[str, ConfigEntry]]:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    asked: dict[ConfigResource, Future[dict[str, ConfigEntry]]] = client.describe_configs(
+        [resource], request_timeout=TIMEOUT_SECONDS
+    )
+    return asked[resource]
+
+
+def _setting(configured: Future[dict[str, ConfigEntry]], name: str) -> str:
+    """A property of the topic; empty if this user may not read its configuration."""
+    try:
+        return str(configured.result()[name].value)
+    except KafkaException as error:
+        if error.args[0].name() == "TOPIC_AUTHORIZATION_FAILED":
+            return ""
+        raise
 
 
 @contextmanager

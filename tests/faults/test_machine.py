@@ -13,12 +13,15 @@ import os
 import signal
 import subprocess
 import time
+from importlib import import_module
 
 import deltalake
 import psutil
 import pytest
 
 from local import broker, jvm
+from spark_jobs.contract.paths import report_path
+from tests.harness import oracle, verifier
 from tests.harness.broker import JARS, start_again
 from tests.harness.long_form import long_form
 from tests.harness.process import Running, lives
@@ -207,6 +210,50 @@ def test_of_several_triggers_at_once_one_has_the_lease_and_where_its_task_is_kil
     first.end()
     first.wait_until(lambda: not lives(orphan.pid), "the end of the driver")
     mends(scene)
+
+
+@pytest.fixture
+def impatient(kafka, spark, tmp_path, monkeypatch):
+    """A pipeline that gives up after 15 seconds."""
+    spec = import_module("tests.harness.pipelines.impatient.spec").SPEC
+    monkeypatch.setitem(oracle.RESULTS, spec.name, oracle.RESULTS["flight_events"])
+    monkeypatch.setitem(verifier.ENTERS, spec.name, verifier.ENTERS["flight_events"])
+    made = Scene(kafka, tmp_path, spec, events=300, deliveries=1)
+    made.deliver()
+    return made
+
+
+def ended_stalled(running: Running, scene: Scene) -> str:
+    """Its report and its row say so, and nothing of it lives; what its threads did."""
+    assert running.end() != 0
+    assert running.report is not None, running.said
+    assert running.report.problem.code == "RUN_STALLED", running.report.problem
+    threads = report_path(scene.settings.root, scene.spec.name, "stuck").with_suffix(".threads.txt")
+    assert str(threads) in running.report.problem.what
+    mends(scene)
+    problems = {row["run_id"]: row["problem"] for row in scene.ops("runs")}
+    assert problems == {"stuck": "RUN_STALLED", "next": None}
+    return threads.read_text()
+
+
+def test_a_jvm_that_stands_still_ends_the_drain_with_what_its_threads_did(impatient, tmp_path):
+    """No thread that calls into it comes back: the watchdog's does not call."""
+    running = Running(impatient, tmp_path, "stuck", "planned=wait")
+    running.hold("planned")
+    [frozen] = running.processes("jvm")
+    frozen.suspend()
+    threads = ended_stalled(running, impatient)
+    assert not lives(frozen.pid), "it would write without the lease once it goes on"
+    assert "The JVM did not answer" in threads
+    assert "in _failure_of_query" in threads, "where the run's own thread is stuck"
+
+
+@long_form
+def test_so_does_a_drain_that_is_stuck_after_its_query(impatient, tmp_path):
+    running = Running(impatient, tmp_path, "stuck", "checks=wait")
+    threads = ended_stalled(running, impatient)
+    assert "in _wait" in threads, "Python's: it stands at the failpoint"
+    assert "BLOCKED" in threads or "WAITING" in threads, "the JVM's"
 
 
 @long_form

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -17,6 +18,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.contract.errors import TopicRemade
 from spark_jobs.runs.plan import plan
+from spark_jobs.source.topic_state import topic_state
 
 
 def events(scene, names: list[str]) -> list[bytes]:
@@ -162,3 +164,38 @@ def test_so_are_those_that_are_added_while_a_run_reads(scene):
         json.loads(row["value"])["event_id"] for row in made.ops("late")
     }
     assert {"p1", "p2", "p3"} <= kept
+
+
+@pytest.mark.parametrize("timestamps", ["CreateTime", "LogAppendTime"])
+def test_a_topic_says_whose_clock_its_timestamps_have_and_by_the_brokers_when_a_record_came(
+    scene, timestamps
+):
+    made = scene("flight_events", events=10, deliveries=1)
+    create_topic(made.kafka, made.topic, 4, {"message.timestamp.type": timestamps})
+    before = datetime.now(UTC)
+    producer = Producer({"bootstrap.servers": made.kafka})
+    producer.produce(made.topic, b"{}", timestamp=int(before.timestamp() * 1000) - 3_600_000)
+    assert producer.flush(30) == 0
+    found = topic_state(made.settings, made.topic)
+    assert found.timestamps == timestamps
+    if timestamps == "CreateTime":
+        assert found.appended is None, "a producer's clock says nothing of the broker's"
+    else:
+        assert abs(found.appended - before) < timedelta(minutes=1)
+
+
+def test_a_record_from_the_future_does_not_hide_the_silence_of_its_topic(scene):
+    made = scene("departure_delays", events=500, deliveries=1)
+    made.deliver_all()
+    ahead = datetime.now(UTC) + timedelta(days=365)
+    producer = Producer({"bootstrap.servers": made.kafka})
+    producer.produce(made.topic, b"{}", timestamp=int(ahead.timestamp() * 1000))
+    assert producer.flush(30) == 0
+    assert made.run("as Spark has it").state.open > 0
+    made.change(close_after=timedelta(seconds=1))
+    time.sleep(2)
+    said = []
+    closed = made.drain("closed", said.append)
+    assert closed.problem is None
+    assert closed.state.open == 0
+    assert "which is still to come" in " ".join(said)

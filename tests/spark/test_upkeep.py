@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import purge
@@ -65,4 +66,21 @@ def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, pro
     execute()
     assert {max(versions(store)) for store in stores(made)} == {batch + 1}, "an abandoned timeline"
     made.run("after the rewind")
+    made.assert_exact()
+
+
+def test_runs_that_commit_and_then_fail_keep_no_more(scene, monkeypatch):
+    made = scene("departure_delays", events=600, deliveries=6, stores=1)
+    monkeypatch.setitem(failpoint.ACTIVE, "checks", "raise")
+    counted = []
+    for number in range(6):
+        made.deliver()
+        assert made.drain(f"fails-{number}").problem is not None
+        counted.append([len(versions(store)) for store in stores(made)])
+    most = RETAINED + SLACK + 2
+    assert len(Checkpoint(made.paths.checkpoint).planned()) > 0
+    assert max(versions(stores(made)[0])) > most
+    assert max(map(max, counted)) <= most, counted
+    monkeypatch.delitem(failpoint.ACTIVE, "checks")
+    made.run("well again")
     made.assert_exact()

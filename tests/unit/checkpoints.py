@@ -19,12 +19,21 @@ def begin(folder: Path, first: Offsets | None = None, topic: str = "flights") ->
     return UPath(folder)
 
 
+PLANNED_MS = 1795253827094
+"""When Spark planned a batch, if a test does not say."""
+
+
 def plan_batch(
-    folder: Path | UPath, batch: int, end: Offsets, watermark_ms: int = 0, topic: str = "flights"
+    folder: Path | UPath,
+    batch: int,
+    end: Offsets,
+    watermark_ms: int = 0,
+    topic: str = "flights",
+    clock_ms: int = PLANNED_MS,
 ) -> None:
     """What Spark writes before a batch runs."""
     conf = {"spark.sql.shuffle.partitions": "2"}
-    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": 1795253827094, "conf": conf}
+    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": clock_ms, "conf": conf}
     written = "\n".join(("v1", json.dumps(metadata, separators=(",", ":")), _offsets(end, topic)))
     (folder / "offsets" / str(batch)).write_text(written)
     (folder / "offsets" / f".{batch}.crc").write_bytes(b"crc\0")

@@ -13,7 +13,7 @@ from spark_jobs.admin.accept import accept
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import DecisionRefused, LeaseHeld
+from spark_jobs.contract.errors import DecisionRefused, FormatNewer, LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import CheckResult, Problem, Report
 from spark_jobs.contract.settings import Settings
@@ -65,6 +65,14 @@ class Root:
             checks=checks,
         )
         append_row(report, self.settings.root)
+
+    def rewrite_report(self, old: str, new: str) -> None:
+        """As a newer release would have written the row's report."""
+        rows = ops_tables.query(self.paths.root, "runs", "SELECT * FROM runs").to_pylist()
+        rows[0]["report"] = rows[0]["report"].replace(old, new)
+        ops_tables.replace(
+            self.paths.root, "runs", rows, ops_tables.equals({"run_id": rows[0]["run_id"]})
+        )
 
     def accept(self, *names: str, reason: str = "ZZ is new") -> None:
         intent = accept(SPEC, self.settings, names, reason, "ana")
@@ -158,3 +166,13 @@ def test_a_run_that_works_or_has_ended_meanwhile_is_not_overruled(root: Root) ->
     Cursor(audited=4, judged=1, judged_table_version=0).write(root.paths.cursor)
     with pytest.raises(DecisionRefused, match="has ended since"):
         intent.execute()
+
+
+def test_a_report_of_a_newer_release_is_read_and_one_of_a_newer_form_is_refused(root: Root) -> None:
+    root.ended(failed("n"))
+    root.rewrite_report('"pipeline"', '"from_tomorrow":1,"pipeline"')
+    root.accept("expect_x")
+    Cursor(audited=3, judged=1, judged_table_version=0).write(root.paths.cursor)
+    root.rewrite_report('"report_version":1', '"report_version":2')
+    with pytest.raises(FormatNewer, match="the report of the last run in ops"):
+        root.accept("expect_x")

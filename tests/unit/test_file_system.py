@@ -33,7 +33,12 @@ def mounted(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: s
         ("nfs", "rw,vers=3,local_lock=none"),
         ("lustre", "rw,flock"),
         ("ceph", "rw"),
+        ("gfs2", "rw"),
+        ("ocfs2", "rw"),
+        ("btrfs", "rw"),
+        ("zfs", "rw"),
         ("fuseblk", "rw"),
+        ("fuse.fuse-overlayfs", "rw"),
     ],
 )
 def test_a_lease_is_taken_where_a_lock_holds_for_all(
@@ -54,6 +59,12 @@ def test_a_lease_is_taken_where_a_lock_holds_for_all(
         ("fuse.sshfs", "rw"),
         ("fuse.rclone", "rw"),
         ("9p", "rw"),
+        ("virtiofs", "rw"),
+        ("vboxsf", "rw"),
+        ("pvfs2", "rw"),
+        ("gfs2", "rw,localflocks"),
+        ("ocfs2", "rw,localflocks"),
+        ("a-type-of-tomorrow", "rw"),
     ],
 )
 def test_where_a_lock_may_hold_on_one_machine_alone_the_root_is_refused_by_its_file_system(

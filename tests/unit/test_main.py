@@ -10,6 +10,7 @@ from spark_jobs import failpoint, main as entry
 from spark_jobs.contract.errors import PipelineUnknown
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.launch import parent_watch
+from tests.unit.specs import pipeline
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written
         path.write_text(report.model_dump_json())
 
     monkeypatch.setitem(entry.RUNS, "drain", interrupted)
-    monkeypatch.setattr(entry.registry, "load", lambda _: None)
+    monkeypatch.setattr(entry.registry, "load", lambda _: pipeline())
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     monkeypatch.setattr(Report, "write", write)
     assert entry.main(words) == PipelineUnknown.exit_status

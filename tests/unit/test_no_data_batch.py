@@ -66,6 +66,64 @@ def test_a_silent_topic_closes_what_is_older_than_close_after_and_the_watermark_
     assert "silent" in found.reason
 
 
+IN_A_YEAR = NOW + timedelta(days=365)
+"""As one producer with a wrong clock has it in Kafka."""
+
+
+@pytest.mark.parametrize("no_data", [0, 3], ids=["the last has data", "batches without data since"])
+def test_a_record_from_the_future_hides_no_silence_it_counts_from_the_last_batch_with_records(
+    folder: UPath, no_data: int
+) -> None:
+    plan_batch(folder, 1, {0: 20}, clock_ms=_ms(AN_HOUR_AGO))
+    commit_batch(folder, 1)
+    for batch in range(2, 2 + no_data):
+        plan_batch(folder, batch, {0: 20}, clock_ms=_ms(NOW))
+        commit_batch(folder, batch)
+    found = due(folder, SILENT, IN_A_YEAR)
+    assert found is not None
+    assert found.by_silence
+    assert found.watermark_ms == _ms(NOW - timedelta(minutes=30) - timedelta(hours=2))
+    assert (
+        "silent for close_after=0:30:00, since the last batch with records, of 2026-03-01 11:00"
+        in (found.reason)
+    )
+
+
+def test_after_a_record_from_the_future_a_topic_that_spoke_lately_is_not_silent(
+    folder: UPath,
+) -> None:
+    plan_batch(folder, 1, {0: 20}, clock_ms=_ms(NOW - timedelta(minutes=29)))
+    commit_batch(folder, 1)
+    assert due(folder, SILENT, IN_A_YEAR) is None
+
+
+def test_where_only_batches_without_records_are_left_silence_counts_from_the_oldest(
+    folder: UPath,
+) -> None:
+    """Spark keeps a hundred; the entry before the oldest is gone."""
+    for batch in (0, 1):
+        plan_batch(folder, batch, {0: 12}, clock_ms=_ms(AN_HOUR_AGO))
+    plan_batch(folder, 2, {0: 12}, clock_ms=_ms(NOW))
+    commit_batch(folder, 1)
+    commit_batch(folder, 2)
+    (folder / "commits" / "0").unlink()
+    (folder / "offsets" / "0").unlink()
+    found = due(folder, SILENT, IN_A_YEAR)
+    assert found is not None
+    assert "2026-03-01 11:00" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("newest", "said"),
+    [(IN_A_YEAR, True), (NOW + timedelta(minutes=9), False), (AN_HOUR_AGO, False), (None, False)],
+)
+def test_a_newest_record_that_is_still_to_come_is_said(newest: datetime | None, said: bool) -> None:
+    line = no_data_batch.clock_ahead(SILENT, Clock(NOW, newest, 5))
+    assert bool(line) is said
+    assert not said or "2027-03-01 12:00:00" in line
+    assert no_data_batch.clock_ahead(pipeline(), Clock(NOW, newest, 5)) == ""
+
+
 @pytest.mark.parametrize(
     "newest",
     [NOW - timedelta(minutes=29), None],

@@ -4,8 +4,9 @@ broker or a JVM.
 
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -20,6 +21,7 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
 )
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import StateUse
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.runs import plan as planning, preflight
@@ -258,3 +260,69 @@ def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
         check=True,
     )
     assert told.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "told"),
+    [
+        ("CreateTime", "CreateTime, by the producers' clocks"),
+        ("LogAppendTime", "LogAppendTime, by the brokers' clocks"),
+        ("", "this user may not read the topic's configuration (DESCRIBE_CONFIGS)"),
+    ],
+)
+def test_a_plan_says_whose_clock_the_topic_has(
+    installation: Installation, timestamps: str, told: str
+) -> None:
+    installation.topic = TopicState("topic-1", {0: 0}, {0: 0}, timestamps)
+    [line] = [line for line in installation.plan().lines if line.startswith("Kafka timestamps")]
+    assert told in line
+
+
+@pytest.mark.parametrize(("ahead", "slow"), [(3600, True), (1, False), (-3600, False)])
+def test_a_clock_that_is_behind_the_brokers_is_told(
+    installation: Installation, ahead: int, slow: bool
+) -> None:
+    appended = datetime.now(UTC) + timedelta(seconds=ahead)
+    installation.topic = TopicState("topic-1", {0: 0}, {0: 0}, "LogAppendTime", appended)
+    assert ("this machine's clock is slow" in " ".join(installation.plan().lines)) is slow
+
+
+@pytest.mark.parametrize(
+    ("provider", "master", "told"),
+    [
+        ("hdfs", "spark://master:7077", True),
+        ("hdfs", "local[1]", False),
+        ("rocksdb", "spark://master:7077", False),
+    ],
+)
+def test_a_state_store_that_a_cluster_does_not_bound_is_told(
+    installation: Installation, provider: Literal["hdfs", "rocksdb"], master: str, told: bool
+) -> None:
+    installation.settings = installation.settings._replace(master=master)
+    lines = installation.plan(pipeline(state=State(provider=provider))).lines
+    assert ("each run replays" in " ".join(lines)) is told
+
+
+def test_of_a_partition_that_was_added_only_what_retention_has_left_is_new(
+    installation: Installation,
+) -> None:
+    installation.holds({0: 50})
+    installation.has_drained({0: 50}, judged=0)
+    installation.holds({0: 50, 1: 45}, earliest={0: 0, 1: 40})
+    assert installation.plan(pipeline(on_lost_records="skip")).new_offsets == 5
+
+
+def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = pipeline(close_after="30 minutes")
+    ahead = datetime.now(UTC) + timedelta(days=365)
+    monkeypatch.setattr(planning, "newest_record", lambda *_: ahead)
+    installation.holds({0: 50})
+    installation.has_drained({0: 50}, judged=0)
+    Cursor(audited=0, judged=0, state=StateUse(rows=3)).write(installation.paths.cursor)
+    hours_ago = int((datetime.now(UTC) - timedelta(hours=5)).timestamp() * 1000)
+    plan_batch(installation.paths.checkpoint, 0, {0: 50}, clock_ms=hours_ago)
+    plan = installation.plan(spec)
+    assert "silent for close_after" in " ".join(plan.reasons)
+    assert "which is still to come" in " ".join(plan.lines)

@@ -1,0 +1,32 @@
+"""What a run that ended early says is left, from offsets that are said."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.runs.drained import waiting
+from spark_jobs.source.topic_state import TopicState
+
+TOPIC = TopicState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        ({0: 10, 1: 16, 2: 45}, 4),
+        ({0: 13, 1: 16, 2: 45}, 4),
+        ({0: 10, 1: 20}, 5),
+        ({0: 10, 1: 20, 2: 45, 3: 7}, 0),
+        ({}, 35),
+    ],
+    ids=[
+        "of one partition",
+        "another was read past the end that it had",
+        "no batch has read one, whose first records retention has removed",
+        "one was added since",
+        "before the first batch",
+    ],
+)
+def test_what_waits_is_what_is_left_of_each_partition(end: Offsets, left: int) -> None:
+    assert waiting(TOPIC, end) == left
