@@ -26,7 +26,12 @@ POINTS: Final = {
     "judged": "the checks are done, and the report is not written",
     "reported": "the report is written, and the process has not ended",
 }
-"""Failpoint -> what is true there."""
+"""Failpoint of a drain -> what is true there."""
+PUBLISH_POINTS: Final = {
+    "shown": "the published table shows the version, and published.json does not name it",
+    "told": "published.json names the version, and Airflow has no event of it",
+}
+"""Failpoint of the task publish -> what is true there."""
 ACTIONS: Final = ("exit", "raise", "wait")
 
 
@@ -39,11 +44,12 @@ def _parse(text: str) -> dict[str, str]:
     unknown = [
         f"{name}={action}"
         for name, action in actions.items()
-        if name not in POINTS or action not in ACTIONS
+        if name not in {**POINTS, **PUBLISH_POINTS} or action not in ACTIONS
     ]
     if unknown:
         raise ValueError(
-            f"SLUICE_FAILPOINTS: {unknown} are not among {list(POINTS)} with one of {list(ACTIONS)}"
+            f"SLUICE_FAILPOINTS: {unknown} are not among {[*POINTS, *PUBLISH_POINTS]} with one of "
+            f"{list(ACTIONS)}"
         )
     return actions
 

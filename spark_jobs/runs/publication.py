@@ -1,5 +1,5 @@
 """Publication: what `publish` tells consumers: the table version that passed the checks, and all
-that is new since the last.
+that is new since the last that they were told of.
 
 It is made of what lies in the root, not of one run's report: a run that was killed after its
 checks, one that a person started on the command line, and a decision to accept a failed check are
@@ -9,22 +9,26 @@ published by whichever publish comes next.
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.published import Published, read_published
-from spark_jobs.contract.event import Decision, Event
+from spark_jobs.contract.event import Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.published import table as published_table
+from spark_jobs.runs.decisions import decisions
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.contract.spec import Pipeline
 
+LOG = logging.getLogger(__name__)
 COUNTS = tuple(Account.model_fields)
 
 
@@ -39,36 +43,98 @@ Announced = tuple[str, int]
 """Generation and table version of the asset's newest event; ("", -1) if there is none."""
 
 
+def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
+    """Move the published table to what has passed, and write the fact; the event to emit then, or
+    None if consumers know of everything that passed.
+
+    If the event is not emitted, the next call knows it from `announced`, and its event covers this
+    one's rows too. Raises PublishedTableRefused or CheckpointBroken.
+    """
+    found = publication(paths, spec, announced)
+    # Who is told of a version must find it there, or a newer one, which a drain beside this has
+    # judged since.
+    if move_table(paths, spec):
+        LOG.info("moved %s to what has passed", paths.published_table)
+    if found is None:
+        return None
+    failpoint.at("shown")
+    found.fact.write(paths.published)
+    failpoint.at("told")
+    return found.event
+
+
 def due(paths: Paths, announced: Announced | None = None) -> Published | None:
     """The fact that publish would write; None if consumers know of everything that passed.
 
-    `announced` is None if the caller cannot know. A publish that was killed after it wrote the
-    fact, and before its event was sent, is due again.
+    `announced` is None if the caller cannot know. An event begins at the newest version that was
+    announced: one whose fact was written, and whose event Airflow never had, is in the next event.
     """
-    cursor = read_cursor(paths.cursor)
-    published = read_published(paths.published)
-    if cursor.judged < 0 or cursor.judged_table_version is None:
+    cursor, known = read_cursor(paths.cursor), read_identity(paths)
+    if known is None or cursor.judged < 0 or cursor.judged_table_version is None:
         return None
-    if cursor.judged_table_version == published.table_version:
-        return None if _knows(paths, announced, published) else published
+    last = _of_this_checkpoint(paths, known, read_published(paths.published))
+    told = last.table_version if announced is None else _told(known, announced)
+    if told == cursor.judged_table_version:
+        return None
+    if told == last.table_version:
+        since = last.table_version, last.batch
+    elif told == last.before_version:
+        since = last.before_version, last.before_batch
+    elif told is None:  # Airflow has lost its events: whether it had the last one nobody knows
+        return last
+    else:  # not what the fact says: an older Sluice wrote it, or a reset or a copy changed it
+        batch = _newest_batch(paths, known.generations, f"AND table_version <= {told}")
+        since = told, -1 if batch is None else batch
     return Published(
         table_version=cursor.judged_table_version,
         batch=cursor.judged,
-        before_version=published.table_version,
-        before_batch=min(published.batch, cursor.judged),
+        before_version=since[0],
+        before_batch=min(since[1], cursor.judged),
+        generation=known.generation,
     )
 
 
-def _knows(paths: Paths, announced: Announced | None, published: Published) -> bool:
-    """Whether the newest event is that of the published version. After a reset versions begin at 0
-    again, so the generation is compared too.
+def _told(known: Identity, announced: Announced) -> int | None:
+    """The version that the newest event announced, None if it is another checkpoint's: after a
+    reset versions begin at 0 again. A rewind goes on counting them.
     """
-    known = read_identity(paths)
-    return (
-        announced is None
-        or known is None
-        or announced == (known.generation, published.table_version)
-    )
+    generation, version = announced
+    return version if generation in known.generations else None
+
+
+def _of_this_checkpoint(paths: Paths, known: Identity, fact: Published) -> Published:
+    """The fact, as far as it is about this checkpoint.
+
+    Publish takes no lease, since a drain may hold it for hours. So it may have written the fact
+    after a reset, or after a rewind, of what it had read before: then the fact is another
+    checkpoint's, or names batches that the rewind has taken back.
+    """
+    if fact.generation in {"", known.generation}:
+        return fact
+    if fact.generation not in known.generations:
+        return Published()
+    until = known.generations.index(fact.generation) + 1
+    # A rewind removes the rows of the batches that it takes back.
+    kept = _newest_batch(paths, known.generations[:until])
+    if kept is None:  # `sluice maintain` has removed their rows
+        return fact
+    batches = {"batch": min(fact.batch, kept), "before_batch": min(fact.before_batch, kept)}
+    return fact.model_copy(update=batches)
+
+
+def _newest_batch(paths: Paths, generations: tuple[str, ...], condition: str = "") -> int | None:
+    """The newest of their batches in ops.batches, for which the condition holds; None if there is
+    none.
+    """
+    names = ", ".join(f"'{each}'" for each in generations)
+    [row] = ops_tables.query(
+        paths.root,
+        "batches",
+        "SELECT max(batch_id) AS newest FROM batches "
+        f"WHERE pipeline = '{paths.table.name}' AND generation IN ({names}) {condition}",
+    ).to_pylist()
+    newest: int | None = row["newest"]
+    return newest
 
 
 def table_due(paths: Paths, spec: Pipeline) -> int | None:
@@ -112,13 +178,13 @@ def publication(
         published_table=str(paths.published_table) if spec.published_table else None,
         pipeline=pipeline,
         run_id=last.get("run_id", ""),
-        generation=known.generation,
+        generation=fact.generation or known.generation,
         table_version=fact.table_version,
         table_version_before=fact.before_version,
         account=sum(map(Account.of_row, passed), Account()),
         watermark=last.get("watermark"),
         offsets_end=json.loads(last.get("offsets_end", "{}")),
-        decisions=_decisions(paths, pipeline, known, fact),
+        decisions=decisions(paths, known, fact),
     )
     return Publication(event, fact)
 
@@ -134,31 +200,3 @@ def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> l
         f"AND batch_id BETWEEN {fact.before_batch} AND {fact.batch} ORDER BY batch_id",
     ).to_pylist()
     return rows
-
-
-def _decisions(
-    paths: Paths, pipeline: str, known: Identity, fact: Published
-) -> tuple[Decision, ...]:
-    """What persons accepted of these versions. A decision of another generation was about rows that
-    a reset or a rewind has taken back, or about another table.
-    """
-    before = -1 if fact.before_version is None else fact.before_version
-    rows = ops_tables.query(
-        paths.root,
-        "checks",
-        'SELECT run_id, checked_at, type, "column", about, unexpected FROM checks '
-        f"WHERE pipeline = '{pipeline}' AND outcome = 'accepted' "
-        f"AND generation = '{known.generation}' "
-        f"AND table_version > {before} AND table_version <= {fact.table_version} ORDER BY "
-        "checked_at",
-    ).to_pylist()
-    return tuple(
-        Decision(
-            check=f"{row['type']}({row['column']})" if row["column"] else row["type"],
-            reason=row["about"],
-            by=row["run_id"],
-            at=row["checked_at"],
-            unexpected=row["unexpected"],
-        )
-        for row in rows
-    )
