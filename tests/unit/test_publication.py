@@ -18,7 +18,8 @@ from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.publication import due, publication
+from spark_jobs.runs.due import due
+from spark_jobs.runs.publication import publication
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
 
