@@ -26,8 +26,15 @@ POINTS: Final = {
     "judged": "the checks are done, and the report is not written",
     "reported": "the report is written, and the process has not ended",
 }
-"""Failpoint of a run -> what is true there."""
-OF_A_REWIND: Final = {"rewinding": "a step of a rewind is done, and the next is not begun"}
+"""Failpoint of a drain -> what is true there."""
+PUBLISH_POINTS: Final = {
+    "shown": "the published table shows the version, and published.json does not name it",
+    "told": "published.json names the version, and Airflow has no event of it",
+}
+"""Failpoint of the task publish -> what is true there."""
+REWIND_POINTS: Final = {"rewinding": "a step of a rewind is done, and the next is not begun"}
+"""Failpoint of a rewind -> what is true there."""
+EVERY: Final = {**POINTS, **PUBLISH_POINTS, **REWIND_POINTS}
 ACTIONS: Final = ("exit", "raise", "wait")
 
 
@@ -40,11 +47,11 @@ def _parse(text: str) -> dict[str, str]:
     unknown = [
         f"{name}={action}"
         for name, action in actions.items()
-        if name not in POINTS | OF_A_REWIND or action not in ACTIONS
+        if name not in EVERY or action not in ACTIONS
     ]
     if unknown:
         raise ValueError(
-            f"SLUICE_FAILPOINTS: {unknown} are not among {list(POINTS | OF_A_REWIND)} with one of "
+            f"SLUICE_FAILPOINTS: {unknown} are not among {list(EVERY)} with one of "
             f"{list(ACTIONS)}"
         )
     return actions

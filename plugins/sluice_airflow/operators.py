@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluice_airflow.kafka import config_in_file, task_settings
 from sluice_airflow.publish import announced, asset_of
-from sluice_airflow.retries import one_line_errors
+from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.xcom import PUBLISH, planned_records, to_xcom
 from spark_jobs.contract import registry, spark_options
@@ -62,8 +62,16 @@ class PlanOperator(BaseOperator, SkipMixin):
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.runs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
+        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
 
-        with one_line_errors(self.log), root_credentials():
+        def last(error: Exception) -> bool:
+            return last_try(context, error)
+
+        with (
+            one_line_errors(self.log),
+            root_credentials(),
+            recorded(self.pipeline, attempt(context), last),
+        ):
             newest = announced(context, self.asset)
             planned = plan(registry.load(self.pipeline), task_settings(), newest)
         for line in planned.lines:
@@ -93,19 +101,25 @@ class DrainOperator(SparkSubmitOperator):
         self._secrets: tuple[Path, ...] = ()
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the provider's returns nothing
-        with one_line_errors(self.log), root_credentials() as keys:
+        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+        run_id = attempt(context)
+        with (
+            one_line_errors(self.log),
+            root_credentials() as keys,
+            recorded(self.pipeline, run_id),
+        ):
             master, given = require_spark(self._conn_id)
             own = task_settings()
             own = own._replace(
                 master=master, spark_conf=spark_options.merged(own.spark_conf, given)
             )
-            attempt = f"{context['run_id']}-try{context['ti'].try_number}"
-            path = local_report_path(own.root, self.pipeline, attempt)
+            path = local_report_path(own.root, self.pipeline, run_id)
             path.unlink(missing_ok=True)
             with config_in_file(own) as settings:
                 declaration = Path(settings.kafka_config.path) if settings != own else None
                 self._secrets = tuple(filter(None, (declaration, keys)))
-                self._set_submit_arguments(settings, path, attempt, planned_records(context))
+                self._set_submit_arguments(settings, path, run_id, planned_records(context))
                 self._submit(context)
             report = read_report(path)
             return to_xcom(self._checked_report(report))
@@ -124,11 +138,11 @@ class DrainOperator(SparkSubmitOperator):
             secret.unlink(missing_ok=True)
 
     def _set_submit_arguments(
-        self, settings: Settings, report: Path, attempt: str, records: int
+        self, settings: Settings, report: Path, run_id: str, records: int
     ) -> None:
         # Set here and not when the DAG is parsed: they depend on the machine that runs the task.
         self.application = submit.application()
-        self.application_args = submit.arguments("drain", self.pipeline, report, attempt)
+        self.application_args = submit.arguments("drain", self.pipeline, report, run_id)
         self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
         # The provider finds spark-submit by its name only, so this interpreter's folder comes first
         # on the PATH.

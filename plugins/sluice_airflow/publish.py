@@ -35,35 +35,34 @@ class PublishOperator(BaseOperator):
         super().__init__(inlets=[self.asset], outlets=[self.asset], **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.runs.publication import move_table, publication  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.runs.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
             # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed
             # their checks.
             spec = registry.load(self.pipeline)
-            paths = Paths(root(), spec)
-            # First: who is told of a version must find it there.
-            if move_table(paths, spec):
-                self.log.info("moved %s to what has passed", paths.published_table)
-            found = publication(paths, spec, announced(context, self.asset))
-            if found is None:
-                raise AirflowSkipException("consumers know of every version that has passed")
-            extra = found.event.model_dump(mode="json")
-            context["outlet_events"][self.asset].extra = extra
-            # Airflow emits the event when the task has succeeded. If it is killed before, the next
-            # publish sees that the newest event is of another version.
-            found.fact.write(paths.published)
+            event = publish(Paths(root(), spec), spec, announced(context, self.asset))
+        if event is None:
+            raise AirflowSkipException("consumers know of every version that has passed")
+        extra = event.model_dump(mode="json")
+        # Airflow emits it with the success of the task. If the task is killed before, the next
+        # publish sees that the newest event is of another version, and tells these rows too.
+        context["outlet_events"][self.asset].extra = extra
         self.log.info("published version %s of %s", extra["table_version"], extra["table"])
         return extra
 
 
+RECENT = 50
+"""Events to look among for the newest of publish: persons may send others for the asset."""
 NONE = ("", -1)
-"""No version: Airflow has no event of the asset, or its newest was not sent by publish."""
+"""No version: Airflow has no event of the asset that publish has sent."""
 
 
 def announced(context: Context, asset: Asset) -> tuple[str, int]:
-    """Generation and table version of the asset's newest event, or NONE."""
-    newest = list(context["inlet_events"][asset].ascending(False).limit(1))
-    extra = (newest[0].extra or {}) if newest else {}
-    version = extra.get("table_version")
-    return (str(extra.get("generation")), version) if isinstance(version, int) else NONE
+    """Generation and table version of the newest event that publish has sent, or NONE."""
+    for event in context["inlet_events"][asset].ascending(False).limit(RECENT):
+        extra = event.extra or {}
+        version, generation = extra.get("table_version"), extra.get("generation")
+        if isinstance(version, int) and isinstance(generation, str):
+            return generation, version
+    return NONE

@@ -13,19 +13,27 @@ from typing import Any
 from airflow.sdk import DAG, BaseOperator, Context, CronDataIntervalTimetable
 
 from sluice_airflow.dag import TAG
-from sluice_airflow.retries import one_line_errors
+from sluice_airflow.retries import attempt, one_line_errors
+from sluice_airflow.root import root_credentials
 from spark_jobs.contract.errors import SluiceError, SpecInvalid
 
 
 class RefusedOperator(BaseOperator):
-    """Raises SpecInvalid with the reason."""
+    """Raises SpecInvalid with the reason, after the row of this run is in ops.runs."""
 
-    def __init__(self, *, why: str, **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: str, why: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.pipeline = pipeline
         self.why = why
 
-    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow passes it
-        with one_line_errors(self.log):
+    def execute(self, context: Context) -> None:
+        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+        with (
+            one_line_errors(self.log),
+            root_credentials(),
+            recorded(self.pipeline, attempt(context)),
+        ):
             raise SpecInvalid(self.why, "Correct the spec, then check it with `sluice validate`.")
 
 
@@ -46,5 +54,5 @@ def refused_dag(pipeline: str, error: Exception) -> DAG:
         tags=[TAG, "spec refused"],
         auto_register=False,
     ) as dag:
-        RefusedOperator(task_id="spec", why=why, retries=0)
+        RefusedOperator(task_id="spec", pipeline=pipeline, why=why, retries=0)
     return dag

@@ -6,7 +6,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk import Context, ExceptionRetryPolicy, RetryAction, RetryRule
 
 from spark_jobs.contract.errors import SluiceError, catalogue
 from spark_jobs.contract.store_errors import translate_store_error
@@ -39,6 +39,17 @@ ARGUMENTS: dict[str, Any] = {
     "retry_policy": POLICY,
 }
 """The retry arguments of every task of a pipeline."""
+
+
+def attempt(context: Context) -> str:
+    """The id of the run that a try of a task is."""
+    return f"{context['run_id']}-try{context['ti'].try_number}"
+
+
+def last_try(context: Context, error: Exception) -> bool:
+    """Whether Airflow does not try the task again after this error."""
+    retried = not isinstance(error, SluiceError) or error.retry
+    return not retried or context["ti"].try_number > context["ti"].max_tries
 
 
 class one_line_errors:

@@ -13,7 +13,7 @@ from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report, StateUse
+from spark_jobs.contract.report import StateUse, parse_report
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.sink import history
@@ -108,10 +108,11 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
     runs = ops_tables.query(
         paths.root,
         "runs",
-        f"SELECT report FROM runs WHERE {ops_tables.equals({'pipeline': paths.table.name})} "
+        f"SELECT run_id, report FROM runs WHERE {ops_tables.equals({'pipeline': paths.table.name})} "
         "AND status = 'succeeded' ORDER BY ended_at DESC",
     ).to_pylist()
-    for report in (Report.model_validate_json(run["report"]) for run in runs):
+    for run in runs:
+        report = parse_report(run["report"], f"the report of run {run['run_id']} in ops.runs")
         if not report.batches or report.generation not in newest:
             continue
         last = min(report.batches[-1], newest[report.generation])

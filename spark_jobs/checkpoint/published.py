@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Published(Stored):
-    """The content of published.json: the published version, and the one before it, from which its
-    event counts.
+    """The content of published.json: the published version, and the one before it that consumers
+    were told of, from which its event counts.
     """
 
     table_version: int | None = None
@@ -26,9 +26,13 @@ class Published(Stored):
     batch: int = -1
     """The newest batch whose rows are in it."""
     before_version: int | None = None
-    """The version that was published before."""
+    """The newest version before it whose event Airflow had."""
     before_batch: int = -1
     """The newest batch whose rows are in that one."""
+    generation: str = ""
+    """The checkpoint's, when `publish` read it: a reset beside it may have moved that checkpoint
+    away. Empty where an older Sluice wrote the file.
+    """
 
 
 def read_published(path: UPath) -> Published:

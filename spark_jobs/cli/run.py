@@ -108,21 +108,23 @@ def drain(
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415
     from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - as above
+    from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
 
     run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
     with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
         spec = registry.load(pipeline)
         settings = Settings.from_environment()
-        for line in (planned := make_plan(spec, settings)).lines:
-            LOG.info("%s", line)
-        if planned.idle:
-            return
-        path = report or report_path(settings.root, pipeline, run_id)
-        path.unlink(missing_ok=True)
-        words = command(settings, pipeline, path, run_id, planned.new_offsets)
-        run_in_foreground(words, {**os.environ, **environment(settings)}, application())
-        _summarise(read_report(path), path)
+        with recorded(pipeline, run_id):
+            for line in (planned := make_plan(spec, settings)).lines:
+                LOG.info("%s", line)
+            if planned.idle:
+                return
+            path = report or report_path(settings.root, pipeline, run_id)
+            path.unlink(missing_ok=True)
+            words = command(settings, pipeline, path, run_id, planned.new_offsets)
+            run_in_foreground(words, {**os.environ, **environment(settings)}, application())
+            _summarise(read_report(path), path)
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))

@@ -25,7 +25,8 @@ class Decision(Part):
 class Event(Part):
     """The event's `extra`, as JSON.
 
-    The account is of everything since the version that was published before.
+    The account is of everything since the version that was announced before. An event of the same
+    generation and table version as an earlier one is that one again.
     """
 
     table: str = Described(description="the Delta table: a path or a URL")
@@ -41,7 +42,7 @@ class Event(Part):
     )
     table_version: int = Described(description="the table version to read")
     table_version_before: int | None = Described(
-        description="the version that was published before; null for the first"
+        description="the newest version before it that was announced; null for the first"
     )
     account: Account = Described(
         description="what happened to each offset since that version, summed over the batches"

@@ -3,6 +3,7 @@
 <root>/tables/<pipeline>                          the output table
 <root>/published/<pipeline>                       its judged rows, for consumers
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
+<root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
@@ -48,6 +49,7 @@ class Paths:
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
+        self.running: UPath = self.version.parent / "running.json"
         self.moving: UPath = self.version.parent / "moving.json"
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"

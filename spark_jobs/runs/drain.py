@@ -24,6 +24,7 @@ from spark_jobs.contract.verdict import verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
+from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, preflight
@@ -70,7 +71,11 @@ def _run(
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with lease(paths.lease, outcome.run_id) as held, Cluster(spec.name, settings) as cluster:
+    with (
+        lease(paths.lease, outcome.run_id) as held,
+        begun(paths, outcome),
+        Cluster(spec.name, settings) as cluster,
+    ):
         failpoint.at("leased")
         found = preflight(spec, settings, paths)
         for line in found.lines:

@@ -15,8 +15,8 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.runs import publication
+from spark_jobs.runs.due import Announced, due
 from spark_jobs.runs.preflight import Preflight, preflight
-from spark_jobs.runs.publication import Announced
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
 
@@ -70,8 +70,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     }
     clock = _clock(found, settings)
     reasons = _unfinished(found, sum(new.values())) or _due(found, clock)
-    due = publication.due(paths, announced)
-    to_publish = due.table_version if due else publication.table_due(paths, spec)
+    waiting = due(paths, announced)
+    to_publish = waiting.table_version if waiting else publication.table_due(paths, spec)
     return Plan(
         pipeline=spec.name,
         new_offsets=sum(new.values()),

@@ -1,5 +1,5 @@
 """Publication: what `publish` tells consumers: the table version that passed the checks, and all
-that is new since the last.
+that is new since the last that they were told of.
 
 It is made of what lies in the root, not of one run's report: a run that was killed after its
 checks, one that a person started on the command line, and a decision to accept a failed check are
@@ -9,22 +9,27 @@ published by whichever publish comes next.
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.published import Published, read_published
-from spark_jobs.contract.event import Decision, Event
+from spark_jobs.checkpoint.published import Published
+from spark_jobs.contract.event import Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.published import table as published_table
+from spark_jobs.runs.decisions import decisions
+from spark_jobs.runs.due import Announced, due
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.contract.spec import Pipeline
 
+LOG = logging.getLogger(__name__)
 COUNTS = tuple(Account.model_fields)
 
 
@@ -35,40 +40,24 @@ class Publication(NamedTuple):
     fact: Published
 
 
-Announced = tuple[str, int]
-"""Generation and table version of the asset's newest event; ("", -1) if there is none."""
+def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
+    """Move the published table to what has passed, and write the fact; the event to emit then, or
+    None if consumers know of everything that passed.
 
-
-def due(paths: Paths, announced: Announced | None = None) -> Published | None:
-    """The fact that publish would write; None if consumers know of everything that passed.
-
-    `announced` is None if the caller cannot know. A publish that was killed after it wrote the
-    fact, and before its event was sent, is due again.
+    If the event is not emitted, the next call knows it from `announced`, and its event covers this
+    one's rows too. Raises PublishedTableRefused or CheckpointBroken.
     """
-    cursor = read_cursor(paths.cursor)
-    published = read_published(paths.published)
-    if cursor.judged < 0 or cursor.judged_table_version is None:
+    found = publication(paths, spec, announced)
+    # Who is told of a version must find it there, or a newer one, which a drain beside this has
+    # judged since.
+    if move_table(paths, spec):
+        LOG.info("moved %s to what has passed", paths.published_table)
+    if found is None:
         return None
-    if cursor.judged_table_version == published.table_version:
-        return None if _knows(paths, announced, published) else published
-    return Published(
-        table_version=cursor.judged_table_version,
-        batch=cursor.judged,
-        before_version=published.table_version,
-        before_batch=min(published.batch, cursor.judged),
-    )
-
-
-def _knows(paths: Paths, announced: Announced | None, published: Published) -> bool:
-    """Whether the newest event is that of the published version. After a reset versions begin at 0
-    again, so the generation is compared too.
-    """
-    known = read_identity(paths)
-    return (
-        announced is None
-        or known is None
-        or announced == (known.generation, published.table_version)
-    )
+    failpoint.at("shown")
+    found.fact.write(paths.published)
+    failpoint.at("told")
+    return found.event
 
 
 def table_due(paths: Paths, spec: Pipeline) -> int | None:
@@ -112,13 +101,13 @@ def publication(
         published_table=str(paths.published_table) if spec.published_table else None,
         pipeline=pipeline,
         run_id=last.get("run_id", ""),
-        generation=known.generation,
+        generation=fact.generation or known.generation,
         table_version=fact.table_version,
         table_version_before=fact.before_version,
         account=sum(map(Account.of_row, passed), Account()),
         watermark=last.get("watermark"),
         offsets_end=json.loads(last.get("offsets_end", "{}")),
-        decisions=_decisions(paths, pipeline, known, fact),
+        decisions=decisions(paths, known, fact),
     )
     return Publication(event, fact)
 
@@ -134,31 +123,3 @@ def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> l
         f"AND batch_id BETWEEN {fact.before_batch} AND {fact.batch} ORDER BY batch_id",
     ).to_pylist()
     return rows
-
-
-def _decisions(
-    paths: Paths, pipeline: str, known: Identity, fact: Published
-) -> tuple[Decision, ...]:
-    """What persons accepted of these versions. A decision of another generation was about rows that
-    a reset or a rewind has taken back, or about another table.
-    """
-    before = -1 if fact.before_version is None else fact.before_version
-    rows = ops_tables.query(
-        paths.root,
-        "checks",
-        'SELECT run_id, checked_at, type, "column", about, unexpected FROM checks '
-        f"WHERE pipeline = '{pipeline}' AND outcome = 'accepted' "
-        f"AND generation = '{known.generation}' "
-        f"AND table_version > {before} AND table_version <= {fact.table_version} ORDER BY "
-        "checked_at",
-    ).to_pylist()
-    return tuple(
-        Decision(
-            check=f"{row['type']}({row['column']})" if row["column"] else row["type"],
-            reason=row["about"],
-            by=row["run_id"],
-            at=row["checked_at"],
-            unexpected=row["unexpected"],
-        )
-        for row in rows
-    )

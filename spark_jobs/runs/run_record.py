@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 
-from spark_jobs.contract.errors import RootNotWritable, RootRefused, RootUnreachable
+from spark_jobs.contract.errors import (
+    RootNotWritable,
+    RootRefused,
+    RootUnreachable,
+    SluiceError,
+    unexpected,
+)
 from spark_jobs.contract.report import Problem, Report
+from spark_jobs.contract.settings import root as installed_root
 from spark_jobs.contract.store import opened
+from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
-from spark_jobs.runs.spark_errors import translate_error
 
 LOG = logging.getLogger(__name__)
 COLUMNS = {
@@ -32,7 +42,7 @@ OF_THE_ROOT = {error.code for error in (RootNotWritable, RootRefused, RootUnreac
 
 
 def append_row(report: Report, root: str) -> Report:
-    """The report, after its row is in ops.runs: every run has one, also a run that was refused.
+    """The report, after its row is in ops.runs: a run that was refused has one too.
 
     If the row could not be written, the run fails with the error of the append. A problem that the
     run had before stays. Where the root itself is the problem, no row is tried.
@@ -42,11 +52,59 @@ def append_row(report: Report, root: str) -> Report:
     try:
         ops_tables.append(opened(root), "runs", [_row(report)])
     except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
+        from spark_jobs.runs.spark_errors import translate_error  # noqa: PLC0415 - loads PySpark, which a task without a driver need not
+
         cause = translate_error(error, report.pipeline)
         if report.problem is None:
             return report.model_copy(update={"status": "failed", "problem": Problem.of(cause)})
         LOG.warning("%s: the row in ops.runs was not written: %s", report.pipeline, cause)
     return report
+
+
+def append_once(report: Report, root: str) -> None:
+    """Write the row of a run that did not write it itself, unless it has one: of its id, and ended
+    after it began.
+    """
+    try:
+        of_it = ops_tables.equals({"pipeline": report.pipeline, "run_id": report.run_id})
+        rows = ops_tables.query(opened(root), "runs", f"SELECT ended_at FROM runs WHERE {of_it}")
+    except Exception as error:  # noqa: BLE001 - as above
+        LOG.warning("%s: ops.runs could not be read: %s", report.pipeline, error)
+        return
+    if all(row["ended_at"] < report.started_at for row in rows.to_pylist()):
+        append_row(report, root)
+
+
+@contextmanager
+def recorded(
+    pipeline: str, run_id: str, last: Callable[[Exception], bool] = lambda _: True
+) -> Iterator[None]:
+    """If the block fails, write the row of a run that did not come to write it: it was refused
+    before its driver began, or its driver was killed.
+
+    `last` says if nobody will try the block again after this error: before, there is no row.
+    """
+    started_at = datetime.now(UTC)
+    try:
+        yield
+    except Exception as error:
+        known = error if isinstance(error, SluiceError) else _known(error)
+        if last(error) and known.code not in OF_THE_ROOT:
+            report = Report(
+                pipeline=pipeline,
+                run_id=run_id,
+                status="failed",
+                problem=Problem.of(known),
+                started_at=started_at,
+                ended_at=datetime.now(UTC),
+            )
+            with suppress(SluiceError):  # without a root there is no table
+                append_once(report, installed_root())
+        raise
+
+
+def _known(error: Exception) -> SluiceError:
+    return translate_store_error(error) or unexpected(error)
 
 
 def _row(report: Report) -> Row:

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import deltalake
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG, CronDataIntervalTimetable
@@ -171,7 +173,10 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     assert all(len(bag.dags[name].tasks) > 1 for name in names)
 
 
-def test_a_refused_pipeline_fails_with_the_reason_when_it_runs(in_task: None) -> None:
+def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_ops_runs(
+    in_task: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     from sluice_airflow.refused import refused_dag  # noqa: PLC0415 - fixtures come first
 
     task = refused_dag(
@@ -179,8 +184,11 @@ def test_a_refused_pipeline_fails_with_the_reason_when_it_runs(in_task: None) ->
     ).get_task("spec")
 
     with pytest.raises(SpecInvalid, match="a record needs a field") as raised:
-        task.execute({})
+        task.execute({"run_id": "scheduled__1", "ti": SimpleNamespace(try_number=1)})
     assert raised.value.remedy
+    [row] = deltalake.DeltaTable(str(tmp_path / "ops" / "runs")).to_pyarrow_table().to_pylist()
+    assert (row["pipeline"], row["run_id"]) == ("refused", "scheduled__1-try1")
+    assert (row["status"], row["problem"]) == ("failed", "SPEC_INVALID")
 
 
 PARSE = """

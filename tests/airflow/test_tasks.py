@@ -10,7 +10,7 @@ import stat
 import sys
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,6 +46,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.runs.publication import move_table, table_due
+from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
 
 NAME = "flight_events"
@@ -101,10 +102,11 @@ class Installation:
             f"exit {exit_status}",
         )
 
-    def run(self, task: str, handed_over: Any = None, **context: Any) -> Any:
+    def run(self, task: str, handed_over: Any = None, try_number: int = 1, **context: Any) -> Any:
         operator = self.dag.get_task(task)
         ti = SimpleNamespace(
-            try_number=1,
+            try_number=try_number,
+            max_tries=2,
             map_index=-1,
             stats_tags={},
             xcom_pull=lambda **_: handed_over,
@@ -119,6 +121,17 @@ class Installation:
             if submitted is not None:
                 # the provider leaves that to the garbage collector, which warns
                 submitted.stdout.close()
+
+    def rows(self) -> dict[str, str | None]:
+        """The run ids in ops.runs, each with its problem."""
+        found = ops_tables.query(
+            Paths(str(self.root), registry.load(NAME)).root,
+            "runs",
+            f"SELECT run_id, problem FROM runs WHERE pipeline = '{NAME}' AND status = 'failed'",
+        ).to_pylist()
+        rows = {row["run_id"]: row["problem"] for row in found}
+        assert len(rows) == len(found), "a run has two rows"
+        return rows
 
 
 @pytest.fixture
@@ -192,6 +205,27 @@ class TestPlan:
         monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
         with pytest.raises(KafkaUnreachable):
             installation.run("plan")
+
+    def test_that_is_refused_has_one_row_in_ops_runs_whatever_airflow_tries(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
+        for number in (1, 2, 3):
+            assert installation.rows() == {}
+            with pytest.raises(KafkaUnreachable):
+                installation.run("plan", try_number=number)
+        assert installation.rows() == {"manual__1-try3": "KAFKA_UNREACHABLE"}
+
+    def test_that_is_refused_for_good_has_its_row_at_once(
+        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def plan(*_: object) -> Plan:
+            raise StateIncompatible("keys changed.", "Revert.")
+
+        monkeypatch.setattr(planning, "plan", plan)
+        with pytest.raises(StateIncompatible):
+            installation.run("plan")
+        assert installation.rows() == {"manual__1-try1": "STATE_INCOMPATIBLE"}
 
 
 class TestDrain:
@@ -323,6 +357,19 @@ class TestDrain:
 
         with pytest.raises(ReportMissing):
             installation.run("drain")
+        assert installation.rows() == {"manual__1-try1": "REPORT_MISSING"}
+
+    def test_whose_driver_has_written_the_row_in_ops_runs_writes_no_second(
+        self, installation: Installation
+    ) -> None:
+        problem = StateIncompatible("keys changed.", "Revert.")
+        ended = {"ended_at": datetime.now(UTC) + timedelta(hours=1)}
+        after = report(problem).model_copy(update=ended)
+        append_row(after, str(installation.root))
+        installation.spark_reports(after, problem.exit_status)
+        with pytest.raises(StateIncompatible):
+            installation.run("drain")
+        assert installation.rows() == {"manual__1-try1": "STATE_INCOMPATIBLE"}
 
     def test_does_not_take_an_older_report_for_its_own(self, installation: Installation) -> None:
         report().write(installation.report)
@@ -501,6 +548,22 @@ class TestPublish:
         told = self.publish(installation)
         installation.announced.pop()
         assert self.publish(installation) == told
+
+    def test_looks_past_the_events_that_a_person_has_sent(self, installation: Installation) -> None:
+        self.publish(installation)
+        installation.announced.append(SimpleNamespace(extra={"note": "by hand"}))
+        with pytest.raises(AirflowSkipException, match="consumers know"):
+            self.publish(installation)
+
+    def test_tells_the_rows_of_a_lost_event_with_those_of_the_verdict_that_overtook_it(
+        self, installation: Installation, passed: Paths
+    ) -> None:
+        self.publish(installation)
+        installation.announced.pop()
+        Cursor(audited=0, judged=0, judged_table_version=8).write(passed.cursor)
+        told = self.publish(installation)
+        assert (told["table_version_before"], told["table_version"]) == (None, 8)
+        assert told["account"]["rows_out"] == 9
 
     def test_moves_the_published_table_to_the_judged_rows_and_no_others(
         self, installation: Installation

@@ -128,6 +128,10 @@ def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, 
     installed.scene.assert_exact()
     [path] = (installed.root / "reports" / PIPELINE).glob("first-*.json")
     assert path.stem == "first-try2", "the first was killed, and left none"
+    rows = [row for row in installed.scene.ops("runs") if row["pipeline"] == PIPELINE]
+    problems = {row["run_id"]: row["problem"] for row in rows}
+    assert problems["first-try2"] is None
+    assert problems["first-try1"] == "REPORT_MISSING", "a run that was killed has its row"
     report = read_report(path)
     assert report.account.read == sum(counts.values())
     [extra] = installed.published(PIPELINE)

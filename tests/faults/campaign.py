@@ -3,7 +3,8 @@ process of its own.
 
 Every kill is followed by another drain, killed or not. After some kills the pipeline is drained
 undisturbed, and the verifier holds its tables against the ledger: nothing lost, nothing doubled,
-nothing unaccounted.
+nothing unaccounted. After every drain there is a publish, killed or not: by then each batch is
+announced once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 from spark_jobs.contract.settings import REPO
+from tests.faults import publishing
 from tests.faults.catalogue import Kill, Lengths, landed
 from tests.harness.process import Running
 from tests.harness.scene import Scene
@@ -42,6 +44,8 @@ class Figures(NamedTuple):
     verified: int
     late: int
     """Late records, in the last verification."""
+    lost_events: int
+    """Events whose publish was killed."""
     recovery_seconds: list[float]
     """From a kill to the commit of the next drain's first batch, where that drain came so far."""
 
@@ -55,8 +59,9 @@ class Figures(NamedTuple):
             else "not seen"
         )
         return [
-            f"{self.kills} kills survived: 0 lost, 0 doubled, 0 unaccounted in {self.verified} "
-            "verifications",
+            f"{self.kills} kills survived: 0 lost, 0 doubled, 0 unaccounted, 0 announced twice or "
+            f"never in {self.verified} verifications",
+            f"  {self.lost_events} times publish was killed too, before Airflow had the event",
             *places,
             f"  from a kill to the next drain's first batch: {times}",
         ]
@@ -93,7 +98,7 @@ class Campaign:
         self._scenes = [first, *others]
         self._lengths = Lengths()
         self._killed_at: float | None = None
-        self._figures = Figures(0, Counter(), 0, 0, [])
+        self._figures = Figures(0, Counter(), 0, 0, 0, [])
 
     def measure(self) -> None:
         """How long a drain takes here, for the kills that fall by chance: on the first delivery,
@@ -110,19 +115,30 @@ class Campaign:
             f"{self._lengths.batch:.1f} s"
         )
 
-    def run(self, mend: Callable[[Scene, str], None] | None = None) -> Figures:
+    def run(
+        self,
+        mend: Callable[[Scene, str], None] | None = None,
+        publish: Callable[[Scene, Path, str], bool] = publishing.in_a_process,
+    ) -> Figures:
         """Raises AssertionError, with what gives the same again, at the first wrong thing.
 
-        `mend` drains undisturbed.
+        `mend` drains undisturbed. `publish` gets the file of the events, and the failpoint at which
+        it is to be killed; it returns whether it was.
         """
         for number, (kill, chance) in enumerate(self._schedule):
             scene = self._scenes[number // self._block % len(self._scenes)]
             self._first.deliver()
             self._kill(scene, number, kill, chance)
+            events = self._folder / f"{scene.spec.name}.events"
+            events.touch()
+            turn = publishing.TURNS[number % len(publishing.TURNS)]
+            lost = publish(scene, events, turn) + self._figures.lost_events
+            self._figures = self._figures._replace(lost_events=lost)
             if number % self._block == self._block - 1 or number == len(self._schedule) - 1:
                 (mend or self.drain)(scene, f"whole-{number:03}")
                 self._killed_at = None
-                self._verify(scene, f"whole-{number:03}")
+                publish(scene, events, "")
+                self._verify(scene, f"whole-{number:03}", events)
         return self._figures
 
     def drain(self, scene: Scene, run_id: str) -> None:
@@ -155,7 +171,7 @@ class Campaign:
         if self._killed_at is not None and running.first_batch_at is not None:
             self._figures.recovery_seconds.append(running.first_batch_at - self._killed_at)
 
-    def _verify(self, scene: Scene, run_id: str) -> None:
+    def _verify(self, scene: Scene, run_id: str, events: Path) -> None:
         words = [
             sys.executable,
             "-m",
@@ -164,6 +180,7 @@ class Campaign:
             str(scene.ledger_folder),
             scene.spec.name,
             str(scene.spec.watermark_delay.total_seconds()),
+            str(events),
         ]
         done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
         assert done.stdout, f"the verifier failed: {done.stderr}"
@@ -176,5 +193,6 @@ class Campaign:
             f"  {scene.spec.name}: {verdict['read']} records in {verdict['batches']} batches, "
             f"{verdict['rows']} rows: "
             f"{verdict['lost']} lost, {verdict['doubled']} doubled, {verdict['unaccounted']} "
-            "unaccounted"
+            f"unaccounted; {verdict['events']} events, of which {verdict['twice']} batches are in "
+            f"several and {verdict['never']} in none"
         )

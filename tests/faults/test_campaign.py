@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 from spark_jobs.checkpoint import no_data_batch
+from tests.faults import publishing
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import IN_STORES, KILLS, SHORT, at_failpoint, schedule
 from tests.harness.scene import Scene
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 
 
 def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_path):
+    scenes = []
     campaign = Campaign(
         kafka,
         tmp_path,
@@ -30,7 +32,10 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         events=900,
         block=3,
     )
-    figures = campaign.run(mend=lambda scene, run_id: scene.run(run_id))
+    figures = campaign.run(
+        mend=lambda scene, run_id: scenes.append(scene) or scene.run(run_id),
+        publish=publishing.here,
+    )
     assert [*figures.landed.elements()] == [
         IN_STORES,
         at_failpoint("planned"),
@@ -39,6 +44,16 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
     ]
     assert figures.kills == len(SHORT)
     assert figures.verified == 2
+    assert figures.lost_events >= 1, "one that a newer verdict overtook"
+    ended = {row["run_id"]: row["problem"] for row in scenes[0].ops("runs")}
+    assert ended == {
+        "kill-000": "REPORT_MISSING",  # as the run after it tells
+        "kill-001": "SPARK_FAILED",  # its driver lived to say so
+        "kill-002": None,  # it had written its row
+        "kill-003": "REPORT_MISSING",
+        "whole-002": None,
+        "whole-003": None,
+    }
     assert figures.late > 0, "the batch after a crash is judged by the watermark before it"
 
 

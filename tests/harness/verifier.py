@@ -2,8 +2,9 @@
 
 Imports nothing of Sluice, and starts no Spark.
 
-python -m tests.harness.verifier ROOT LEDGER PIPELINE DELAY_SECONDS
-prints the verdict as JSON; exit status 1 where anything is wrong.
+python -m tests.harness.verifier ROOT LEDGER PIPELINE DELAY_SECONDS EVENTS
+prints the verdict as JSON; exit status 1 where anything is wrong. EVENTS is a file with the extra
+of each asset event as JSON, a line each, in the order in which they were sent.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from local import ledger
 from tests.harness import oracle, replay
+from tests.harness.announced import announced
 
 Row = dict[str, Any]
 ENTERS = {
@@ -45,23 +47,34 @@ class Verdict(NamedTuple):
     rows: int
     batches: int
     late: int
+    events: int = 0
+    twice: int = 0
+    """Batches whose account was announced in more than one event."""
+    never: int = 0
 
 
 class Verifier:
     """The tables of one pipeline, read by delta-rs, and the ledger of its topic."""
 
     def __init__(
-        self, root: Path | str, ledger_folder: Path, pipeline: str, delay: timedelta
+        self,
+        root: Path | str,
+        ledger_folder: Path,
+        pipeline: str,
+        delay: timedelta,
+        events: Path | None = None,
     ) -> None:
+        """`events` is the file of the asset events; None where nothing publishes."""
         self._root = str(root)
         self._pipeline = pipeline
         self._delay = delay
+        self._events = events
         self._ledger = ledger.read(ledger_folder)
         self._lost = self._doubled = 0
         self._told: list[str] = []
 
     def verdict(self) -> Verdict:
-        """Everything: the table, the late and the quarantined records, the account."""
+        """Everything: the table, the late and the quarantined records, the account, the events."""
         batches, rows = self.batches(), self.table()
         self.hold_table()
         ends = [{int(p): o for p, o in json.loads(row["offsets_end"]).items()} for row in batches]
@@ -75,17 +88,29 @@ class Verifier:
         )
         if not all(row["reason"] for row in self.ops("quarantine")):
             self._told.append("a quarantined record has no reason")
-        self._hold_sums(batches, len(rows))
-        return Verdict(
+        self._hold_sums("the account says", batches, len(rows))
+        verdict = Verdict(
             self._lost,
             self._doubled,
             sum(row["unaccounted"] or 0 for row in batches),
-            tuple(self._told),
+            (),
             sum(row["read"] for row in batches),
             len(rows),
             len(batches),
             len(late),
         )
+        if self._events is not None:
+            verdict = self._with_events(verdict, self._events, batches)
+        return verdict._replace(told=tuple(self._told))
+
+    def _with_events(self, verdict: Verdict, file: Path, batches: list[Row]) -> Verdict:
+        """Each batch's account is in one event, and their sum is the ledger's."""
+        events = [json.loads(line) for line in file.read_text().splitlines()]
+        found = announced(events, batches)
+        self._told.extend(found.told)
+        accounts = [event["account"] for event in events]
+        self._hold_sums("the events say", [*accounts, *found.left], verdict.rows)
+        return verdict._replace(events=len(events), twice=found.twice, never=found.never)
 
     def hold_table(self) -> None:
         """The canonical result of all that was accepted, less what was late, as far as the last
@@ -154,7 +179,7 @@ class Verifier:
                 "the batch that closes what is due is missing, or ran under another"
             )
 
-    def _hold_sums(self, batches: list[Row], rows: int) -> None:
+    def _hold_sums(self, says: str, accounts: list[Row], rows: int) -> None:
         kinds = self._ledger.column("kind").to_pylist()
         wanted = {
             "read": len(kinds),
@@ -164,9 +189,9 @@ class Verifier:
             "rows_out": rows,
             "unaccounted": 0,
         }
-        found = {name: sum(row[name] or 0 for row in batches) for name in wanted}
+        found = {name: sum(account[name] or 0 for account in accounts) for name in wanted}
         if found != wanted:
-            self._told.append(f"the account says {found}, and it is {wanted}")
+            self._told.append(f"{says} {found}, and it is {wanted}")
 
 
 def _kept(row: Row) -> tuple[Any, ...]:
@@ -192,7 +217,8 @@ def _rows(path: str, sql: str) -> list[Row]:
 
 
 if __name__ == "__main__":
-    root, folder, pipeline, seconds = sys.argv[1:]
-    verdict = Verifier(root, Path(folder), pipeline, timedelta(seconds=float(seconds))).verdict()
+    root, folder, pipeline, seconds, told = sys.argv[1:]
+    delay = timedelta(seconds=float(seconds))
+    verdict = Verifier(root, Path(folder), pipeline, delay, Path(told)).verdict()
     sys.stdout.write(json.dumps(verdict._asdict()) + "\n")
     sys.exit(1 if verdict.told else 0)

@@ -5,6 +5,15 @@ from tests.mutants.mutant import Mutant
 UNIT, E2E = "tests/unit", "tests/e2e"
 PUBLISHED = "tests/unit/test_published_table.py::"
 
+DECIDED = (
+    "tests/unit/test_publication.py::test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_"
+    "none_about_those_it_took_back"
+)
+REFUSED = (
+    "tests/airflow/test_tasks.py::TestPlan"
+    "::test_that_is_refused_has_one_row_in_ops_runs_whatever_airflow_tries"
+)
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a column that an ops table has not is dropped in silence",
@@ -214,7 +223,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "rows that did not pass are published",
-        "spark_jobs/runs/publication.py",
+        "spark_jobs/runs/due.py",
         "        table_version=cursor.judged_table_version,\n",
         "        table_version=cursor.table_version,\n",
         "tests/unit/test_publication.py",
@@ -228,17 +237,83 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an event that was lost with its task is not sent again",
-        "spark_jobs/runs/publication.py",
-        "return None if _knows(paths, announced, published) else published",
-        "return None",
+        "spark_jobs/runs/due.py",
+        "last.table_version if announced is None else _told(known, announced)",
+        "last.table_version",
         "tests/unit/test_publication.py",
     ),
     Mutant(
-        "a decision about another generation's rows is told with this one's",
-        "spark_jobs/runs/publication.py",
-        """        f"AND generation = '{known.generation}' "\n""",
+        "an event that was lost and overtaken by a newer verdict is in no event",
+        "spark_jobs/runs/due.py",
+        "since = last.before_version, last.before_batch",
+        "since = last.table_version, last.batch",
+        "tests/unit/test_publication.py"
+        "::test_an_event_that_was_lost_and_overtaken_is_in_the_next_also_where_several_were",
+    ),
+    Mutant(
+        "where Airflow knows another version than the fact, its event is begun at the fact's",
+        "spark_jobs/runs/due.py",
+        "since = told, -1 if batch is None else batch",
+        "since = last.table_version, last.batch",
+        "tests/unit/test_publication.py",
+    ),
+    Mutant(
+        "the first event after a reset begins where the old checkpoint's ended",
+        "spark_jobs/runs/due.py",
+        "        return Published()\n",
+        "        return fact\n",
+        "tests/unit/test_publication.py"
+        "::test_a_fact_that_was_written_beside_a_reset_is_not_the_new_checkpoints",
+    ),
+    Mutant(
+        "a fact that was written beside a rewind hides the batches after it",
+        "spark_jobs/runs/due.py",
+        "min(fact.batch, kept)",
+        "fact.batch",
+        "tests/unit/test_publication.py"
+        "::test_a_fact_that_was_written_beside_a_rewind_hides_no_batch_that_came_after_it",
+    ),
+    Mutant(
+        "a decision about rows that a rewind has kept is not told",
+        "spark_jobs/runs/decisions.py",
+        'row["generation"] == known.generation or _stays(paths, known, row, before)',
+        'row["generation"] == known.generation',
+        DECIDED,
+    ),
+    Mutant(
+        "a plan that is refused has no row in ops.runs",
+        "plugins/sluice_airflow/operators.py",
+        "            recorded(self.pipeline, attempt(context), last),\n",
         "",
-        "tests/unit/test_publication.py::test_an_event_has_the_decisions_about_its_rows_and_no_others",
+        REFUSED,
+    ),
+    Mutant(
+        "a plan that Airflow tries three times has three rows in ops.runs",
+        "plugins/sluice_airflow/retries.py",
+        """return not retried or context["ti"].try_number > context["ti"].max_tries""",
+        "return True",
+        REFUSED,
+    ),
+    Mutant(
+        "a run that was killed has no row in ops.runs",
+        "spark_jobs/runs/begun.py",
+        "    _record_killed(paths)\n    paths.running",
+        "    paths.running",
+        "tests/unit/test_begun.py",
+    ),
+    Mutant(
+        "a run that was killed has two rows in ops.runs",
+        "spark_jobs/runs/run_record.py",
+        """if all(row["ended_at"] < report.started_at for row in rows.to_pylist()):""",
+        "if True:",
+        "tests/unit/test_begun.py::test_a_killed_run_whose_row_its_task_has_written_gets_no_second",
+    ),
+    Mutant(
+        "a decision about rows that a rewind has taken back is told",
+        "spark_jobs/runs/decisions.py",
+        'if row["generation"] == known.generation or _stays(paths, known, row, before)',
+        "if True",
+        DECIDED,
     ),
     Mutant(
         "a run judges its own batches alone",
@@ -390,17 +465,17 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "publish tells of a version that the published table does not show",
-        "plugins/sluice_airflow/publish.py",
-        "            if move_table(paths, spec):\n",
-        "            if False:\n",
+        "spark_jobs/runs/publication.py",
+        "    if move_table(paths, spec):\n",
+        "    if False:\n",
         "tests/airflow/test_tasks.py"
         "::TestPublish::test_moves_the_published_table_to_the_judged_rows_and_no_others",
     ),
     Mutant(
         "a root of before gets no published table until something new passes",
         "spark_jobs/runs/plan.py",
-        "due.table_version if due else publication.table_due(paths, spec)",
-        "due.table_version if due else None",
+        "waiting.table_version if waiting else publication.table_due(paths, spec)",
+        "waiting.table_version if waiting else None",
         "tests/spark/test_published_table.py"
         "::test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier",
     ),

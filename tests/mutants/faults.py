@@ -51,6 +51,13 @@ MUTANTS: tuple[Mutant, ...] = (
         CAMPAIGN,
     ),
     Mutant(
+        "what a killed publish was to tell is not told by the next",
+        "spark_jobs/runs/due.py",
+        "elif told == last.before_version:",
+        "elif told == -2:",
+        CAMPAIGN,
+    ),
+    Mutant(
         "a worker that died is reported with all of Spark's stack",
         "spark_jobs/launch/submit.py",
         "'error' if os.environ.get('SLUICE_TRACEBACK') else 'off'",

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import click
+import deltalake
 import pytest
 import typer
 from typer.testing import CliRunner, Result
@@ -22,6 +23,7 @@ from spark_jobs.cli import app, run
 from spark_jobs.cli.version import BESIDE
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
+    LeaseHeld,
     PipelineUnknown,
     SettingInvalid,
     SluiceError,
@@ -236,6 +238,20 @@ def test_what_a_drain_tells_of_failing_rows_has_brackets_too(
     told = caplog.text
     assert "failed (critical): a_check([x]), for example [null, [/b]]" in told
     assert f"report: {tmp_path}/[bold]" in told
+
+
+def test_a_drain_that_is_refused_before_it_starts_spark_has_its_row_in_ops_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_as_before: None
+) -> None:
+    def plan(*_: object) -> None:
+        raise LeaseHeld("another run works.")
+
+    monkeypatch.setattr("spark_jobs.runs.plan.plan", plan)
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    assert sluice("drain", "flight_events", "--run-id", "mine").exit_code == LeaseHeld.exit_status
+    [row] = deltalake.DeltaTable(str(tmp_path / "ops" / "runs")).to_pyarrow_table().to_pylist()
+    assert (row["pipeline"], row["run_id"]) == ("flight_events", "mine")
+    assert row["problem"] == "LEASE_HELD"
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -12,7 +12,7 @@ HERE = "from spark_jobs import failpoint; failpoint.at('audit'); print('went on'
 
 def test_none_is_set_in_these_tests_and_each_does_nothing() -> None:
     assert failpoint.ACTIVE == {}
-    for name in failpoint.POINTS:
+    for name in (*failpoint.POINTS, *failpoint.PUBLISH_POINTS):
         failpoint.at(name)
 
 

@@ -1,0 +1,91 @@
+"""Begun: a note that a run works, in running.json above the checkpoint while it holds the lease.
+
+A run that is killed leaves its note. The next one finds it, and writes the row in ops.runs that the
+killed one could not.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.errors import ReportMissing, SluiceError
+from spark_jobs.contract.kind import Kind
+from spark_jobs.contract.report import Problem, Report
+from spark_jobs.runs.run_record import append_once
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.runs.run_outcome import RunOutcome
+
+LOG = logging.getLogger(__name__)
+
+
+class Begun(Stored):
+    """The content of running.json."""
+
+    kind: Kind
+    run_id: str
+    started_at: datetime
+    pid: int
+    host: str
+
+
+@contextmanager
+def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
+    """Leave the note of this run within the block, which holds the lease; before it, the row of the
+    run whose note is there.
+    """
+    _record_killed(paths)
+    paths.running.parent.mkdir(parents=True, exist_ok=True)
+    note = Begun(
+        kind=outcome.kind,
+        run_id=outcome.run_id,
+        started_at=outcome.started_at,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+    )
+    note.write(paths.running)
+    try:
+        yield
+    finally:
+        if _read(paths) == note:  # one that lost its lease finds another's
+            paths.running.unlink()
+
+
+def _record_killed(paths: Paths) -> None:
+    """Write the row of a run that left its note, unless who started it has."""
+    left = _read(paths)
+    if left is None:
+        return
+    started = f"{left.started_at:%Y-%m-%d %H:%M:%S} UTC, process {left.pid} on {left.host}"
+    problem = ReportMissing(
+        f"run {left.run_id} of {paths.table.name} ({started}) began and never ended: it was "
+        "killed, or its machine was."
+    )
+    LOG.warning("%s", problem.what)
+    report = Report(
+        kind=left.kind,
+        pipeline=paths.table.name,
+        run_id=left.run_id,
+        status="failed",
+        problem=Problem.of(problem),
+        started_at=left.started_at,
+        ended_at=datetime.now(UTC),  # when that was found: nobody knows more
+    )
+    append_once(report, str(paths.root))
+
+
+def _read(paths: Paths) -> Begun | None:
+    """The note; None without one, or if it says nothing."""
+    try:
+        return Begun.read(paths.running) if paths.running.exists() else None
+    except (ValueError, SluiceError) as error:  # damaged, or a newer Sluice's
+        LOG.warning("%s says of no run that it was killed: %s", paths.running, error)
+        return None

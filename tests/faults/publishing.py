@@ -1,0 +1,79 @@
+"""Publishing: what Airflow's task publish does after a drain, killed or not, with a file in the
+place of Airflow: a line is an asset event that was sent.
+
+python -m tests.faults.publishing ROOT PIPELINE EVENTS
+publishes in a process of its own, which its failpoints may kill.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_jobs import failpoint
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import REPO
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.runs import publication
+
+if TYPE_CHECKING:
+    from tests.harness.scene import Scene
+
+TURNS = ("told", "told", "shown", "")
+"""Where one publish after the other is killed; at the last nowhere. So two events in a row are
+lost, and newer verdicts overtake them.
+"""
+
+
+def publish(paths: Paths, spec: Pipeline, events: Path) -> None:
+    """What the task does; Airflow sends the event when the task has ended well."""
+    sent = [json.loads(line) for line in events.read_text().splitlines()]
+    newest = (sent[-1]["generation"], sent[-1]["table_version"]) if sent else ("", -1)
+    event = publication.publish(paths, spec, newest)
+    if event is not None:
+        with events.open("a") as file:
+            file.write(event.model_dump_json() + "\n")
+
+
+def in_a_process(scene: Scene, events: Path, place: str = "") -> bool:
+    """Publish, killed at the failpoint if there is something to publish. Whether it was."""
+    variables = {
+        "SLUICE_TEST_TOPIC": scene.topic,
+        "SLUICE_FAILPOINTS": f"{place}=exit" if place else "",
+    }
+    words = [sys.executable, "-m", __name__, scene.settings.root, scene.spec.name, str(events)]
+    done = subprocess.run(
+        words,
+        cwd=REPO,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in {0, -signal.SIGKILL}, f"publish failed by itself: {done.stderr}"
+    return done.returncode != 0
+
+
+def here(scene: Scene, events: Path, place: str = "") -> bool:
+    """The same in this process, where the failpoint raises: what is left is the same."""
+    if place:
+        failpoint.ACTIVE[place] = "raise"
+    try:
+        publish(scene.paths, scene.spec, events)
+    except failpoint.Failure:
+        return True
+    finally:
+        failpoint.ACTIVE.pop(place, None)
+    return False
+
+
+if __name__ == "__main__":
+    root, name, file = sys.argv[1:]
+    spec = registry.load(name)
+    publish(Paths(root, spec), spec, Path(file))
