@@ -40,6 +40,7 @@ REFUSED: Final = {
     "current_schema": _SESSION,
     "current_path": _SESSION,
     "version": _SESSION,
+    "python_worker_logs": _SESSION,
     "from_avro": _FILES,
     "to_avro": _FILES,
     "schema_of_avro": _FILES,
