@@ -51,8 +51,7 @@ def _parse(text: str) -> dict[str, str]:
     ]
     if unknown:
         raise ValueError(
-            f"SLUICE_FAILPOINTS: {unknown} are not among {list(EVERY)} with one of "
-            f"{list(ACTIONS)}"
+            f"SLUICE_FAILPOINTS: {unknown} are not among {list(EVERY)} with one of {list(ACTIONS)}"
         )
     return actions
 

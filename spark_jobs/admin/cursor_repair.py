@@ -105,11 +105,12 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
     table's version is then the one with their rows, not the report's.
     """
     newest = {row["generation"]: row["batch_id"] for row in rows}
+    ours = ops_tables.equals({"pipeline": paths.table.name})
     runs = ops_tables.query(
         paths.root,
         "runs",
-        f"SELECT run_id, report FROM runs WHERE {ops_tables.equals({'pipeline': paths.table.name})} "
-        "AND status = 'succeeded' ORDER BY ended_at DESC",
+        f"SELECT run_id, report FROM runs WHERE {ours} AND status = 'succeeded' "
+        "ORDER BY ended_at DESC",
     ).to_pylist()
     for run in runs:
         report = parse_report(run["report"], f"the report of run {run['run_id']} in ops.runs")

@@ -10,8 +10,10 @@ from importlib.metadata import version
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.rewinding import cut_off, read_rewinding
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.classification import Classification, classification
 from spark_jobs.contract.environment import Environment, all_changes, environment
 from spark_jobs.contract.errors import (
     CheckpointBroken,
@@ -21,7 +23,14 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.contract.fingerprint import FROZEN, Change, fingerprint, in_todays_form
+from spark_jobs.contract.fingerprint import (
+    FROZEN,
+    Change,
+    Fingerprint,
+    fingerprint,
+    idle_declarations,
+    in_todays_form,
+)
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.source.topic_state import TopicState
@@ -54,6 +63,10 @@ class Identity(Stored):
     """What results depend on beside the spec. None where an older Sluice wrote the file: the
     next run records the present one.
     """
+    classification: Classification | None = None
+    """What the records are classified with. None where an older Sluice wrote the file."""
+    before: Before | None = None
+    """What the last change of the three above replaced. An older Sluice ignores it."""
 
     @property
     def generations(self) -> tuple[str, ...]:
@@ -67,6 +80,29 @@ class Identity(Stored):
     def owners(self, pipeline: str) -> tuple[str, ...]:
         """The application ids of all generations, this one's last."""
         return tuple(f"{pipeline}/{generation}" for generation in self.generations)
+
+    def of_newest_batch(self, paths: Paths) -> Identity:
+        """The identity that the newest batch was made by.
+
+        It is the former one while no batch is made since the last change: a change whose first
+        batch fails can be taken back.
+        """
+        before = self.before
+        if before is None or not before.in_force(paths, self.owner(paths.table.name)):
+            return self.model_copy(update={"before": None})
+        return self.model_copy(update={**dict(before.made_by), "before": None})
+
+    def changed_to(self, now: MadeBy, paths: Paths) -> Identity:
+        """This identity, of the newest batch, with what the next one is made by."""
+        was = MadeBy.model_validate(self).filled_in(now)
+        same = was == now
+        before = None if same else replaced(was, paths, self.owner(paths.table.name))
+        return self.model_copy(update={**dict(now), "before": before})
+
+
+def made_by(identity: Identity | None) -> MadeBy | None:
+    """What the next batch of this identity is made by."""
+    return MadeBy.model_validate(identity) if identity else None
 
 
 def read_identity(paths: Paths) -> Identity | None:
@@ -120,15 +156,21 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
             topic_id=topic.id,
             fingerprint=current,
             environment=around,
+            classification=classification(spec),
         )
     if not known.table_id and not Checkpoint(paths.checkpoint).planned():
         # Its first run ended before the table was known to be its own: no state, no offset read.
         _refuse_missing_batches(paths, known)
         return known.model_copy(
-            update={"topic_id": topic.id, "fingerprint": current, "environment": around}
+            update={
+                "topic_id": topic.id,
+                "fingerprint": current,
+                "environment": around,
+                "classification": classification(spec),
+                "before": None,
+            }
         )
-    stored = in_todays_form(known.fingerprint, spec)
-    differences = all_changes((stored, known.environment or around), (current, around), spec)
+    known, stored, differences = _differences(known, (current, around), spec, paths)
     _refuse_changes(spec, paths, differences)
     if known.topic_id != topic.id:
         raise TopicRemade(
@@ -152,7 +194,26 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
         for change in differences
         if change.field not in FROZEN and change.field in current
     }
-    return known.model_copy(update={"fingerprint": stored | accepted, "environment": around})
+    now = MadeBy(
+        fingerprint=stored | accepted, environment=around, classification=classification(spec)
+    )
+    return known.changed_to(now, paths)
+
+
+def _differences(
+    known: Identity, now: tuple[Fingerprint, Environment], spec: Pipeline, paths: Paths
+) -> tuple[Identity, Fingerprint, list[Change]]:
+    """The identity of the newest batch, its fingerprint in today's form, and what differs from it
+    now: nothing where it is what the last run accepted.
+    """
+    made = known.of_newest_batch(paths)
+    found = [
+        all_changes((in_todays_form(each.fingerprint, spec), each.environment or now[1]), now, spec)
+        for each in (known, made)
+    ]
+    if not found[0]:
+        return made, in_todays_form(known.fingerprint, spec), []
+    return made, in_todays_form(made.fingerprint, spec), found[1]
 
 
 def _refuse_changes(spec: Pipeline, paths: Paths, differences: list[Change]) -> None:
@@ -168,18 +229,18 @@ def _refuse_changes(spec: Pipeline, paths: Paths, differences: list[Change]) -> 
 
 
 def spec_warnings(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
-    """A line for each allowed change of the spec since the checkpoint was made.
+    """A line for each allowed change of the spec since the newest batch was made, and for each
+    declaration that would allow one which nobody has decided.
 
     Raises CheckpointBroken.
     """
     known = read_identity(paths)
     if known is None:
         return ()
-    stored = in_todays_form(known.fingerprint, spec)
-    around = environment(spec)
-    current = fingerprint(spec, version("pyspark"))
-    differences = all_changes((stored, known.environment or around), (current, around), spec)
-    return tuple(change.meaning for change in differences if change.weight == "warned")
+    current, around = fingerprint(spec, version("pyspark")), environment(spec)
+    _, _, differences = _differences(known, (current, around), spec, paths)
+    allowed = [change.meaning for change in differences if change.weight == "warned"]
+    return (*allowed, *idle_declarations(current, spec))
 
 
 def _declaration(spec: Pipeline, refused: list[Change]) -> str:

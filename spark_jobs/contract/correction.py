@@ -31,6 +31,12 @@ def replaced(field: str, was: object, now: object) -> tuple[str, ...] | None:
     return tuple(sql for name, sql in before.items() if after[name] != sql)
 
 
+def expressions(field: str, value: object) -> tuple[str, ...]:
+    """The expressions in a value of this field of the fingerprint."""
+    texts = _texts(value) if _FIELD.fullmatch(field) else None
+    return tuple((texts or {}).values())
+
+
 def with_expressions(spec: Pipeline, stored: Mapping[str, object]) -> Pipeline:
     """The spec with the expressions that a stored fingerprint has, where only they differ."""
     steps = tuple(_with_expressions(step, at, stored) for at, step in enumerate(spec.steps))

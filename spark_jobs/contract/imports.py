@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.logic import parsed, without_docstrings
 from spark_jobs.contract.project import Project
+from spark_jobs.contract.scope import source
 
 Modules = dict[str, Path | None]
 """Full name of a module -> its file; None for a module that may be missing, and is."""
@@ -127,8 +128,8 @@ def _statements(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom,
         node, optional = waiting.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node, optional
-        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            kept = node.body if ast.unparse(node.test).startswith("not ") else node.orelse
+        elif isinstance(node, ast.If) and source(node.test).endswith("TYPE_CHECKING"):
+            kept = node.body if source(node.test).startswith("not ") else node.orelse
             waiting += [(child, optional) for child in kept]
         elif isinstance(node, ast.Try):
             handled = optional or any(map(_handles_missing, node.handlers))

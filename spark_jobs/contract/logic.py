@@ -8,15 +8,15 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.scope import BASE, Elsewhere, Found, Processor, Scope, method, source
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.step.group_state import GroupState
 
-BASE = "StatefulProcessor"
 HANDLERS = {
     "init": ("handle",),
     "handleInputRows": ("key", "rows", "timerValues"),
@@ -39,13 +39,18 @@ def parsed(path: Path) -> ast.Module | None:
     """The module; None where there is no file. Raises SpecInvalid where it does not parse."""
     if not path.exists():
         return None
+    file = f"{path.parent.name}/{path.name}"
     try:
-        return ast.parse(path.read_text())
+        return ast.parse(path.read_bytes())  # bytes: Python finds the encoding, as it does later
     except SyntaxError as error:
-        raise SpecInvalid(
-            f"{path.parent.name}/{path.name} line {error.lineno} is not valid Python: {error.msg}.",
-            "Correct the line.",
-        ) from None
+        line = f" line {error.lineno}" if error.lineno else ""
+        wrong, remedy = f"{file}{line} is not valid Python: {error.msg}", "Correct the line."
+    except (RecursionError, MemoryError):
+        wrong = f"{file} has an expression that is nested too deeply for Python"
+        remedy = "Split it: an operator nests once for each of its operands."
+    except ValueError as error:  # UnicodeDecodeError too
+        wrong, remedy = f"{file} is not valid Python: {error}", "Correct the file."
+    raise SpecInvalid(f"{wrong}.", remedy)
 
 
 def digest(path: Path) -> str | None:
@@ -59,13 +64,15 @@ def digest(path: Path) -> str | None:
     tree = without_docstrings(path)
     if tree is None:
         return None
-    return VERSION + hashlib.sha256(json.dumps(_plain(tree)).encode()).hexdigest()[:12]
+    return VERSION + hashlib.sha256(_as_json(tree).encode()).hexdigest()[:12]
 
 
 def first_digest(path: Path) -> str | None:
     """The digest as checkpoints of before 0.1.0 have it: of ast.dump, which differs by Python."""
     tree = without_docstrings(path)
-    return None if tree is None else hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+    with suppress(RecursionError):  # no checkpoint has it then
+        return None if tree is None else hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+    return None
 
 
 def without_docstrings(path: Path) -> ast.Module | None:
@@ -79,14 +86,39 @@ def without_docstrings(path: Path) -> ast.Module | None:
     return tree
 
 
-def _plain(node: Any) -> Any:
-    """The tree as JSON, without empty fields: newer Pythons have more of them."""
-    if isinstance(node, ast.AST):
-        fields = [(name, _plain(value)) for name, value in ast.iter_fields(node)]
-        return [type(node).__name__, *((n, v) for n, v in fields if v not in (None, []))]
-    if isinstance(node, list):
-        return [_plain(part) for part in node]
-    return node if node is None else f"{type(node).__name__} {node!r}"
+def _as_json(tree: ast.Module) -> str:
+    """The tree as JSON, without empty fields: newer Pythons have more of them.
+
+    A node is [class, [field, value], ...], a constant "type repr". Not recursive: expressions may
+    be nested more deeply than Python calls.
+    """
+    told: list[str] = []
+    waiting: list[Any] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _Json):
+            told.append(node)
+        elif isinstance(node, ast.AST):
+            fields = [(n, v) for n, v in ast.iter_fields(node) if v is not None and v != []]
+            told.append(f'["{type(node).__name__}"')
+            waiting.append(_Json("]"))
+            for name, value in reversed(fields):
+                waiting += [_Json("]"), value, _Json(f', ["{name}", ')]
+        elif isinstance(node, list):
+            told.append("[")
+            waiting.append(_Json("]"))
+            for place, part in reversed([*enumerate(node)]):
+                waiting += [part, _Json(", " if place else "")]
+        else:
+            text = None if node is None else f"{type(node).__name__} {node!r}"
+            told.append(json.dumps(text))
+    return "".join(told)
+
+
+class _Json(str):
+    """Text that is JSON already."""
+
+    __slots__ = ()
 
 
 def refuse_unfit(spec: Pipeline, path: Path) -> None:
@@ -96,85 +128,42 @@ def refuse_unfit(spec: Pipeline, path: Path) -> None:
     """
     wanted = [step for step in spec.steps if step.logic]
     tree = parsed(path) if wanted else None
+    scope = Scope(tree) if tree else None
     for step in wanted:
         name = step.logic or ""
-        if tree is None:
+        if scope is None:
             _refuse(path, name, "there is no such file")
-        found = next((node for node in _defined(tree) if _binds(node, name)), None)
-        if found is None:
-            names = sorted({node.name for node in _defined(tree) if hasattr(node, "name")})
-            _refuse(path, name, f"it defines {', '.join(names) or 'nothing'}")
+        if name not in scope and not scope.open:
+            _refuse(path, name, f"it defines {', '.join(sorted(scope.defined)) or 'nothing'}")
+        found = scope.get(name)
         if isinstance(step, GroupState) and step.form != "apply":
-            _refuse_no_processor(path, tree, found, name)
-        elif isinstance(found, ast.ClassDef):
+            _refuse_no_processor(path, found, name)
+        elif isinstance(found, type):
             _refuse(path, name, "the step calls a function, and this is a class")
         elif isinstance(found, ast.FunctionDef):
             count = len(FUNCTION) if isinstance(step, GroupState) else 1
             _refuse_parameters(path, found, name, [""] * count, by_name=False)
 
 
-_BINDING = (
-    ast.ClassDef,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.Import,
-    ast.ImportFrom,
-)
-
-
-def _defined(tree: ast.Module) -> Iterator[Any]:
-    """The statements that may bind a name, wherever they are."""
-    return (node for node in ast.walk(tree) if isinstance(node, _BINDING))
-
-
-def _binds(node: Any, name: str) -> bool:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return any((alias.asname or alias.name) in {name, "*"} for alias in node.names)
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return any(isinstance(target, ast.Name) and target.id == name for target in targets)
-    return bool(node.name == name)
-
-
-def _refuse_no_processor(path: Path, tree: ast.Module, found: Any, name: str) -> None:
+def _refuse_no_processor(path: Path, found: Found, name: str) -> None:
     if isinstance(found, ast.FunctionDef):
         _refuse(path, name, f"the step needs a class derived from {BASE}, and this is a function")
-    if not isinstance(found, ast.ClassDef):
-        return  # imported or assigned: only running it shows
-    methods, known = _methods(tree, found)
-    if known and not methods:
+    if found is None:
+        return  # imported, assigned or decorated: only running it shows
+    if not issubclass(found, Processor | Elsewhere):
         _refuse(path, name, f"the class is not derived from {BASE}")
-    for method, parameters in HANDLERS.items():
-        if node := methods.get(method):
+    for handler, parameters in HANDLERS.items():
+        try:
+            node = method(found, handler)
+        except KeyError:
+            if handler in REQUIRED:
+                given = ", ".join(("self", *parameters))
+                _refuse(path, name, f"it lacks the method {handler}({given})")
+            continue
+        if node:
             _refuse_parameters(
-                path, node, f"{name}.{method}", ["self", *parameters], by_name=method in BY_NAME
+                path, node, f"{name}.{handler}", ["self", *parameters], by_name=handler in BY_NAME
             )
-        elif known and method in REQUIRED:
-            given = ", ".join(("self", *parameters))
-            _refuse(path, name, f"it lacks the method {method}({given})")
-
-
-def _methods(tree: ast.Module, cls: ast.ClassDef) -> tuple[dict[str, ast.FunctionDef], bool]:
-    """Its methods with those of its bases in this file; and whether all bases are known here."""
-    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    methods = dict[str, ast.FunctionDef]()
-    known = True
-    derived = False
-    waiting = [cls]
-    while waiting:
-        node = waiting.pop()
-        own = (part for part in node.body if isinstance(part, ast.FunctionDef))
-        methods = {part.name: part for part in own} | methods
-        for base in map(ast.unparse, node.bases):
-            if base.rpartition(".")[2] == BASE:
-                derived = True
-            elif base in classes and classes[base] is not node:
-                waiting.append(classes[base])
-            else:
-                known = False
-    return (methods if derived or not known else {}), known
 
 
 def _refuse_parameters(
@@ -182,6 +171,7 @@ def _refuse_parameters(
 ) -> None:
     """Raise SpecInvalid unless the function can be called so."""
     positional = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+    unnamed = [arg.arg for arg in node.args.posonlyargs][1:]
     needed = len(positional) - len(node.args.defaults)
     required = [
         arg.arg
@@ -190,13 +180,18 @@ def _refuse_parameters(
     ]
     fits = needed <= len(wanted) and (len(positional) >= len(wanted) or node.args.vararg)
     if by_name:
-        takes = {*positional, *(arg.arg for arg in node.args.kwonlyargs)}
-        fits = (node.args.kwarg or set(wanted[1:]) <= takes) and set(positional[1:needed]) <= set(
-            wanted[1:]
+        named = [*node.args.args, *node.args.kwonlyargs]
+        takes = {arg.arg for arg in named[0 if node.args.posonlyargs else 1 :]}
+        asked = positional[1:needed]
+        fits = (
+            (positional or node.args.vararg)
+            and (node.args.kwarg or set(wanted[1:]) <= takes)
+            and set(asked) <= set(wanted[1:])
+            and not {*asked} & {*unnamed}
         )
     if not fits or required:
         told = ", ".join(wanted) if any(wanted) else f"{len(wanted)} parameters"
-        takes_what = f"line {node.lineno} takes ({ast.unparse(node.args)})"
+        takes_what = f"line {node.lineno} takes ({source(node.args)})"
         how = "by name" if by_name else "by position"
         _refuse(path, name, f"{takes_what}; Spark passes {told} {how}")
 

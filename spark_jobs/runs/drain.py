@@ -11,7 +11,7 @@ from threading import Thread
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
@@ -31,7 +31,7 @@ from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.runs.same_state import forget_failing, refuse_other_state
+from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_other_state
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_after_failure, purge_state
 from spark_jobs.source.topic_state import TopicState
@@ -117,7 +117,8 @@ def _read_and_check(
     Returns the problem of the run, if any.
     """
     name = run.spec.name
-    if found.earlier != run.spec:
+    refuse_half_made(run, found.earlier, other_code=found.other_code)
+    if found.earlier.steps != run.spec.steps:
         refuse_other_state(run, found.earlier)
     audit = Audit(run)
     audit.recover(found.earlier)
@@ -134,7 +135,7 @@ def _read_and_check(
     LOG.info(
         "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
     )
-    if read_identity(run.paths) != run.identity:
+    if made_by(read_identity(run.paths)) != made_by(run.identity):
         forget_failing(run)
     topic = found.topic
     limits = RunLimits(run.spec, stop)

@@ -23,8 +23,9 @@ from spark_jobs.checkpoint.identity import (
     verify_identity,
 )
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.classification import with_classification
 from spark_jobs.contract.correction import with_expressions
-from spark_jobs.contract.fingerprint import in_force
+from spark_jobs.contract.fingerprint import in_force, in_todays_form
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -53,14 +54,16 @@ class Preflight(NamedTuple):
     spec allows to skip.
     """
     earlier: Pipeline
-    """The spec in force, with the expressions of the checkpoint's batches: others than in `spec`
-    where a correction is declared (compatible_expressions).
+    """The spec in force, with the expressions of the checkpoint's newest batch, and with what its
+    records were classified with: others than in `spec` where a correction is declared
+    (compatible_expressions), or max_ahead, required or the fields of the topic have changed.
     """
+    other_code: bool
+    """Whether logic.py, or what it imports, is other than that batch was made by."""
     warnings: tuple[str, ...]
     """One line for each allowed difference between the spec and the spec that the checkpoint was
     created with.
     """
-
     told: tuple[str, ...] = ()
     """One line for each thing of this installation that a person should know."""
 
@@ -98,9 +101,15 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     ours = in_force(spec, identity.fingerprint)
     known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None
-    earlier = with_expressions(ours, known.fingerprint) if known else ours
+    made = known.of_newest_batch(paths) if known else identity
+    other_code = _code(made, spec) != _code(identity, spec)
+    earlier = with_expressions(ours, made.fingerprint)
+    if made.classification:
+        earlier = with_classification(earlier, made.classification, other_code=other_code)
     told = (*_slow_clock(topic, datetime.now(UTC)), *_long_replay(ours, settings))
-    return Preflight(ours, topic, identity, target, cursor, gone, earlier, warnings, told)
+    return Preflight(
+        ours, topic, identity, target, cursor, gone, earlier, other_code, warnings, told
+    )
 
 
 def _slow_clock(topic: TopicState, now: datetime) -> tuple[str, ...]:
@@ -126,3 +135,9 @@ def _long_replay(spec: Pipeline, settings: Settings) -> tuple[str, ...]:
         "than a minute, writes snapshots of such state. With shorter runs each run replays every "
         "change since the last snapshot, and no file of them is removed. Use provider='rocksdb'",
     )
+
+
+def _code(identity: Identity, spec: Pipeline) -> tuple[object, object]:
+    """The digests of logic.py and of what it imports."""
+    imports = identity.environment.imports if identity.environment else None
+    return in_todays_form(identity.fingerprint, spec).get("logic"), imports

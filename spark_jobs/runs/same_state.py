@@ -21,18 +21,31 @@ from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
 
 
+def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
+    """Raise StateIncompatible if a batch is in the table, its state is not stored yet, and the run
+    would make another state of it than `earlier` and its code: table and state would then differ.
+    """
+    other = {
+        "expression": earlier.steps != run.spec.steps,
+        "code": other_code,
+        "topic (max_ahead, required or fields)": earlier.topic != run.spec.topic,
+    }
+    what = " and the old ".join(part for part, differs in other.items() if differs)
+    committed = max(run.checkpoint.committed(), default=-1)
+    if what and newest_batch(run.target.table, run.target.owner) > committed:
+        name = run.spec.name
+        raise StateIncompatible(
+            f"batch {committed + 1} of {name} was written with the old {what}, and its state "
+            "is not stored yet.",
+            f"Put the old {what} back, run once (sluice drain {name}), and change it then.",
+        )
+
+
 def refuse_other_state(run: Run, earlier: Pipeline) -> None:
     """Raise StateIncompatible if the expressions of the run's spec need another state than those of
-    `earlier`, or if a batch of `earlier` is in the table and its state is not stored yet.
+    `earlier`.
     """
     name = run.spec.name
-    committed = max(run.checkpoint.committed(), default=-1)
-    if newest_batch(run.target.table, run.target.owner) > committed:
-        raise StateIncompatible(
-            f"batch {committed + 1} of {name} was written with the old expression, and its state "
-            "is not stored yet.",
-            f"Put the old expression back, run once (sluice drain {name}), and correct it then.",
-        )
     before, after = (state_types(_query(run, spec)) for spec in (earlier, run.spec))
     if before != after:
         changes = [line for line in ndiff(before, after) if line.startswith(("-", "+"))]

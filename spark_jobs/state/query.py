@@ -84,6 +84,7 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
             f"{spec.name} has no state yet: no batch is committed in {paths.checkpoint}.",
             f"Run `sluice drain {spec.name}` first.",
         )
+    identity = identity.of_newest_batch(paths)
     spec_changes = changes(identity.fingerprint, fingerprint(spec, version("pyspark")), spec)
     differences = [
         str(change)

@@ -1,8 +1,12 @@
 """SQL tree: what Spark's own parser makes of the SQL in a spec, and what of it Sluice refuses.
 
-contract/sql.py refuses what its regular expressions see, when the spec is loaded, without a JVM.
-What gets past them is refused here, before a run reads a record: the parser (CatalystSqlParser)
-has no doubt about comments, back-quotes, escapes and nested queries.
+The parser (CatalystSqlParser) decides: it has no doubt about comments, back-quotes, escapes and
+nested queries. It does so in `sluice validate --deep` and in each run, before a record is read. The
+little that contract/sql.py refuses when a spec is loaded, without a JVM, would be refused here too.
+
+Refused are relations other than `rows`, commands, and functions that are not in the allow-list
+(functions.py). Not a deny-list: what a newer Spark adds may reach a file or the JVM, and nobody
+has looked yet.
 """
 
 from __future__ import annotations
@@ -14,11 +18,11 @@ from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.step.step import SqlText
 from spark_jobs.steps.catalyst import Node, below, class_name, is_kind, sequence
+from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES, MOST_ARGUMENTS, REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JAVA = ("reflect", "try_reflect", "java_method")
 ROWS = "rows"
 LEAVES = {
     "UnresolvedRelation",
@@ -37,7 +41,7 @@ Names = frozenset[str]
 
 def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """Raise SpecInvalid, which names step, field and reason, for SQL that reaches the JVM, files
-    or tables other than `rows`, calls a function that is not Spark's own, or does not parse.
+    or tables other than `rows`, calls a function that is not allowed, or does not parse.
     """
     for number, step in enumerate(spec.steps, 1):
         for sql in step.sql_texts:
@@ -56,11 +60,11 @@ def reason(spark: SparkSession, sql: SqlText) -> str:
         tree = parser.parsePlan(sql.text) if sql.query else parser.parseExpression(sql.text)
     except Exception as error:  # noqa: BLE001 - ParseException, whatever PySpark makes of it
         return f"Spark cannot parse it: {str(error).strip().splitlines()[0]}"
-    found = (_wrong(spark, node, known, sql) for node, known in _nodes(tree, frozenset([ROWS])))
+    found = (_wrong(node, known, sql) for node, known in _nodes(tree, frozenset([ROWS])))
     return next(filter(None, found), "")
 
 
-def _wrong(spark: SparkSession, node: Node, known: Names, sql: SqlText) -> str:
+def _wrong(node: Node, known: Names, sql: SqlText) -> str:
     """What is wrong with one node; empty if nothing is."""
     name = class_name(node)
     if name == "UnresolvedRelation":
@@ -68,9 +72,9 @@ def _wrong(spark: SparkSession, node: Node, known: Names, sql: SqlText) -> str:
         given = len(parts) == 1 and parts[0].lower() in known
         return "" if given else f"it reads {'.'.join(parts)}, and not rows"
     if name == "UnresolvedFunction":
-        return _call(spark, "FunctionRegistry", sequence(node.nameParts()))
+        return _call(sequence(node.nameParts()), ALLOWED, node.arguments().size())
     if name == "UnresolvedTableValuedFunction":
-        return _call(spark, "TableFunctionRegistry", sequence(node.name()))
+        return _call(sequence(node.name()), ALLOWED_TABLES, 0)
     if "UnresolvedIdentifier" in name:
         return "IDENTIFIER makes a name of an expression, which may give any"
     if not sql.query and is_kind(node, "expressions.PlanExpression"):
@@ -86,20 +90,15 @@ def _wrong_kind(node: Node) -> str:
     return ""
 
 
-def _call(spark: SparkSession, registry: str, parts: list[str]) -> str:
-    name = ".".join(parts)
-    if parts[-1].lower() in JAVA:
-        return f"{name} calls into the JVM, with the rights of the whole job"
-    return "" if _registered(spark, registry, parts) else f"Spark has no function {name}"
-
-
-def _registered(spark: SparkSession, registry: str, parts: list[str]) -> bool:
-    """Whether it is one of Spark's own functions, which no session and no file has added."""
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - no public way to it
-    assert jvm is not None
-    identifier = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(parts[-1].lower())
-    builtin = getattr(jvm.org.apache.spark.sql.catalyst.analysis, registry).builtin()
-    return len(parts) == 1 and bool(builtin.functionExists(identifier))
+def _call(parts: list[str], allowed: frozenset[str], arguments: int) -> str:
+    name, last = ".".join(parts), parts[-1].lower()
+    if last in REFUSED:
+        return f"{name} {REFUSED[last]}"
+    if len(parts) > 1 or last not in allowed:
+        return f"{name} is not a function of Spark's that a spec may call"
+    if arguments > MOST_ARGUMENTS.get(last, arguments):
+        return f"{name} with options may read files, and no account covers them"
+    return ""
 
 
 def _nodes(node: Node, known: Names) -> Iterator[tuple[Node, Names]]:

@@ -70,4 +70,32 @@ MUTANTS = (
         "        _until_failure(",
         "tests/spark/test_logic.py::test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_when_corrected",
     ),
+    Mutant(
+        "classes that derive from one another in a circle are followed for ever, or wrongly",
+        "spark_jobs/contract/scope.py",
+        "        found = self.get(name)\n",
+        "        found = None\n",
+        f"{UNIT}/test_logic_file.py::test_what_python_runs_is_told_as_python_has_it_whatever_the_hierarchy",
+    ),
+    Mutant(
+        "a decorated handler is held to the parameters of the function below",
+        "spark_jobs/contract/scope.py",
+        "                plain = isinstance(node, ast.FunctionDef) and not node.decorator_list\n",
+        "                plain = isinstance(node, ast.FunctionDef)\n",
+        f"{UNIT}/test_logic_file.py::test_what_may_work_is_left_to_spark",
+    ),
+    Mutant(
+        "a parameter that takes no name is taken for one that Spark can name",
+        "spark_jobs/contract/logic.py",
+        "            and not {*asked} & {*unnamed}\n",
+        "",
+        f"{UNIT}/test_logic_file.py::test_what_cannot_work_is_refused_with_the_line_and_what_is_wanted",
+    ),
+    Mutant(
+        "a batch that is in the table is made again, for its state, by other code",
+        "spark_jobs/runs/same_state.py",
+        '        "code": other_code,\n',
+        "",
+        "tests/spark/test_logic.py::test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_other_code",
+    ),
 )

@@ -13,6 +13,7 @@ from importlib import import_module
 import pytest
 from pyspark import cloudpickle
 
+from spark_jobs import failpoint
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 from spark_jobs.contract.topic import Field
@@ -300,3 +301,30 @@ def test_state_may_begin_with_what_a_delta_table_holds(scene, spark):
     assert {row["carrier"]: row["events"] for row in made.table()} == {
         carrier: seen.count(carrier) + before.get(carrier, (0, 0))[0] for carrier in set(seen)
     }
+
+
+def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_other_code(
+    delivered, tmp_path, write, monkeypatch
+):
+    made = over(
+        delivered,
+        tmp_path / "root",
+        misusing("Counts", time_mode="none", output=(*CARRIER, *N)),
+    )
+    write(COUNTS.format(wrong="pass"))
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "table.committed", "raise")
+        assert made.drain("killed").problem is not None
+    write(COUNTS.format(wrong="before += 1"))
+    refused = made.drain("undeclared").problem
+    assert refused is not None
+    [digest] = re.findall(r"add ('\S+') to compatible_logic", refused.remedy)
+    made.change(compatible_logic=(digest.strip("'"),))
+    problem = made.drain("declared").problem
+    assert problem is not None
+    assert problem.code == "STATE_INCOMPATIBLE"
+    assert "was written with the old code, and its state is not stored yet" in problem.what
+    write(COUNTS.format(wrong="pass"))
+    made.run("as before")
+    write(COUNTS.format(wrong="before += 1"))
+    made.run("then changed")

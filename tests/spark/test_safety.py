@@ -12,14 +12,16 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
+from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
 from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract import registry
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.topic import Field
+from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink.table import GENERATION
@@ -385,3 +387,69 @@ def test_a_change_that_the_table_refuses_can_be_taken_back(drained):
     drained.spec = spec
     drained.run("as before")
     drained.assert_exact()
+
+
+def test_a_batch_that_a_killed_run_left_is_accounted_for_by_what_its_records_were_classified_with(
+    scene, monkeypatch
+):
+    made = scene("flight_events", events=600, deliveries=1)
+    made.deliver_all()
+    first = made.spec.topic
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "audit", "raise")
+        assert made.drain("killed").problem is not None
+    made.change(topic=more_patient(first))
+    report = made.run("after")
+    assert report.recovered == (0,)
+    premature = sum(row["kind"] == "premature" for row in made.ledger.to_pylist())
+    assert report.account.premature == premature > 0
+    made.assert_exact()
+
+
+def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_classified_in_another_way(
+    scene, monkeypatch
+):
+    made = scene("flight_events", events=600, deliveries=1)
+    made.deliver_all()
+    first = made.spec.topic
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "table.committed", "raise")
+        assert made.drain("killed").problem is not None
+    made.change(topic=more_patient(first))
+    problem = made.drain("refused").problem
+    assert problem is not None
+    assert problem.code == "STATE_INCOMPATIBLE"
+    assert "with the old topic (max_ahead, required or fields)" in problem.what
+    made.change(topic=first)
+    made.run("as before")
+    made.assert_exact()
+
+
+def more_patient(topic: Topic) -> Topic:
+    """The topic, with records in time that were premature."""
+    return topic.model_copy(update={"max_ahead": timedelta(days=800)})
+
+
+def test_a_change_whose_first_batch_fails_can_be_taken_back(scene, monkeypatch):
+    made = scene("departure_delays", events=600, deliveries=2)
+    made.deliver()
+    made.run("before")
+    made.deliver_all()
+    spec = made.spec
+    more = Field(name="gate", type="string", required=False, about="of the airport")
+    made.change(
+        topic=spec.topic.model_copy(update={"fields": (*spec.topic.fields, more)}),
+        watermark_delay=timedelta(hours=9),
+    )
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "planned", "raise")
+        assert made.drain("failed").problem is not None
+    known = read_identity(made.paths)
+    assert known is not None
+    assert "topic.fields.gate" in known.fingerprint
+    made.spec = spec
+    made.run("as before")
+    made.assert_exact()
+    again = read_identity(made.paths)
+    assert again is not None
+    assert ("topic.fields.gate" in again.fingerprint, again.before) == (False, None)

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import SqlText
+from spark_jobs.steps.catalyst import sequence
+from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES, REFUSED
 from spark_jobs.steps.sql_tree import reason
 
 EXPRESSIONS = {
@@ -21,11 +24,31 @@ EXPRESSIONS = {
     "amount > (/* from */ SELECT 1)": "not a query",
     "amount IN (VALUES 1)": "not a query",
     "EXISTS (FROM rows)": "not a query",
-    "my_function(amount)": "no function my_function",
-    "other.schema.f(amount)": "no function",
+    "my_function(amount)": "my_function is not a function of Spark's that a spec may call",
+    "other.schema.f(amount)": "other.schema.f is not a function",
+    "`version` (/**/)": "tells of the session",
+    "input_file_name() = 'x'": "another try of the batch may run elsewhere",
+    "amount > rand(7)": "another try of the batch would give other rows",
+    "from_protobuf(shop, 'Shop', '/etc/shop.desc') is null": "may read files",
+    "from_xml(shop, 'a INT', map('rowValidationXSDPath', '/etc/x')) is null": "may read files",
+    "(SELECT count(*) FROM parquet.`/etc/secrets`) > 0": "not a query",
+    "exists (select 1 from delta . `s3a://bucket/table`)": "not a query",
+    "amount > (SELECT max(amount) FROM other)": "not a query",
+    "true; DROP TABLE x": "cannot parse",
     "amount >": "cannot parse",
 }
 FINE = (
+    "a IS DISTINCT FROM b",
+    "`from` = 'x'",
+    "substring(concat(a, b) FROM 2) = 'x'",
+    "trim(both lower('X') from origin) = 'a'",
+    "a > 0 -- ; x",
+    "`a;b` = 1",
+    "a || b <> 'c' and a != b",
+    "csv.`a/b` > 1",
+    "a > 0 /* of /* ; nested */ ; */",
+    "struct(amount, shop) is not null and CASE WHEN a THEN 1 END = 1",
+    "from_xml(shop, 'a INT').a = 1 and event_time < current_timestamp()",
     "count(*)",
     "carrier = 'reflect(1)'",
     "extract(hour FROM event_time) > 5",
@@ -52,12 +75,14 @@ QUERIES = {
     "SELECT * FROM rows LATERAL VIEW explode(array(java_method('a', 'b'))) t AS x": "JVM",
     "SELECT * FROM IDENTIFIER('ro' || 'ws')": "IDENTIFIER",
     "SELECT * FROM IDENTIFIER('other')": "reads other",
-    "SELECT * FROM rows, my_table_function(1)": "no function",
+    "SELECT * FROM rows, python_worker_logs()": "tells of the session",
+    "SELECT * FROM rows, my_table_function(1)": "is not a function",
     "INSERT INTO other SELECT * FROM rows": "command",
     "DROP TABLE rows": "command",
     "SET spark.sql.ansi.enabled = false": "command",
 }
 FINE_QUERIES = (
+    "SELECT * FROM rows;",
     "SELECT * FROM rows",
     "SELECT *, upper(shop) AS big FROM Rows WHERE amount > 0",
     "WITH found AS (SELECT * FROM rows) SELECT *, `at` AS time FROM found",
@@ -95,30 +120,123 @@ def test_a_query_of_rows_is_not(spark, text):
     assert reason(spark, SqlText("sql", text, query=True)) == ""
 
 
-SPACE = st.sampled_from((" ", "\n", "\t", "/**/", "/* ' */", "-- x\n", ""))
-CASED = st.sampled_from(("reflect", "Reflect", "JAVA_METHOD", "`try_reflect`", "`reflect`"))
+def test_every_function_of_the_installed_spark_is_allowed_or_refused(spark):
+    """A newer Spark's are refused until somebody has written them into steps/functions.py."""
+    analysis = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.analysis  # noqa: SLF001
+    known = set(REFUSED)
+    for registry, allowed in (
+        (analysis.FunctionRegistry, ALLOWED),
+        (analysis.TableFunctionRegistry, ALLOWED_TABLES),
+    ):
+        names = {each.funcName() for each in sequence(registry.builtin().listFunction())}
+        assert sorted(names - allowed - REFUSED.keys()) == []
+        assert sorted(allowed - names) == []
+        known -= names
+    assert not known
+    assert not ALLOWED & REFUSED.keys()
+
+
+SPACE = st.sampled_from((" ", "\n", "\t", "/**/", "/* ' */", "/* a /* ; */ b */ ", "-- x;'\n"))
+CALLS = ("reflect({})", "Java_Method({})", "`try_reflect`({})", "rand()", "`version`( )", "f(1)")
+BAD_RELATIONS = (
+    "other",
+    "`other`",
+    "parquet.`/etc/secrets`",
+    "csv . `s3a://bucket/x`",
+    "rows.other",
+    "other VERSION AS OF 0",
+    "IDENTIFIER('ro' || 'ws')",
+    "my_function(1)",
+    "(SELECT * FROM other)",
+    "(SELECT reflect('a', 'b') AS x FROM rows)",
+)
+GOOD_RELATIONS = ("rows", "`rows`", "ROWS", "(SELECT * FROM rows)", "range(3)", "(VALUES (1))")
+HARMLESS = (
+    "amount > 0",
+    "`from` IS DISTINCT FROM `select;`",
+    "shop = 'reflect(''a'') ; FROM other'",
+    'shop = "-- not a comment"',
+    "substring(shop FROM 2) = r'\\'",
+    "trim(both lower('X') from shop) = ''",
+    "extract(hour FROM at) > 5",
+    "files.`/etc/x` is null",
+    "array_contains(array(1, 2), amount)",
+)
 AROUND = st.sampled_from(
     (
-        "{}",
-        "1 + coalesce({}, 'x''y')",
-        "CASE WHEN true THEN {} END",
+        "({})",
+        "NOT ({})",
+        "coalesce({}, 'x''y' = shop)",
+        "CASE WHEN {} THEN true END",
         "array({})[0]",
-        "cast({} as int)",
+        "cast({} as boolean)",
         "named_struct('a', {}).a",
-        "'\\'' = {}",
-        "filter(array(1), x -> {} is null)",
-        'concat("--", {})',
+        "'\\'' = concat({}, '')",
+        "exists(array(1), x -> {} is null)",
+        'concat("--", {}) = shop',
+        "(amount > 0 AND {})",
     )
 )
+WRITTEN = st.tuples(st.lists(AROUND, max_size=3), SPACE, SPACE)
+FUZZED = settings(max_examples=120, suppress_health_check=list(HealthCheck), deadline=None)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
-@given(CASED, SPACE, SPACE, st.lists(AROUND, max_size=3))
-def test_however_it_is_written_a_call_into_the_jvm_is_refused(spark, name, before, within, around):
-    text = f"{before}{name}{within}({within}'java.lang.System', 'gc')"
+def written(text: str, how: tuple[list[str], str, str]) -> str:
+    """The expression within others, between comments."""
+    around, before, after = how
     for part in around:
-        text = part.replace("{}", text)
+        text = part.replace("{}", f"{before}{text}{after}")
+    return f"{before}{text}{after}"
+
+
+def query(relation: str, condition: str, how: tuple[list[str], str, str], nested: int) -> str:
+    """A query of the relation, of a subquery, of a WITH, or with a subquery in its condition."""
+    _, before, after = how
+    of = f"SELECT * {before} FROM {after}{relation} AS r WHERE {condition}"
+    return (
+        of,
+        f"SELECT * FROM ({before}{of}{after}) AS q",
+        f"WITH q AS ({of}){after} SELECT * FROM q",
+        f"SELECT * FROM rows WHERE amount IN ({before}{of})",
+        f"SELECT *, ({of}) AS x FROM rows",
+    )[nested]
+
+
+@FUZZED
+@given(st.sampled_from(CALLS), WRITTEN)
+def test_however_it_is_written_a_call_that_is_not_allowed_is_refused(spark, call, how):
+    text = written(call.replace("{}", f"{how[1]}'java.lang.System', 'gc'"), how)
     assert reason(spark, expression(text))
+
+
+@FUZZED
+@given(st.sampled_from(BAD_RELATIONS), st.sampled_from(HARMLESS), WRITTEN, st.integers(0, 4))
+def test_however_it_is_written_a_query_of_anything_else_is_refused(
+    spark, relation, condition, how, nested
+):
+    text = query(relation, condition, how, nested)
+    assert reason(spark, SqlText("sql", text, query=True))
+    assert reason(spark, expression(f"amount IN ({text})"))
+
+
+@FUZZED
+@given(st.sampled_from(HARMLESS), WRITTEN)
+def test_however_it_is_written_a_harmless_expression_is_accepted_with_and_without_spark(
+    spark, text, how
+):
+    text = written(text, how)
+    refuse_unsafe("where", text)
+    assert reason(spark, expression(text)) == ""
+
+
+@FUZZED
+@given(st.sampled_from(GOOD_RELATIONS), st.sampled_from(HARMLESS), WRITTEN, st.integers(0, 4))
+def test_however_it_is_written_a_query_of_the_rows_is_accepted_with_and_without_spark(
+    spark, relation, condition, how, nested
+):
+    text = query(relation, written(condition, how), how, nested)
+    refuse_unsafe("sql", text, query=True)
+    assert reason(spark, SqlText("sql", text, query=True)) == ""
 
 
 def test_a_run_refuses_it_before_it_reads(scene):

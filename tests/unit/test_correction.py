@@ -9,7 +9,7 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import spec_warnings, verify_identity
 from spark_jobs.contract.correction import with_expressions
 from spark_jobs.contract.errors import StateIncompatible
-from spark_jobs.contract.fingerprint import changes, fingerprint
+from spark_jobs.contract.fingerprint import changes, fingerprint, idle_declarations
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
@@ -113,6 +113,9 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
     assert "declares the old expression compatible" in line
     verify_identity(declared, paths, topic).write(paths.identity)
     assert spec_warnings(corrected, paths) == ()
+    plan_batch(folder, 1, {0: 20})
+    commit_batch(folder, 1)
+    assert spec_warnings(corrected, paths) == ()
     with pytest.raises(StateIncompatible):
         verify_identity(spec, paths, topic)
 
@@ -126,3 +129,17 @@ def test_a_change_that_nobody_can_declare_names_no_declaration(tmp_path: Path) -
     with pytest.raises(StateIncompatible) as refused:
         verify_identity(measuring(TRIED, more="max(amount)"), paths, topic)
     assert "compatible" not in refused.value.remedy
+
+
+def test_a_declaration_of_an_expression_that_is_back_is_said() -> None:
+    before, corrected = measuring(SUM), measuring(TRIED)
+    assert declared_idle(before, SUM) == (
+        f"compatible_expressions has {SUM!r}, which is the present steps[1].measures: any change "
+        "of it would pass as compatible; remove it from spec.py, and declare it with the change",
+    )
+    assert declared_idle(corrected, SUM) == ()
+
+
+def declared_idle(spec: Pipeline, *declared: str) -> tuple[str, ...]:
+    spec = spec.model_copy(update={"compatible_expressions": declared})
+    return idle_declarations(fingerprint(spec, "4.2.0"), spec)

@@ -106,6 +106,8 @@ def test_a_declared_change_of_a_module_is_said_once_and_recorded(code: Code) -> 
     assert line.startswith("pipelines.shared.rules changed; the spec declares the code compatible")
     code.run(spec)
     assert spec_warnings(SHOPS, code.paths) == ()
+    plan_batch(code.paths.checkpoint, 1, {0: 20, 1: 20})
+    commit_batch(code.paths.checkpoint, 1)
     code.write("most = 5\n")
     assert "pipelines.shared.rules" in code.refused(spec).what
 

@@ -1,13 +1,18 @@
 """A checkpoint's identity: when a run may resume it, and when it must not."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import CommitProperties, Transaction, write_deltalake
 
+from spark_jobs.checkpoint import identity
 from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.checkpoint.identity import read_identity, verify_identity
+from spark_jobs.checkpoint.identity import read_identity, spec_warnings, verify_identity
+from spark_jobs.contract.classification import classification, with_classification
 from spark_jobs.contract.errors import (
     CheckpointForeign,
     FormatNewer,
@@ -17,10 +22,11 @@ from spark_jobs.contract.errors import (
     TopicRemade,
 )
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spec import State
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.topic import Field
 from spark_jobs.source.topic_state import TopicState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
-from tests.unit.specs import pipeline, topic
+from tests.unit.specs import FIELDS, pipeline, topic
 
 SPEC = pipeline()
 
@@ -187,6 +193,90 @@ def test_another_spec_is_said_before_another_topic(paths: Paths) -> None:
     """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
     with pytest.raises(StateIncompatible, match=r"topic\.name"):
         verify_identity(pipeline(topic=topic(name="returns")), paths, broker(id="topic-2"))
+
+
+def more() -> Pipeline:
+    """The spec with a field more."""
+    later = Field(name="later", type="timestamp", required=False)
+    return pipeline(topic=topic(fields=(*FIELDS, later)))
+
+
+def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths: Paths) -> None:
+    first = read_identity(paths)
+    changed = verify_identity(more(), paths, broker())
+    changed.write(paths.identity)  # a run began, and its first batch failed
+    assert verify_identity(SPEC, paths, broker()) == first
+    assert verify_identity(more(), paths, broker()) == changed
+    plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
+    assert verify_identity(SPEC, paths, broker()) == first, "a planned batch has made nothing yet"
+    commit_batch(paths.checkpoint, 2)
+    with pytest.raises(StateIncompatible, match=r"topic\.fields\.later: was 'timestamp'"):
+        verify_identity(SPEC, paths, broker())
+    bound = verify_identity(more(), paths, broker())
+    assert (bound.fingerprint, bound.before) == (changed.fingerprint, None)
+
+
+def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = read_identity(paths)
+    monkeypatch.setattr(identity, "version", lambda _: "4.3.0")
+    verify_identity(SPEC, paths, broker()).write(paths.identity)
+    monkeypatch.undo()
+    assert verify_identity(SPEC, paths, broker()) == first
+
+
+def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(
+    paths: Paths,
+) -> None:
+    changed = verify_identity(more(), paths, broker())
+    changed.write(paths.identity)
+    plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
+    done = CommitProperties(app_transactions=[Transaction(changed.owner(SPEC.name), 2)])
+    rows = pa.table({"id": ["a"]})
+    write_deltalake(str(paths.table), rows, commit_properties=done)
+    with pytest.raises(StateIncompatible, match=r"topic\.fields\.later"):
+        verify_identity(SPEC, paths, broker())
+
+
+def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_that_failed(
+    paths: Paths,
+) -> None:
+    verify_identity(more(), paths, broker()).write(paths.identity)
+    other = pipeline(watermark_delay="3 hours")
+    second = verify_identity(other, paths, broker())
+    second.write(paths.identity)
+    [line] = spec_warnings(pipeline(watermark_delay="4 hours"), paths)
+    assert line.startswith("watermark_delay: was '2:00:00'")
+    assert spec_warnings(other, paths) == (), "it is said once"
+    assert "topic.fields.later" not in second.fingerprint
+
+
+def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths: Paths) -> None:
+    text = json.loads(paths.identity.read_text())
+    del text["classification"], text["before"]
+    paths.identity.write_text(json.dumps(text))
+    filled = verify_identity(SPEC, paths, broker())
+    assert filled.classification == classification(SPEC)
+    assert filled.before is None
+
+
+def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_batches_before(
+    paths: Paths,
+) -> None:
+    amount = FIELDS[3].model_copy(update={"required": True})
+    other = pipeline(topic=topic(fields=(*FIELDS[:3], amount), max_ahead="2 days"))
+    assert spec_warnings(other, paths) == ()
+    verify_identity(other, paths, broker()).write(paths.identity)
+    known = read_identity(paths)
+    assert known is not None
+    assert known.classification == classification(other)
+    made = known.of_newest_batch(paths).classification
+    assert made == classification(SPEC)
+    assert with_classification(other, made, other_code=False) == SPEC
+    newer = with_classification(more(), made, other_code=True)
+    assert [field.required for field in newer.topic.fields][-1] is False
+    assert with_classification(more(), made, other_code=False).topic == SPEC.topic
 
 
 def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: Paths) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.contract import logic
 from spark_jobs.contract.errors import SpecInvalid
@@ -21,6 +22,10 @@ class Shops(StatefulProcessor):
     def init(self, handle): pass
     def handleInputRows(self, key, rows, timerValues): yield
 """
+
+
+def indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
 
 
 @pytest.fixture
@@ -38,13 +43,13 @@ def test_the_digest_of_a_text_is_this_on_every_python(path: Path) -> None:
 
 def test_fields_that_a_newer_python_adds_and_leaves_empty_change_nothing(path: Path) -> None:
     path.write_text(SHOP)
-    before = logic._plain(ast.parse(SHOP))  # noqa: SLF001 - the form that is hashed
+    before = logic._as_json(ast.parse(SHOP))  # noqa: SLF001 - the form that is hashed
     tree = ast.parse(SHOP)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             node._fields = (*node._fields, "type_params")  # type: ignore[misc]
             node.type_params = []  # type: ignore[attr-defined]
-    assert logic._plain(tree) == before  # noqa: SLF001 - as above
+    assert logic._as_json(tree) == before  # noqa: SLF001 - as above
 
 
 @pytest.mark.parametrize(
@@ -56,11 +61,40 @@ def test_fields_that_a_newer_python_adds_and_leaves_empty_change_nothing(path: P
         SHOP + "    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo): yield\n",
         SHOP + "    def handleExpiredTimer(self, key, *, timerValues, expiredTimerInfo): yield\n",
         SHOP + "    def handleExpiredTimer(self, **given): yield\n",
+        SHOP + "    def handleExpiredTimer(self, key=None, /, **given): yield\n",
         SHOP.replace("class Shops", "class Base") + "class Shops(Base): pass\n",
         SHOP.replace("StatefulProcessor", "library.Processor"),
         "from elsewhere import Shops\n",
         "from elsewhere import *\n",
         "Shops = made()\n",
+        "P, Shops = made()\n",
+        "(Shops := made())\n",
+        "for Shops in made(): pass\n",
+        "def make():\n    global Shops\n    Shops = made()\nmake()\n",
+        "globals()['Shops'] = made()\n",
+        "def __getattr__(name): return made(name)\n",
+        "class Shops: pass\n" + SHOP,
+        "class Shops: pass\nif ours:\n" + indented(SHOP),
+        "def Shops(): pass\nShops = made()\n",
+        "@made\nclass Shops: pass\n",
+        "class Shops(metaclass=Made): pass\n",
+        SHOP.replace("class Shops", "class Base")
+        + "class Shops(Base): pass\nclass Base(Shops): pass\n",
+        SHOP.replace("self, key, rows, timerValues", "key, rows, timerValues").replace(
+            "    def handleI", "    @staticmethod\n    def handleI"
+        ),
+        SHOP.replace("    def handleI", "    @given(1)\n    def handleI").replace(
+            "rows, timerValues", "rows, timerValues, one"
+        ),
+        SHOP.replace(
+            "def handleInputRows(self, key, rows, timerValues): yield", "handleInputRows = shared"
+        ),
+        SHOP.partition("    def handleI")[0] + "Shops.handleInputRows = shared\n",
+        "class One:\n    def handleInputRows(self, key, rows, timerValues): pass\n"
+        + SHOP.replace("class Shops", "class Base").replace("rows, ", "")
+        + "class Shops(One, Base): pass\n",
+        "\ufeff" + SHOP,
+        SHOP + f"SUM = {'+'.join(['1'] * 900)}\n",
         "if True:\n    class Shops(StatefulProcessor):\n"
         "        def init(self, handle): pass\n"
         "        def handleInputRows(self, key, rows, timerValues): yield\n",
@@ -87,6 +121,15 @@ EXPIRED = "    def handleExpiredTimer(self, key, timers, info): yield\n"
             SHOP.replace(", timerValues", ""),
             "Spark passes self, key, rows, timerValues by position",
         ),
+        (f"def made():\n{indented(SHOP)}", "Shops: it defines made"),
+        (f"class Others:\n{indented(SHOP)}", "Shops: it defines Others"),
+        ("class Shops(Shops): pass\nclass Shops: pass\n", "not derived from StatefulProcessor"),
+        (
+            SHOP + EXPIRED.replace("timers, info", "/, timerValues, expiredTimerInfo"),
+            "Spark passes self, key, timerValues, expiredTimerInfo by name",
+        ),
+        ("SUM = " + "+".join(["1"] * 5000), "logic.py has an expression that is nested too deeply"),
+        ("Shops = '\0'\n", "logic.py is not valid Python: source code string cannot contain null"),
         (SHOP + EXPIRED, "Spark passes self, key, timerValues, expiredTimerInfo by name"),
     ],
 )
@@ -98,6 +141,68 @@ def test_what_cannot_work_is_refused_with_the_line_and_what_is_wanted(
     with pytest.raises(SpecInvalid) as refused:
         logic.refuse_unfit(SHOPS, path)
     assert says in str(refused.value)
+
+
+def test_a_file_in_another_encoding_is_read_as_python_reads_it(path: Path) -> None:
+    text = "# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\n" + SHOP
+    path.write_bytes(text.encode("latin-1"))
+    logic.refuse_unfit(SHOPS, path)
+    in_latin = logic.digest(path)
+    path.write_text(text.partition("\n")[2])
+    assert logic.digest(path) == in_latin
+    path.write_bytes(b"NAME = '\xe9'\n")
+    with pytest.raises(SpecInvalid, match=r"logic\.py line 1 is not valid Python"):
+        logic.digest(path)
+
+
+def test_a_digest_is_made_of_expressions_that_nest_more_deeply_than_calls_of_python(
+    path: Path,
+) -> None:
+    path.write_text(f"SUM = {'+'.join(['1'] * 2000)}\n")
+    assert logic.digest(path)
+    assert logic.first_digest(path) is None
+
+
+NAMES = st.sampled_from("ABCD")
+CLASSES = st.lists(st.tuples(NAMES, st.lists(NAMES | st.just(logic.BASE), max_size=3)), max_size=12)
+
+
+@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@given(CLASSES)
+def test_what_python_runs_is_told_as_python_has_it_whatever_the_hierarchy(
+    path: Path, classes: list[tuple[str, list[str]]]
+) -> None:
+    """A class is refused exactly if Python has it without the method, or not at all."""
+    lines = [
+        f"class {name}({', '.join(bases)}):\n    {BODIES[at % len(BODIES)]}\n"
+        for at, (name, bases) in enumerate(classes)
+    ]
+    path.write_text("".join(lines))
+    found: dict[str, Any] = {logic.BASE: type(logic.BASE, (), {})}
+    runs = True
+    try:
+        exec("".join(lines), found)
+    except (NameError, TypeError):
+        runs = False  # a base that is not there, or bases that do not go together
+    made = found.get("A")
+    fits = bool(
+        made
+        and issubclass(made, found[logic.BASE])
+        and all(hasattr(made, name) for name in logic.REQUIRED)
+    )
+    try:
+        logic.refuse_unfit(pipeline(steps=(group_state(processor="A"),)), path)
+    except SpecInvalid:
+        assert not (runs and fits)
+    else:
+        assert fits or not runs
+
+
+BODIES = (
+    "pass",
+    "def init(self, handle): pass",
+    "def handleInputRows(self, key, rows, timerValues): pass",
+)
 
 
 @pytest.mark.parametrize(
