@@ -74,7 +74,10 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
                     f"another rewind of {spec.name} has begun or ended since this one looked.",
                     f"See what there is to do now: sluice rewind {spec.name} --to-batch {batch}",
                 )
-            read_failing(paths.failing)  # before anything is changed: it may be damaged
+            # Before anything is changed: each may be damaged.
+            read_failing(paths.failing)
+            read_cursor(paths.cursor)
+            read_published(paths.published)
             note.write(paths.rewinding)
             failpoint.at("rewinding")
             for step in _Rewind(paths, checkpoint, known, note, version, held.confirm).steps():

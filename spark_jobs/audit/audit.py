@@ -22,7 +22,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
-from spark_jobs.audit.visible import visible
+from spark_jobs.audit.visible import Visible, visible
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
@@ -161,23 +161,26 @@ class Audit:
         """The counts of the batch's rejected records, which are stored."""
         if progress is None:
             return self._read_of_lost(batch) if batch.covered else None
-        known = captured(batch, progress, self._capture) if self._capture else None
-        # Fewer records than offsets are gaps, if Kafka shows as few.
-        shown = visible(self.run, batch) if known and batch.covered != progress.read else None
-        if known is None or (shown and shown.committed != progress.read):
+        rejected = captured(batch, progress, self._capture) if self._capture else None
+        if rejected is None:
             return self._read_again(batch)
-        if known:
-            keep(self.run, batch, known)
-        counts = Counter(record.outcome for record in known)
+        shown = Visible(progress.read)
+        if batch.covered != progress.read:  # gaps, if Kafka shows as few records
+            shown = visible(self.run, batch)
+            if shown.committed != progress.read:
+                return self._read_again(batch)
+        if rejected:
+            keep(self.run, batch, rejected)
+        counts = Counter(record.outcome for record in rejected)
         return RecordCounts(
-            read=shown.committed if shown else progress.read,
+            read=shown.committed,
             malformed=counts[Outcome.MALFORMED],
             premature=counts[Outcome.PREMATURE],
             late=counts[Outcome.LATE],
             reread=False,
-            gone=shown.gone if shown else 0,
-            aborted=shown.aborted if shown else 0,
-            compacted=bool(shown) and self._compacted,
+            gone=shown.gone,
+            aborted=shown.aborted,
+            compacted=batch.covered != progress.read and self._compacted,
         )
 
     def _read_of_lost(self, batch: Batch) -> RecordCounts:

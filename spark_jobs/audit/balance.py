@@ -165,10 +165,10 @@ def _beyond(difference: int, removed: int) -> int:
 
 def one_source(spec: Pipeline, records: RecordCounts | None) -> tuple[str, ...]:
     """The fields of a lost batch's account that nothing confirms."""
-    known = records is None or records.fresh is not None
-    deduplicates = any(step.balance.drops_duplicates for step in spec.steps)
+    several = sum(step.balance.drops_duplicates for step in spec.steps)
+    known = records is None or (records.fresh is not None and several == 1)
     return (
-        *(["duplicates"] if deduplicates and not known else []),
+        *(["duplicates"] if several and not known else []),
         *(["unaccounted"] if not rows_are_compared(spec) else []),
     )
 
@@ -198,7 +198,7 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
 
 
 def _duplicates_again(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
-    if records.fresh is not None:
+    if records.fresh is not None and sum(step.balance.drops_duplicates for step in spec.steps) == 1:
         return records.accepted - records.fresh
     last = spec.steps[-1]
     return max(records.accepted - rows_out, 0) if last.balance.drops_duplicates else 0

@@ -54,10 +54,11 @@ def grouped_again(
     """The same of a batch without progress: as many as were accepted, or as a Deduplicate let
     through, and the counts in the rows of its commit.
 
-    None also if records are gone, or if another step is before the Aggregate.
+    None also if records are gone or may be (compaction), or if another step is before the
+    Aggregate.
     """
     index = counting_step(run.spec)
-    if index is None or account.unknown:
+    if index is None or account.unknown or (records and records.compacted):
         return None
     entered: int | None = None
     if records is None:

@@ -1,7 +1,7 @@
 """Visible: the records that Kafka shows at a batch's offsets, counted a second time.
 
-Only Kafka can say that a gap is one. It is asked for the offsets alone: nothing is decoded, and no
-Python worker starts.
+Only Kafka can say that a gap is one. The records are fetched again, and counted in the JVM: nothing
+is decoded, and no Python worker starts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Visible(NamedTuple):
 
     committed: int
     """Records that a read_committed consumer sees, as Spark is one."""
-    aborted: int
+    aborted: int = 0
     """Those that only a read_uncommitted consumer sees: of aborted transactions."""
-    gone: int
+    gone: int = 0
     """Offsets before the first one that retention has left."""
 
 

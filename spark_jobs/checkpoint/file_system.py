@@ -20,10 +20,13 @@ MOUNTS = Path("/proc/self/mountinfo")
 """Of Linux (proc(5)). Where it is not there, nothing is refused."""
 LOCAL = {
     *("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "bcachefs", "f2fs", "nilfs2", "jfs"),
-    *("reiserfs", "reiser4", "vfat", "exfat", "ntfs3", "hfsplus", "ubifs", "fuseblk"),
-    *("tmpfs", "ramfs", "rootfs", "overlay", "aufs", "fuse.fuse-overlayfs"),
+    *("reiserfs", "reiser4", "vfat", "msdos", "exfat", "ntfs", "ntfs3", "hfs", "hfsplus", "apfs"),
+    *("ubifs", "fuseblk", "tmpfs", "ramfs", "rootfs", "overlay", "aufs", "fuse.fuse-overlayfs"),
+    *("ecryptfs", "shiftfs", "lxfs", "wslfs"),
 }
-"""Types that one machine mounts: of a disk, of memory, and a container's layers of these."""
+"""Types that one machine mounts: of a disk, of memory, and layers over these (a container's, an
+encrypted home, the first WSL's).
+"""
 CLUSTER = {"ceph", "gfs2", "ocfs2"}
 """Types whose locks hold on every machine, unless `localflocks` keeps them to one (gfs2, ocfs2)."""
 

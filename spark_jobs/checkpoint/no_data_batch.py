@@ -55,6 +55,8 @@ class Clock(NamedTuple):
 
     Without this, the moving clock would find more to close.
     """
+    unread: bool = False
+    """Whether the topic has records that no batch has read; asked only if `newest` is ahead."""
 
 
 def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:
@@ -88,8 +90,10 @@ def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | No
     would hide every silence until then. In its place stands the time at which Spark planned the
     last batch with records: every record that was read came before it.
     """
-    if clock.newest is None or clock.newest <= clock.now + spec.topic.max_ahead:
+    if clock.newest is None or not is_ahead(spec, clock):
         return clock.newest
+    if clock.unread:  # not silent: when these came, nobody knows
+        return clock.now
     since, planned = clock.newest, set(checkpoint.planned())
     for batch in reversed(checkpoint.committed()):
         since = _at(checkpoint.clock_ms(batch))
@@ -98,11 +102,14 @@ def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | No
     return since
 
 
+def is_ahead(spec: Pipeline, clock: Clock) -> bool:
+    """Whether the newest record is still to come by more than max_ahead: by a wrong clock."""
+    return clock.newest is not None and clock.newest > clock.now + spec.topic.max_ahead
+
+
 def clock_ahead(spec: Pipeline, clock: Clock) -> str:
     """One line about a newest record that is still to come; empty if it is not."""
-    if spec.close_after is None or clock.newest is None:
-        return ""
-    if clock.newest <= clock.now + spec.topic.max_ahead:
+    if spec.close_after is None or clock.newest is None or not is_ahead(spec, clock):
         return ""
     return (
         f"the newest record of {spec.topic.name} has the Kafka timestamp "

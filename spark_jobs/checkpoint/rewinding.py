@@ -49,8 +49,8 @@ def read_rewinding(paths: Paths) -> Rewinding | None:
 def cut_off(paths: Paths, note: Rewinding) -> CheckpointBroken:
     """The error of a rewind that was cut off, with the command that goes on."""
     return CheckpointBroken(
-        f"a rewind of {paths.table.name} to the end of batch {note.batch} was cut off: its table, "
-        "checkpoint and account do not belong together yet.",
-        "Run it again, and it continues where it stopped: "
+        f"a rewind of {paths.table.name} to the end of batch {note.batch} is under way, or was cut "
+        "off: its table, checkpoint and account do not belong together yet.",
+        "Run it again, and it continues where it stopped (LEASE_HELD means that it is under way): "
         f"sluice rewind {paths.table.name} --to-batch {note.batch} --execute",
     )

@@ -80,7 +80,11 @@ def resume_remedy(name: str) -> str:
     digest = None
     with suppress(SluiceError, OSError):
         digest = code_digest(name)
-    keep = f"To keep the state, add {digest!r} to compatible_logic in spec.py. " if digest else ""
+    keep = (
+        f"To keep the state, add {digest!r} to what compatible_logic in spec.py has. "
+        if digest
+        else ""
+    )
     return (
         f"Correct the code. {keep}Then run `sluice drain {name}`: nothing of the failed batch was "
         "committed."

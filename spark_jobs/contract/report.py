@@ -87,12 +87,16 @@ class Account(Part):
         default=0, description="records that entered the first stateful step and were not late"
     )
     duplicates: int = Described(
-        default=0, description="accepted records that a Deduplicate dropped"
+        default=0,
+        description="accepted records that a Deduplicate dropped. In ops.batches null if the "
+        "progress was lost and the state before the batch is not read; sums take it as 0",
     )
     rows_out: int = Described(default=0, description="rows written to the table")
     unaccounted: int = Described(
         default=0,
-        description="mismatches between the counts above and those of Spark and Delta; must be 0",
+        description="mismatches between the counts above and those of Spark and Delta; must be 0. "
+        "In ops.batches null if the progress was lost and nothing says how many rows there must "
+        "be; sums take it as 0",
     )
 
     @classmethod

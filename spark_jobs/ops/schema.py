@@ -138,7 +138,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "groups_in",
             _LONG,
             "rows that entered the Aggregate whose `counts` counts them; null without one, or if "
-            "the progress was lost",
+            "the progress was lost and nothing else tells",
         ),
         Column(
             "groups_out",

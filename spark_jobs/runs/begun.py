@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,6 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
     run whose note is there.
     """
     _record_killed(paths)
-    paths.running.parent.mkdir(parents=True, exist_ok=True)
     note = Begun(
         kind=outcome.kind,
         run_id=outcome.run_id,
@@ -55,8 +54,10 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
     try:
         yield
     finally:
-        if _read(paths) == note:  # one that lost its lease finds another's
-            paths.running.unlink()
+        # A note that stays does no harm. An error here would take the place of the run's own.
+        with suppress(Exception):
+            if Begun.read(paths.running) == note:  # one that lost its lease finds another's
+                paths.running.unlink()
 
 
 def _record_killed(paths: Paths) -> None:
@@ -66,10 +67,9 @@ def _record_killed(paths: Paths) -> None:
         return
     started = f"{left.started_at:%Y-%m-%d %H:%M:%S} UTC, process {left.pid} on {left.host}"
     problem = ReportMissing(
-        f"run {left.run_id} of {paths.table.name} ({started}) began and never ended: it was "
-        "killed, or its machine was."
+        f"run {left.run_id} of {paths.table.name} ({started}) began, and nothing says how it "
+        "ended: it or its machine was killed, or stood still until its lease was another's."
     )
-    LOG.warning("%s", problem.what)
     report = Report(
         kind=left.kind,
         pipeline=paths.table.name,
@@ -79,7 +79,8 @@ def _record_killed(paths: Paths) -> None:
         started_at=left.started_at,
         ended_at=datetime.now(UTC),  # when that was found: nobody knows more
     )
-    append_once(report, str(paths.root))
+    if append_once(report, str(paths.root)):
+        LOG.warning("%s", problem.what)
 
 
 def _read(paths: Paths) -> Begun | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.event import Decision
-from spark_jobs.contract.report import Report
+from spark_jobs.contract.report import parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 
@@ -64,7 +64,7 @@ def _judged_since(paths: Paths, accepted: Row, before: int) -> int:
         f"AND problem = 'CHECK_FAILED' AND table_version = {accepted['table_version']} "
         "ORDER BY ended_at DESC",
     ).to_pylist()
-    reports = (Report.model_validate_json(row["report"]) for row in rows)
+    reports = (parse_report(row["report"], "the report of a run in ops.runs") for row in rows)
     versions = (
         report.table_version_before
         for report in reports

@@ -23,7 +23,7 @@ from spark_jobs.storage.object_store import require_writable
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
-    "": "of an unknown clock: this user may not read the topic's configuration (DESCRIBE_CONFIGS)",
+    "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
 }
 """What TopicState.timestamps says."""
 
@@ -126,7 +126,7 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
         f"state version {spec.state.version}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
-        f"Kafka timestamps: {WHOSE_CLOCK[found.topic.timestamps]}",
+        f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
         *found.lines,
         *(
             f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"

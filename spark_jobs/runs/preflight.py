@@ -102,7 +102,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     ours = in_force(spec, identity.fingerprint)
     known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None
     made = known.of_newest_batch(paths) if known else identity
-    other_code = _code(made, spec) != _code(identity, spec)
+    other_code = _other_code(made, identity, spec)
     earlier = with_expressions(ours, made.fingerprint)
     if made.classification:
         earlier = with_classification(earlier, made.classification, other_code=other_code)
@@ -137,7 +137,9 @@ def _long_replay(spec: Pipeline, settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _code(identity: Identity, spec: Pipeline) -> tuple[object, object]:
-    """The digests of logic.py and of what it imports."""
-    imports = identity.environment.imports if identity.environment else None
-    return in_todays_form(identity.fingerprint, spec).get("logic"), imports
+def _other_code(made: Identity, now: Identity, spec: Pipeline) -> bool:
+    """Whether logic.py differs, or what it imports; an older Sluice did not record that."""
+    was, wanted = (in_todays_form(one.fingerprint, spec).get("logic") for one in (made, now))
+    if was != wanted or made.environment is None or now.environment is None:
+        return was != wanted
+    return made.environment.imports != now.environment.imports

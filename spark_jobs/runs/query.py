@@ -27,9 +27,10 @@ from spark_jobs.runs.failing_search import set_failing_aside
 from spark_jobs.runs.progress_log import ProgressLog
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.stall import StallWatch
+from spark_jobs.runs.stillness import PULSE
 from spark_jobs.sink import table, writer
 from spark_jobs.source import kafka_source
-from spark_jobs.source.topic_state import newest_record
+from spark_jobs.source.topic_state import newest_record, topic_state
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -57,6 +58,13 @@ class Query:
 
         A requested stop takes effect between two batches, or before the first.
         """
+        PULSE.querying = True
+        try:
+            self._run_all()
+        finally:
+            PULSE.querying = False
+
+    def _run_all(self) -> None:
         if self._waiting() and not self._limits.asked:
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
@@ -68,13 +76,17 @@ class Query:
         if self._limits.asked and self._waiting():
             self._limits.record_early_stop()
 
-    def _waiting(self) -> bool:
-        """Whether there are offsets to read, or a batch is planned and not committed."""
+    def _waiting(self, ends: Offsets | None = None) -> bool:
+        """Whether there are offsets to read, up to the run's ends or these, or a batch is planned
+        and not committed.
+        """
         committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
         if not committed or planned[-1] != committed[-1]:
             return True
         done = self._run.checkpoint.batch(committed[-1]).end
-        return any(end > done.get(partition, 0) for partition, end in self._latest.items())
+        return any(
+            end > done.get(partition, 0) for partition, end in (ends or self._latest).items()
+        )
 
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
@@ -82,6 +94,9 @@ class Query:
         newest = newest_record(run.settings, run.spec.topic.name, self._latest) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
+        if no_data_batch.is_ahead(run.spec, clock):  # silent only if nothing has come since
+            ends = topic_state(run.settings, run.spec.topic.name).latest
+            clock = clock._replace(unread=self._waiting(ends))
         if said := no_data_batch.clock_ahead(run.spec, clock):
             LOG.warning("%s: %s", run.spec.name, said)
         return no_data_batch.due(run.spec, run.checkpoint, clock)

@@ -61,18 +61,20 @@ def append_row(report: Report, root: str) -> Report:
     return report
 
 
-def append_once(report: Report, root: str) -> None:
+def append_once(report: Report, root: str) -> bool:
     """Write the row of a run that did not write it itself, unless it has one: of its id, and ended
-    after it began.
+    after it began. Whether it was written.
     """
     try:
         of_it = ops_tables.equals({"pipeline": report.pipeline, "run_id": report.run_id})
         rows = ops_tables.query(opened(root), "runs", f"SELECT ended_at FROM runs WHERE {of_it}")
     except Exception as error:  # noqa: BLE001 - as above
         LOG.warning("%s: ops.runs could not be read: %s", report.pipeline, error)
-        return
-    if all(row["ended_at"] < report.started_at for row in rows.to_pylist()):
-        append_row(report, root)
+        return False
+    if any(row["ended_at"] >= report.started_at for row in rows.to_pylist()):
+        return False
+    append_row(report, root)
+    return True
 
 
 @contextmanager

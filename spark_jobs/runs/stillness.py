@@ -10,6 +10,11 @@ MISSED = 3
 moved then.
 """
 
+OUTSIDE_SECONDS = 300.0
+"""What a run has at least for each phase but its query, in which less is seen to move: the start of
+Spark, the import of Great Expectations, the checks.
+"""
+
 Movement = tuple[object, ...]
 """What differs if something has moved since the last look."""
 
@@ -19,6 +24,8 @@ class Pulse:
 
     def __init__(self) -> None:
         self.beats = 0
+        self.querying = False
+        """Whether a query runs: then batches, jobs and tasks show that something moves."""
 
     def beat(self) -> None:
         """Something has moved."""
@@ -44,10 +51,12 @@ class Stillness:
         """Whether it is time to look."""
         return now - self._looked >= self.interval
 
-    def too_long(self, movement: Movement, now: float) -> bool:
-        """Whether nothing has moved for the limit. `movement`: what this look finds."""
+    def too_long(self, movement: Movement, now: float, least: float = 0) -> bool:
+        """Whether nothing has moved for the limit, and for `least` seconds. `movement`: what this
+        look finds.
+        """
         missed = now - self._looked > MISSED * self.interval
         self._looked = now
         if missed or movement != self._last:
             self._last, self._moved = movement, now
-        return now - self._moved >= self._limit
+        return now - self._moved >= max(self._limit, least)

@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import psutil
 from pyspark import SparkContext
 
+from spark_jobs.contract.errors import RunStalled
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import append_once
 from spark_jobs.runs.stall import jvm_threads, keep, python_threads, sparks_movement, stalled
-from spark_jobs.runs.stillness import MISSED, PULSE, SECONDS, Movement, Stillness
+from spark_jobs.runs.stillness import MISSED, OUTSIDE_SECONDS, PULSE, SECONDS, Movement, Stillness
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -44,7 +45,8 @@ class Watchdog:
     """Watches one run, from `watch` to the end of the block.
 
     The block must end after the run's report is written. If nothing moves for the spec's
-    stall_timeout, the watchdog writes the threads and a report, kills the JVM and ends the process.
+    stall_timeout (outside of the query for OUTSIDE_SECONDS at least), the watchdog writes the
+    threads and a report, kills the JVM and ends the process.
     A lease on a disk ends with the process; one on an object store expires.
     """
 
@@ -92,15 +94,27 @@ class Watchdog:
 
     def _watch(self, spec: Pipeline, settings: Settings, stillness: Stillness) -> None:
         while not self._over.wait(self._interval):
-            if stillness.too_long((PULSE.beats, self._spark), time.monotonic()):
-                with self._ending:
-                    if not self._over.is_set():
-                        self._end(spec, settings)
+            least = 0 if PULSE.querying else OUTSIDE_SECONDS
+            if stillness.too_long((PULSE.beats, self._spark), time.monotonic(), least):
+                self._end_process(spec, settings)
 
-    def _end(self, spec: Pipeline, settings: Settings) -> None:
+    def _end_process(self, spec: Pipeline, settings: Settings) -> None:
+        with self._ending:
+            try:
+                if not self._over.is_set():
+                    self._tell(spec, settings)
+            finally:
+                if not self._over.is_set():
+                    _kill_jvm()  # first: without the lease nothing may write
+                    os._exit(RunStalled.exit_status)
+
+    def _tell(self, spec: Pipeline, settings: Settings) -> None:
         jvm = _answer(_jvm_threads) or "The JVM did not answer: it has no threads here."
-        dump = f"{jvm}\n{python_threads()}"
+        python = _answer(python_threads) or "The driver's code could not be read."
+        dump = f"{jvm}\n{python}"
         kept = _answer(lambda: keep(dump, settings.root, spec.name, self._run_id))
+        if self._over.is_set():  # it came free, and wrote its report
+            return
         problem = stalled(spec.name, spec.stall_timeout, kept or "")
         report = Report(
             kind=self._kind,
@@ -112,11 +126,9 @@ class Watchdog:
             ended_at=datetime.now(UTC),
         )
         _answer(lambda: report.write(self._report_path))
-        _answer(lambda: append_row(report, settings.root))
+        _answer(lambda: append_once(report, settings.root))
         # What a driver prints goes through its JVM: this line is lost if that stands still.
         _answer(lambda: LOG.error("%s", problem))
-        _kill_jvm()  # first: without the lease nothing may write
-        os._exit(problem.exit_status)
 
 
 def _begin(name: str, work: Callable[[], None]) -> threading.Thread:
@@ -133,7 +145,8 @@ def _answer(work: Callable[[], T]) -> T | None:
         with suppress(Exception):
             answers.append(work())
 
-    _begin("watchdog-asks", ask).join(ANSWER_SECONDS)
+    with suppress(RuntimeError):  # no more threads may be started
+        _begin("watchdog-asks", ask).join(ANSWER_SECONDS)
     return next(iter(answers), None)
 
 

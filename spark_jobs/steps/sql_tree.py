@@ -11,7 +11,7 @@ has looked yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import SpecInvalid
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = "rows"
+BARE = frozenset({"current_user", "user", "session_user"})
+"""Functions that are refused, and that SQL may call without parentheses."""
 LEAVES = {
     "UnresolvedRelation",
     "UnresolvedTableValuedFunction",
@@ -45,7 +47,7 @@ def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """
     for number, step in enumerate(spec.steps, 1):
         for sql in step.sql_texts:
-            if why := reason(spark, sql):
+            if why := reason(spark, sql, spec.topic.columns):
                 raise SpecInvalid(
                     f"step {number} ({step.kind}) of {spec.name}: {sql.field} is {sql.text!r}: "
                     f"{why}.",
@@ -53,15 +55,28 @@ def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
                 )
 
 
-def reason(spark: SparkSession, sql: SqlText) -> str:
-    """Why this text is refused; empty if it is not."""
+def reason(spark: SparkSession, sql: SqlText, columns: Collection[str] = ()) -> str:
+    """Why this text is refused; empty if it is not. `columns`: the record's."""
     parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - no public way to it
     try:
         tree = parser.parsePlan(sql.text) if sql.query else parser.parseExpression(sql.text)
     except Exception as error:  # noqa: BLE001 - ParseException, whatever PySpark makes of it
         return f"Spark cannot parse it: {str(error).strip().splitlines()[0]}"
-    found = (_wrong(node, known, sql) for node, known in _nodes(tree, frozenset([ROWS])))
+    ours = {name.lower() for name in columns}
+    found = (
+        _call_without_parentheses(node, ours) or _wrong(node, known, sql)
+        for node, known in _nodes(tree, frozenset([ROWS]))
+    )
     return next(filter(None, found), "")
+
+
+def _call_without_parentheses(node: Node, columns: set[str]) -> str:
+    """Such a name is a function's unless it is a column (LiteralFunctionResolution)."""
+    if class_name(node) != "UnresolvedAttribute":
+        return ""
+    parts = sequence(node.nameParts())
+    name = parts[0].lower()
+    return "" if len(parts) > 1 or name in columns or name not in BARE else _call([name], BARE, 0)
 
 
 def _wrong(node: Node, known: Names, sql: SqlText) -> str:
@@ -71,10 +86,8 @@ def _wrong(node: Node, known: Names, sql: SqlText) -> str:
         parts = sequence(node.multipartIdentifier())
         given = len(parts) == 1 and parts[0].lower() in known
         return "" if given else f"it reads {'.'.join(parts)}, and not rows"
-    if name == "UnresolvedFunction":
-        return _call(sequence(node.nameParts()), ALLOWED, node.arguments().size())
-    if name == "UnresolvedTableValuedFunction":
-        return _call(sequence(node.name()), ALLOWED_TABLES, 0)
+    if name in CALLS:
+        return CALLS[name](node)
     if "UnresolvedIdentifier" in name:
         return "IDENTIFIER makes a name of an expression, which may give any"
     if not sql.query and is_kind(node, "expressions.PlanExpression"):
@@ -85,6 +98,8 @@ def _wrong(node: Node, known: Names, sql: SqlText) -> str:
 def _wrong_kind(node: Node) -> str:
     if any(is_kind(node, f"plans.logical.{kind}") for kind in ("Command", "ParsedStatement")):
         return "it is a command, and not a query"
+    if class_name(node) == "ScriptTransformation":
+        return "it runs a command of the operating system"
     if is_kind(node, "plans.logical.LeafNode") and class_name(node) not in LEAVES:
         return f"it has a {class_name(node)}, which may read something else than rows"
     return ""
@@ -99,6 +114,16 @@ def _call(parts: list[str], allowed: frozenset[str], arguments: int) -> str:
     if arguments > MOST_ARGUMENTS.get(last, arguments):
         return f"{name} with options may read files, and no account covers them"
     return ""
+
+
+CALLS: dict[str, Callable[[Node], str]] = {
+    "UnresolvedFunction": lambda node: _call(
+        sequence(node.nameParts()), ALLOWED, node.arguments().size()
+    ),
+    "UnresolvedGenerator": lambda node: _call([node.name().funcName()], ALLOWED, 0),
+    "UnresolvedTableValuedFunction": lambda node: _call(sequence(node.name()), ALLOWED_TABLES, 0),
+}
+"""The kinds of nodes that call a function by its name -> what is wrong with the call."""
 
 
 def _nodes(node: Node, known: Names) -> Iterator[tuple[Node, Names]]:

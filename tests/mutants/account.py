@@ -101,9 +101,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what Spark did not read is a gap, whatever Kafka shows",
         AUDIT,
-        "(shown and shown.committed != progress.read)",
-        "False",
+        "            if shown.committed != progress.read:\n",
+        "            if False:\n",
         "tests/spark/test_topic.py::test_a_record_that_spark_did_not_read_is_no_gap",
+    ),
+    Mutant(
+        "the gaps of a batch without rejected records are not confirmed",
+        AUDIT,
+        "        if batch.covered != progress.read:  # gaps",
+        "        if rejected and batch.covered != progress.read:  # gaps",
+        "tests/spark/test_topic.py::test_a_batch_without_a_rejected_record_has_its_gaps_confirmed_too",
+    ),
+    Mutant(
+        "an Aggregate's lost batch of a compacted topic is balanced all the same",
+        "spark_jobs/audit/groups.py",
+        " or (records and records.compacted):",
+        ":",
+        "tests/unit/test_open_groups.py::test_of_a_lost_batch_from_which_kafka_may_have_removed_records_nothing_is_claimed",
     ),
     Mutant(
         "the records of aborted transactions are markers",

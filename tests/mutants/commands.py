@@ -297,15 +297,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run that was killed has no row in ops.runs",
         "spark_jobs/runs/begun.py",
-        "    _record_killed(paths)\n    paths.running",
-        "    paths.running",
+        "    _record_killed(paths)\n    note",
+        "    note",
         "tests/unit/test_begun.py",
     ),
     Mutant(
         "a run that was killed has two rows in ops.runs",
         "spark_jobs/runs/run_record.py",
-        """if all(row["ended_at"] < report.started_at for row in rows.to_pylist()):""",
-        "if True:",
+        """if any(row["ended_at"] >= report.started_at for row in rows.to_pylist()):""",
+        "if False:",
         "tests/unit/test_begun.py::test_a_killed_run_whose_row_its_task_has_written_gets_no_second",
     ),
     Mutant(

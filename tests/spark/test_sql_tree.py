@@ -34,6 +34,8 @@ EXPRESSIONS = {
     "(SELECT count(*) FROM parquet.`/etc/secrets`) > 0": "not a query",
     "exists (select 1 from delta . `s3a://bucket/table`)": "not a query",
     "amount > (SELECT max(amount) FROM other)": "not a query",
+    "shop = current_user": "tells of the session",
+    "shop = user": "tells of the session",
     "true; DROP TABLE x": "cannot parse",
     "amount >": "cannot parse",
 }
@@ -79,6 +81,8 @@ QUERIES = {
     "SELECT * FROM rows, my_table_function(1)": "is not a function",
     "INSERT INTO other SELECT * FROM rows": "command",
     "DROP TABLE rows": "command",
+    "SELECT TRANSFORM(shop) USING 'cat /etc/passwd' AS x FROM rows": "operating system",
+    "SELECT x FROM rows LATERAL VIEW python_worker_logs() t AS x": "tells of the session",
     "SET spark.sql.ansi.enabled = false": "command",
 }
 FINE_QUERIES = (
@@ -94,6 +98,10 @@ FINE_QUERIES = (
     "SELECT * EXCEPT (shop) FROM rows",
     "FROM rows |> WHERE amount > 0",
 )
+
+
+def test_a_column_may_have_the_name_of_a_function(spark):
+    assert reason(spark, expression("`User` = 'ana'"), ("user", "shop")) == ""
 
 
 def expression(text: str) -> SqlText:

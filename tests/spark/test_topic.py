@@ -69,6 +69,16 @@ def test_aborted_records_and_markers_are_gaps_told_apart_and_their_batch_is_deco
     assert len(made.ops("quarantine")) == len(bad) > 0
 
 
+def test_a_batch_without_a_rejected_record_has_its_gaps_confirmed_too(scene):
+    made = scene("flight_events", events=300, deliveries=1)
+    made.deliver_all()
+    made.run("first")
+    transactions(made)
+    account = made.run("second").account
+    assert (account.read, account.malformed, account.premature, account.late) == (5, 0, 0, 0)
+    assert (account.gaps, account.aborted, account.markers) == (8, 5, 3)
+
+
 def test_they_are_also_in_a_batch_whose_progress_is_lost(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()

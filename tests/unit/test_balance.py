@@ -445,3 +445,12 @@ def test_where_progress_is_lost_the_rows_of_a_deduplicate_are_its_fresh_keys(
 )
 def test_what_nothing_confirms_where_progress_is_lost_is_named(chain, fresh, names):
     assert one_source(pipeline(steps=CHAINS[chain]), FRESH._replace(fresh=fresh)) == names
+
+
+def test_the_duplicates_of_two_deduplicates_are_not_told_by_the_state_of_the_first():
+    spec = pipeline(steps=(deduplicate(), deduplicate(keys=("shop",))))
+    account = balance(
+        spec, Batch(7, {0: 0}, {0: 110}, 0, 0), None, FRESH._replace(fresh=80), written := 60
+    )
+    assert (account.duplicates, account.unaccounted) == (100 - written, 0)
+    assert one_source(spec, FRESH._replace(fresh=80)) == ("duplicates",)

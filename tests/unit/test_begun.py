@@ -22,7 +22,9 @@ SPEC = pipeline()
 
 @pytest.fixture
 def paths(tmp_path: Path) -> Paths:
-    return Paths(str(tmp_path / "root"), SPEC)
+    found = Paths(str(tmp_path / "root"), SPEC)
+    found.running.parent.mkdir(parents=True)  # as the lease does
+    return found
 
 
 def outcome(run_id: str) -> RunOutcome:
@@ -70,7 +72,7 @@ def test_the_next_run_writes_the_row_of_one_that_was_killed(paths: Paths) -> Non
     report = Report.model_validate_json(row["report"])
     assert report.problem is not None
     assert "run killed of" in report.problem.what
-    assert "began and never ended" in report.problem.what
+    assert "nothing says how it ended" in report.problem.what
 
 
 def test_a_killed_run_whose_row_its_task_has_written_gets_no_second(paths: Paths) -> None:
@@ -93,7 +95,6 @@ def test_a_row_of_an_earlier_run_of_the_same_id_is_not_that_of_the_killed_one(
 
 @pytest.mark.parametrize("text", ["{", '{"format_version": 99}', '{"run_id": "x"}'])
 def test_a_note_that_says_nothing_stops_no_run(paths: Paths, text: str) -> None:
-    paths.running.parent.mkdir(parents=True)
     paths.running.write_text(text)
     with begun(paths, outcome("next")):
         assert Begun.read(paths.running).run_id == "next"
@@ -107,3 +108,13 @@ def test_a_run_that_has_lost_its_lease_leaves_the_note_of_the_one_that_has_it(
         others = Begun.read(paths.running).model_copy(update={"run_id": "other"})
         others.write(paths.running)
     assert Begun.read(paths.running) == others
+
+
+def test_a_note_that_cannot_be_removed_takes_no_verdict_away(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with begun(paths, outcome("first")):
+        monkeypatch.setattr(type(paths.running), "unlink", gone)

@@ -97,6 +97,16 @@ def test_after_a_record_from_the_future_a_topic_that_spoke_lately_is_not_silent(
     assert due(folder, SILENT, IN_A_YEAR) is None
 
 
+def test_after_a_record_from_the_future_a_topic_with_unread_records_is_not_silent(
+    folder: UPath,
+) -> None:
+    """A long batch, or one that a killed run left: what came meanwhile would be late."""
+    plan_batch(folder, 1, {0: 20}, clock_ms=_ms(NOW - timedelta(hours=3)))
+    commit_batch(folder, 1)
+    assert due(folder, SILENT, IN_A_YEAR) is not None
+    assert due(folder, SILENT, IN_A_YEAR, unread=True) is None
+
+
 def test_where_only_batches_without_records_are_left_silence_counts_from_the_oldest(
     folder: UPath,
 ) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.groups import Grouped, grouped
+from spark_jobs.audit.balance import RecordCounts
+from spark_jobs.audit.groups import Grouped, grouped, grouped_again
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.counting import counting_step
@@ -117,3 +118,15 @@ def test_state_that_would_take_long_to_read_is_not_read(monkeypatch: pytest.Monk
     large = LATER.model_copy(update={"state": StateUse(rows=MOST_STATE_ROWS + 1)})
     waiting = Unjudged((4, 5), grouped=Grouped(30, 20))
     assert balanced(monkeypatch, 50, large, waiting) == OpenGroups()
+
+
+def test_of_a_lost_batch_from_which_kafka_may_have_removed_records_nothing_is_claimed() -> None:
+    run: Any = SimpleNamespace(spec=pipeline(steps=(aggregate(),)))
+    found, account = RecordCounts(read=90, accepted=90), Account(accepted=90)
+    assert grouped_again(run, account, found, None) == Grouped(90, 0)
+    assert grouped_again(run, account, found._replace(compacted=True), None) is None
+    assert grouped_again(run, account.model_copy(update={"unknown": 1}), found, None) is None
+    behind: Any = SimpleNamespace(spec=pipeline(steps=(deduplicate(), aggregate())))
+    assert grouped_again(behind, account, found, None) is None
+    assert grouped_again(behind, account, found._replace(fresh=70), None) == Grouped(70, 0)
+    assert grouped_again(behind, account, None, None) == Grouped(0, 0), "a batch without data"

@@ -267,7 +267,7 @@ def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
     [
         ("CreateTime", "CreateTime, by the producers' clocks"),
         ("LogAppendTime", "LogAppendTime, by the brokers' clocks"),
-        ("", "this user may not read the topic's configuration (DESCRIBE_CONFIGS)"),
+        ("", "the brokers did not tell"),
     ],
 )
 def test_a_plan_says_whose_clock_the_topic_has(
