@@ -68,8 +68,8 @@ VARIABLES = {
     ),
     "SLUICE_LOG": ("the format of a run's log lines: text, or json (one object per line)", "text"),
     "SLUICE_LOCKS": (
-        "one-host: runs start on one machine only, so a root on a network file system whose locks "
-        "hold on one machine is allowed; else safe",
+        "one-host: runs start on one machine only, so a root is allowed on a file system whose "
+        "locks hold on one machine, or that Sluice does not know; else safe",
         "safe",
     ),
     "SLUICE_HISTORY_DAYS": (

@@ -162,7 +162,7 @@ class Pipeline(Model):
         default=timedelta(minutes=30),
         strict=False,
         description="end a run in which no batch, job or task has begun or ended for this long, "
-        "and keep a thread dump",
+        "and keep a thread dump. Outside of the query, five minutes at least",
     )
     close_after: Duration | None = Described(
         default=None,
