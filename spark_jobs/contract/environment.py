@@ -81,7 +81,7 @@ def resume_remedy(name: str) -> str:
     with suppress(SluiceError, OSError):
         digest = code_digest(name)
     keep = (
-        f"To keep the state, add {digest!r} to what compatible_logic in spec.py has. "
+        f"To keep the state, add {digest!r} to compatible_logic in spec.py, beside what is there. "
         if digest
         else ""
     )

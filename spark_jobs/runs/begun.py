@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.errors import ReportMissing, SluiceError
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
+from spark_jobs.contract.store import is_remote
 from spark_jobs.runs.run_record import append_once
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
     run whose note is there.
     """
     _record_killed(paths)
+    if not is_remote(str(paths.running)):  # an object store has no folders
+        paths.running.parent.mkdir(parents=True, exist_ok=True)
     note = Begun(
         kind=outcome.kind,
         run_id=outcome.run_id,

@@ -33,8 +33,7 @@ from spark_jobs.source import token_endpoint
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 
 TIMEOUT_SECONDS = 7.0
-"""The time limit of each request. A run sends four or five in turn, so it gives up within 35 seconds.
-"""
+"""The time limit of each request. A run sends four or five in turn: it gives up within 35 s."""
 LOG_APPEND_TIME = "LogAppendTime"
 TRIES = (0.07, 0.13, 0.8)
 """Shares of the first request's time limit, one for each try.

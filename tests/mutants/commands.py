@@ -297,8 +297,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run that was killed has no row in ops.runs",
         "spark_jobs/runs/begun.py",
-        "    _record_killed(paths)\n    note",
-        "    note",
+        "    _record_killed(paths)\n    if",
+        "    if",
         "tests/unit/test_begun.py",
     ),
     Mutant(

@@ -168,7 +168,7 @@ def test_a_pipeline_without_code_returns_nothing(tmp_path: Path) -> None:
 
 def test_the_remedy_names_the_digest_to_declare_and_the_command_that_resumes(mine: Path) -> None:
     text = told("KeyError: 'boom'", RULES)
-    assert f"add {code_digest('mine')!r} to what compatible_logic in spec.py has" in text
+    assert f"add {code_digest('mine')!r} to compatible_logic in spec.py" in text
     assert "Then run `sluice drain mine`: nothing of the failed batch was committed." in text
 
 
