@@ -100,21 +100,26 @@ class Watchdog:
 
     def _end_process(self, spec: Pipeline, settings: Settings) -> None:
         with self._ending:
+            if self._over.is_set():
+                return
+            ends = True
             try:
-                if not self._over.is_set():
-                    self._tell(spec, settings)
+                ends = self._tell(spec, settings)
             finally:
-                if not self._over.is_set():
+                if ends:
                     _kill_jvm()  # first: without the lease nothing may write
                     os._exit(RunStalled.exit_status)
 
-    def _tell(self, spec: Pipeline, settings: Settings) -> None:
+    def _tell(self, spec: Pipeline, settings: Settings) -> bool:
+        """Write what the threads do, the report and the row; False, and no report, if the run came
+        free meanwhile.
+        """
         jvm = _answer(_jvm_threads) or "The JVM did not answer: it has no threads here."
         python = _answer(python_threads) or "The driver's code could not be read."
         dump = f"{jvm}\n{python}"
         kept = _answer(lambda: keep(dump, settings.root, spec.name, self._run_id))
-        if self._over.is_set():  # it came free, and wrote its report
-            return
+        if self._over.is_set():
+            return False
         problem = stalled(spec.name, spec.stall_timeout, kept or "")
         report = Report(
             kind=self._kind,
@@ -129,6 +134,7 @@ class Watchdog:
         _answer(lambda: append_once(report, settings.root))
         # What a driver prints goes through its JVM: this line is lost if that stands still.
         _answer(lambda: LOG.error("%s", problem))
+        return True
 
 
 def _begin(name: str, work: Callable[[], None]) -> threading.Thread:
