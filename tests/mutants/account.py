@@ -101,8 +101,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what Spark did not read is a gap, whatever Kafka shows",
         AUDIT,
-        "            if shown.committed != progress.read:\n",
-        "            if False:\n",
+        "            shown = visible(self.run, batch)\n",
+        "            shown = Visible(progress.read)\n",
         "tests/spark/test_topic.py::test_a_record_that_spark_did_not_read_is_no_gap",
     ),
     Mutant(
