@@ -22,13 +22,13 @@ def decisions(paths: Paths, known: Identity, fact: Published) -> tuple[Decision,
     other checkpoints.
     """
     before = -1 if fact.before_version is None else fact.before_version
-    generations = ", ".join(f"'{each}'" for each in known.generations)
+    ours = ops_tables.among("generation", known.generations)
     rows = ops_tables.query(
         paths.root,
         "checks",
         'SELECT generation, table_version, run_id, checked_at, type, "column", about, unexpected '
         f"FROM checks WHERE pipeline = '{paths.table.name}' AND outcome = 'accepted' "
-        f"AND generation IN ({generations}) "
+        f"AND {ours} "
         f"AND table_version > {before} AND table_version <= {fact.table_version} ORDER BY "
         "checked_at",
     ).to_pylist()
@@ -44,12 +44,12 @@ def _stays(paths: Paths, known: Identity, accepted: Row, before: int) -> bool:
     the versions that the run had judged. It removes the rows of the others from ops.batches.
     """
     since = _judged_since(paths, accepted, before)
-    generations = ", ".join(f"'{each}'" for each in known.generations)
+    ours = ops_tables.among("generation", known.generations)
     [row] = ops_tables.query(
         paths.root,
         "batches",
         f"SELECT count(*) AS kept FROM batches WHERE pipeline = '{paths.table.name}' "
-        f"AND generation IN ({generations}) "
+        f"AND {ours} "
         f"AND table_version > {since} AND table_version <= {accepted['table_version']}",
     ).to_pylist()
     return bool(row["kept"])

@@ -80,12 +80,12 @@ def _newest_batch(paths: Paths, generations: tuple[str, ...], condition: str = "
     """The newest of their batches in ops.batches, for which the condition holds; None if there is
     none.
     """
-    names = ", ".join(f"'{each}'" for each in generations)
     [row] = ops_tables.query(
         paths.root,
         "batches",
         "SELECT max(batch_id) AS newest FROM batches "
-        f"WHERE pipeline = '{paths.table.name}' AND generation IN ({names}) {condition}",
+        f"WHERE pipeline = '{paths.table.name}' "
+        f"AND {ops_tables.among('generation', generations)} {condition}",
     ).to_pylist()
     newest: int | None = row["newest"]
     return newest
