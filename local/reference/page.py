@@ -10,6 +10,7 @@ from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import SluiceError, catalogue
 from spark_jobs.contract.reader_options import ALLOWED
 from spark_jobs.contract.settings import REPO, VARIABLES
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
 from spark_jobs.contract.topic import Field, Topic
@@ -29,6 +30,7 @@ SPEC = (
     Transform,
     State,
     Schedule,
+    Ranges,
     Check,
 )
 DIAGNOSIS = {

@@ -346,6 +346,76 @@ class ConnectionMissing(SluiceError):
     usual_remedy = "Define the connection that the line names."
 
 
+class RangeInvalid(SluiceError):
+    """What a person asked a repair for is not a range, or not one of this kind."""
+
+    code, exit_status = "RANGE_INVALID", 80
+    usual_remedy = "Give both ends with a time zone, the end after the start and not in the future."
+
+
+class RangeUnsupported(SluiceError):
+    """No range of this pipeline's output can be computed by itself."""
+
+    code, exit_status = "RANGE_UNSUPPORTED", 81
+    usual_remedy = "Compute all of it: `sluice rebuild`."
+
+
+class RangeOpen(SluiceError):
+    """Drains still write rows of the range: the watermark has not passed its end."""
+
+    code, exit_status = "RANGE_OPEN", 82
+    usual_remedy = "Ask for it again when the watermark has passed its end."
+
+
+class RecordsUnreachable(SluiceError):
+    """Records of the range are no longer in Kafka, and nothing else has their bytes."""
+
+    code, exit_status = "RECORDS_UNREACHABLE", 83
+    usual_remedy = "Ask for a range that begins later; the line has the first one."
+
+
+class AccountBehind(SluiceError):
+    """A batch is committed and not accounted for yet, so nobody knows which records were late."""
+
+    code, exit_status, retry = "ACCOUNT_BEHIND", 84, True
+    usual_remedy = "Let the pipeline's next drain account for it."
+
+
+class StagingStale(SluiceError):
+    """What was computed no longer fits the table: its rows changed, or its checkpoint did."""
+
+    code, exit_status, retry = "STAGING_STALE", 85, True
+    usual_remedy = "Plan and compute it again."
+
+
+class ChangeUnexplained(SluiceError):
+    """A repair would change rows that no late or replayed record explains."""
+
+    code, exit_status = "CHANGE_UNEXPLAINED", 86
+    usual_remedy = "Look at the rows in the log, and approve the change or find its cause."
+
+
+class RepairOverlapped(SluiceError):
+    """A later repair has changed rows of the same range."""
+
+    code, exit_status = "REPAIR_OVERLAPPED", 87
+    usual_remedy = "Undo the later one first."
+
+
+class ApprovalMissing(SluiceError):
+    """The change waits for a person's approval."""
+
+    code, exit_status = "APPROVAL_MISSING", 88
+    usual_remedy = "Approve it in Airflow, or with `sluice repair`, `backfill` or `replay`."
+
+
+class RepairUnknown(SluiceError):
+    """There is no repair with this id, or what it staged is gone."""
+
+    code, exit_status = "REPAIR_UNKNOWN", 89
+    usual_remedy = "`sluice show repairs` lists them."
+
+
 def catalogue() -> tuple[type[SluiceError], ...]:
     """Every subclass of SluiceError in this module, by exit status."""
     known = (error for error in SluiceError.__subclasses__() if error.__module__ == __name__)

@@ -10,3 +10,14 @@ from typing import Final, Literal, get_args
 
 Kind = Literal["drain"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+RepairKind = Literal["repair", "backfill", "verify", "replay", "rebuild"]
+"""What a person may ask for beside the drain.
+
+repair     compute the ranges again that late records touch
+backfill   compute a given range again
+verify     compute a given range again and compare; change nothing
+replay     decode the quarantined records again and repair with those that are good now
+rebuild    compute everything again, with changed logic, beside the live table
+"""
+REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)

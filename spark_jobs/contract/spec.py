@@ -13,6 +13,7 @@ from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.reader_options import ReaderOptions
 from spark_jobs.contract.spark_options import SparkOptions
 from spark_jobs.contract.state_metrics import STATE_METRICS
@@ -187,6 +188,9 @@ class Pipeline(Model):
         "ones can use; a refused run names them",
     )
     schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
+    ranges: Ranges = Described(
+        default_factory=Ranges, description="how ranges of the output are computed again"
+    )
     output_checks: tuple[Check, ...] = Described(
         default=(), description="checks over the rows that a run wrote"
     )
@@ -226,6 +230,7 @@ class Pipeline(Model):
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
         self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
+        self._refuse_ranges(columns)
         for metric in self.state_checks_off:
             if metric not in STATE_METRICS:
                 refuse(
@@ -242,6 +247,20 @@ class Pipeline(Model):
                     "Remove it from the list",
                 )
         return self
+
+    def _refuse_ranges(self, columns: Columns) -> None:
+        by, context = self.ranges.by, self.ranges.context
+        if by is not None and columns is not None and by not in columns:
+            refuse(
+                "ranges.by", by, "the output has no such column", f"Use one of {', '.join(columns)}"
+            )
+        if context is not None and not any(isinstance(step, GroupState) for step in self.steps):
+            refuse(
+                "ranges.context",
+                str(context),
+                "Sluice derives it from the steps of a pipeline without a GroupState",
+                "Leave it out",
+            )
 
     def _refuse_without_time(self, index: int) -> None:
         before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)

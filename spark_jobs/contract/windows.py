@@ -12,6 +12,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.duration import Duration, interval
 from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.span import MICROSECOND, Span
 from spark_jobs.contract.sql import refuse_unsafe
 
 
@@ -22,6 +23,19 @@ def _positive(field: str, given: timedelta) -> None:
 
 def _floor(at: datetime, step: timedelta) -> datetime:
     return at - (at - datetime(1970, 1, 1, tzinfo=UTC)) % step
+
+
+def _needed(positions: Span, size: timedelta, slide: timedelta) -> Span:
+    """The event times of all windows whose last instant is within `positions`."""
+    first = _floor(positions.start - size, slide) + slide + size  # the first end after the start
+    last = _floor(positions.end - size, slide) + size  # the last end that is not after the end
+    return Span(first - size, last) if first <= last else Span(positions.start, positions.start)
+
+
+def _touched(times: Span, size: timedelta, slide: timedelta) -> Span:
+    """The positions of all windows that contain one of these event times."""
+    first = _floor(times.start - size, slide) + slide + size
+    return Span(first - slide, _floor(times.end - MICROSECOND, slide) + size)
 
 
 class Tumbling(Model):
@@ -44,6 +58,14 @@ class Tumbling(Model):
         '2026-01-01 11:00:00+00:00'
         """
         return _floor(at, self.size) + self.size
+
+    def needed(self, positions: Span) -> Span:
+        """The event times of all windows whose last instant is within `positions`."""
+        return _needed(positions, self.size, self.size)
+
+    def touched(self, times: Span) -> Span:
+        """The positions of all windows that contain one of these event times, and of no other."""
+        return _touched(times, self.size, self.size)
 
     def __str__(self) -> str:
         return interval(self.size)
@@ -83,6 +105,14 @@ class Sliding(Model):
         '2026-01-01 11:40:00+00:00'
         """
         return _floor(at, self.slide) + self.size
+
+    def needed(self, positions: Span) -> Span:
+        """The event times of all windows whose last instant is within `positions`."""
+        return _needed(positions, self.size, self.slide)
+
+    def touched(self, times: Span) -> Span:
+        """The positions of all windows that contain one of these event times, and of no other."""
+        return _touched(times, self.size, self.slide)
 
     def __str__(self) -> str:
         return f"{interval(self.size)}, beginning every {interval(self.slide)}"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
-from spark_jobs.contract.windows import Session, Sliding, Window
+from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
 
 
 class Aggregate(StepBase):
@@ -152,3 +156,28 @@ class Aggregate(StepBase):
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+        if self.window is None:
+            return "each record changes its group of an Aggregate without a window for good"
+        if isinstance(self.window, Session):
+            return (
+                "a late record can join a session that ended before a range with one in it, so a "
+                "range of sessions cannot be computed by itself"
+            )
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return self._ranged_window().needed(positions)
+
+    def touched(self, positions: Span, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return self._ranged_window().touched(positions)
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return Position("window_end", "end") if self.window else None
+
+    def _ranged_window(self) -> Tumbling | Sliding:
+        if isinstance(self.window, Tumbling | Sliding):
+            return self.window
+        message = "unranged() refuses other windows"
+        raise TypeError(message)

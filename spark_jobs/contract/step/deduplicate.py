@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 
 
@@ -96,3 +100,23 @@ class Deduplicate(StepBase):
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+        if self.scope == "for_ever":
+            return (
+                "a Deduplicate with scope 'for_ever' drops a row because of a copy at any time "
+                "before it"
+            )
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        # With the event time among the keys, copies have the same one.
+        wider = delay if self.scope == "watermark" else timedelta()
+        return positions.widened(wider, wider)
+
+    def touched(self, positions: Span, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        # An accepted copy is kept before a late one, so a late record changes its own row alone.
+        return positions
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return position

@@ -4,12 +4,16 @@ state.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 from spark_jobs.contract.topic import Field
 
@@ -191,3 +195,22 @@ class GroupState(StepBase):
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:
+        if self.time_mode != "event":
+            return f"a GroupState in time mode {self.time_mode} depends on more than event time"
+        if ranges.context is None:
+            return (
+                "only you know how far before a row the events are on which a GroupState's row "
+                "depends: declare ranges=Ranges(by=..., context=...)"
+            )
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return positions.widened(ranges.context or timedelta(), ranges.settle)
+
+    def touched(self, positions: Span, ranges: Ranges) -> Span:
+        return positions.widened(ranges.settle, ranges.context or timedelta())
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return Position(self.event_time) if self.event_time else None

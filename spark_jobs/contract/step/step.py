@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.model import Model
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -115,3 +119,24 @@ class StepBase(Model):
     @abstractmethod
     def time_after(self, event_time: str | None) -> str | None:
         """The output's event-time column, given the input's; None where the output has none."""
+
+    @abstractmethod
+    def unranged(self, ranges: Ranges) -> str | None:
+        """Why a range of its output cannot be computed by itself; None if it can."""
+
+    @abstractmethod
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
+        """The positions of the input rows on which the output rows at these positions depend.
+
+        `delay` is the watermark's.
+        """
+
+    @abstractmethod
+    def touched(self, positions: Span, ranges: Ranges) -> Span:
+        """The positions of the output rows that may change with an input row at these positions."""
+
+    @abstractmethod
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
+        """The position of the output's rows, given that of the input's; None where only
+        `ranges.by` can say it.
+        """

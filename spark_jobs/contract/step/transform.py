@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 
@@ -108,3 +112,15 @@ class Transform(StepBase):
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return positions
+
+    def touched(self, positions: Span, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return positions
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return position if self.where else None

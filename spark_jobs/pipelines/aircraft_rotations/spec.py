@@ -3,6 +3,7 @@ return.
 """
 
 from spark_jobs.contract.checks import Check, within
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 from spark_jobs.contract.topic import Field
@@ -55,6 +56,8 @@ SPEC = Pipeline(
             ),
         ),
     ),
+    # A row is known at most 48 hours (logic.UNSEEN_AFTER) after the departure that opened it.
+    ranges=Ranges(by="closed_at", context="48 hours"),
     output_checks=(
         Check(
             type="expect_column_values_to_be_in_set",

@@ -1,0 +1,98 @@
+"""Ranged: which ranges of a pipeline's output can be computed again, and from which records.
+
+docs/operators.md has the table of what can be ranged, and why the rest cannot.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from spark_jobs.contract.errors import RangeUnsupported
+from spark_jobs.contract.output_mode import mode_facts
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.span import MICROSECOND, Span
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate, GroupState
+
+
+class Ranged(NamedTuple):
+    """A pipeline of whose output ranges can be computed. All spans are of positions."""
+
+    spec: Pipeline
+    position: Position
+
+    def needed(self, span: Span) -> Span:
+        """The event times of the records on which the rows within `span` depend."""
+        delay = self.spec.watermark_delay or timedelta()
+        for step in reversed(self.spec.steps):
+            span = step.needed(span, delay, self.spec.ranges)
+        return span
+
+    def touched(self, event_time: datetime, missed: datetime | None = None) -> Span:
+        """The positions of the rows that a record of this time may change.
+
+        `missed` is the watermark behind which it was late. In sliding windows it is in those that
+        were open then.
+        """
+        span = Span(event_time, event_time + MICROSECOND)
+        for step in self.spec.steps:
+            span = step.touched(span, self.spec.ranges)
+            if step is self.spec.entry and isinstance(step, Aggregate) and missed is not None:
+                span = Span(span.start, min(span.end, missed))
+        return span
+
+    def closed_until(self, watermark: datetime | None) -> datetime | None:
+        """No drain writes a row before this position any more, if this is the watermark of its
+        last committed batch; None if nothing says so yet.
+
+        Without a stateful step nothing is ever late: the answer is the end of time.
+        """
+        entry = self.spec.entry
+        if entry is None:
+            return datetime.max.replace(tzinfo=UTC)
+        if watermark is None:
+            return None
+        if any(isinstance(step, GroupState) for step in self.spec.steps):
+            return watermark - self.spec.ranges.settle
+        # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
+        return watermark if self.position.edge == "end" else watermark + MICROSECOND
+
+
+def ranged(spec: Pipeline) -> Ranged:
+    """The pipeline as one with ranges. Raises RangeUnsupported with the reason and the way out."""
+    why = unranged(spec)
+    position = _position(spec)
+    if why is None and position is not None:
+        return Ranged(spec, position)
+    why = why or (
+        "only you know which column has the time of the rows behind its last step: declare "
+        "ranges=Ranges(by=...)"
+    )
+    raise RangeUnsupported(
+        f"{spec.name}: no range of its output can be computed by itself: {why}.",
+        f"Compute all of it: `sluice rebuild {spec.name}`.",
+    )
+
+
+def unranged(spec: Pipeline) -> str | None:
+    """Why no range of its output can be computed by itself; None if one can."""
+    if spec.entry and mode_facts(spec.output_mode).replaces_table:
+        return "in complete mode the next drain writes the whole result from its state"
+    for step in spec.steps:
+        if why := step.unranged(spec.ranges):
+            return why
+        if isinstance(step, GroupState) and spec.output_mode == "update":
+            return "in update mode a GroupState has one row a key, its last"
+    return None
+
+
+def _position(spec: Pipeline) -> Position | None:
+    if spec.ranges.by is not None:
+        return Position(spec.ranges.by, "end" if spec.ranges.by == "window_end" else "instant")
+    found: Position | None = Position(spec.topic.event_time)
+    for step in spec.steps[: spec.first_stateful]:
+        found = step.position_after(found, spec.ranges) or found  # it keeps the event time
+    for step in spec.steps[spec.first_stateful :]:
+        found = step.position_after(found, spec.ranges)
+    return found

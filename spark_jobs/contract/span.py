@@ -1,0 +1,82 @@
+"""Span: a half-open range of event time, in UTC with microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+MICROSECOND: Final = timedelta(microseconds=1)
+"""The precision of Spark's timestamps."""
+MOST: Final = 64
+"""Spans of one repair: each is a part of the SQL condition of its commit."""
+
+
+class Span(NamedTuple):
+    """The times from `start` on and before `end`. Nothing, if `end` is not after `start`."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def empty(self) -> bool:
+        return self.end <= self.start
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether a time is in both.
+
+        >>> at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
+        >>> Span(at[0], at[1]).overlaps(Span(at[1], at[2]))
+        False
+        """
+        return max(self.start, other.start) < min(self.end, other.end)
+
+    def within(self, other: Span) -> Span:
+        """The times that are in both."""
+        return Span(max(self.start, other.start), min(self.end, other.end))
+
+    def widened(self, before: timedelta, after: timedelta) -> Span:
+        """With this much more at both ends, as far as there are dates."""
+        first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+        return Span(
+            self.start - min(before, self.start - first), self.end + min(after, last - self.end)
+        )
+
+    def __str__(self) -> str:
+        """For a reader: the day of the end is left out where it is that of the start.
+
+        >>> str(Span(datetime(2026, 1, 1, 8, tzinfo=UTC), datetime(2026, 1, 1, 10, tzinfo=UTC)))
+        '2026-01-01 08:00 to 10:00'
+        """
+        if self.end == self.start + MICROSECOND:
+            return _text(self.start)
+        same_day = self.start.date() == self.end.date()
+        return f"{_text(self.start)} to {_text(self.end, date=not same_day)}"
+
+
+def joined(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
+    """The same times in sorted spans of which no two touch; `most` at most, so that the times
+    between the closest ones may be added.
+
+    >>> at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3, 9)]
+    >>> len(joined([Span(at[1], at[2]), Span(at[0], at[1]), Span(at[3], at[3])]))
+    1
+    """
+    found: list[Span] = []
+    for span in sorted(span for span in spans if not span.empty):
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        else:
+            found.append(span)
+    while len(found) > most:
+        at = min(range(len(found) - 1), key=lambda n: found[n + 1].start - found[n].end)
+        found[at : at + 2] = [Span(found[at].start, found[at + 1].end)]
+    return tuple(found)
+
+
+def _text(at: datetime, *, date: bool = True) -> str:
+    seconds = at.second or at.microsecond
+    clock = f"{at:%H:%M}" if not seconds else f"{at:%H:%M:%S}"
+    if at.microsecond:
+        clock += f".{at:%f}".rstrip("0")
+    return f"{at:%F} {clock}" if date else clock
