@@ -8,9 +8,9 @@ from local.reference.runs import asset_event, metrics, ops, report
 from spark_jobs import log
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import SluiceError, catalogue
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.reader_options import ALLOWED
 from spark_jobs.contract.settings import REPO, VARIABLES
-from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
 from spark_jobs.contract.topic import Field, Topic
