@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
-from spark_jobs.classify.classifier import classify, good_records
+from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -55,6 +55,7 @@ def dataflow(
     failing: Mapping[tuple[int, int], str] | None = None,
     *,
     observed: bool = True,
+    counts: Observation | None = None,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
@@ -68,12 +69,16 @@ def dataflow(
 
     `failing` has the records on which an expression fails (checkpoint/failing.py): they are
     malformed, so no step sees them.
+
+    `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     decoded = decode(records, spec.topic, capture, failing)
     classified = classify(decoded, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)
+    if counts:
+        classified = classified.observe(counts, *outcome_counts())
     stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
     if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)
