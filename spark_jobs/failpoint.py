@@ -34,7 +34,11 @@ PUBLISH_POINTS: Final = {
 """Failpoint of the task publish -> what is true there."""
 REWIND_POINTS: Final = {"rewinding": "a step of a rewind is done, and the next is not begun"}
 """Failpoint of a rewind -> what is true there."""
-EVERY: Final = {**POINTS, **PUBLISH_POINTS, **REWIND_POINTS}
+REPLAY_POINTS: Final = {
+    "replaying": "rows of a replay are in its output, and their batch is not committed"
+}
+"""Failpoint of a replay -> what is true there."""
+EVERY: Final = {**POINTS, **PUBLISH_POINTS, **REWIND_POINTS, **REPLAY_POINTS}
 ACTIONS: Final = ("exit", "raise", "wait")
 
 

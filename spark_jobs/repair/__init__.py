@@ -1,0 +1,1 @@
+"""Repair: a range of a pipeline's table, computed anew from its records."""
