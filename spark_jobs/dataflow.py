@@ -18,6 +18,7 @@ from spark_jobs.classify.classifier import classify, good_records, outcome_count
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.slices import SliceNotes
 from spark_jobs.steps import chain
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def dataflow(
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
+    notes: SliceNotes | None = None,
     *,
     observed: bool = True,
     counts: Observation | None = None,
@@ -68,12 +70,12 @@ def dataflow(
     again (MicroBatchExecution).
 
     `failing` has the records on which an expression fails (checkpoint/failing.py): they are
-    malformed, so no step sees them.
+    malformed, so no step sees them. `notes` gets the slices of the records.
 
     `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    decoded = decode(records, spec.topic, capture, failing)
+    decoded = decode(records, spec.topic, capture, failing, notes)
     classified = classify(decoded, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)

@@ -11,7 +11,7 @@
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
-<root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
+<root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
 
@@ -31,7 +31,7 @@ from spark_jobs.contract.store import opened
 if TYPE_CHECKING:
     from upath import UPath
 
-OPS_TABLES = ("runs", "batches", "quarantine", "late", "checks")
+OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks")
 
 
 class Paths:

@@ -1,1 +1,1 @@
-"""Repair: a range of a pipeline's table, computed anew from its records."""
+"""Repair: ranges of a pipeline's table, computed again from their records and swapped in."""
