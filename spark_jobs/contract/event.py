@@ -11,6 +11,7 @@ from pydantic import Field as Described
 
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.report import Account, Report
+from spark_jobs.contract.span import Span
 
 
 class Decision(Part):
@@ -21,6 +22,20 @@ class Decision(Part):
     by: str = Described(description="who accepted it")
     at: datetime = Described(description="when")
     unexpected: int = Described(default=0, description="rows that failed it")
+
+
+class Repaired(Part):
+    """A repair whose rows are new in the table, or the undo of one."""
+
+    repair_id: str = Described(description="the repair; of an undo, `<repair>/undo`")
+    kind: str = Described(description="repair, backfill, replay or rebuild")
+    ranges: tuple[Span, ...] = Described(
+        description="the ranges of positions that were computed again: each its start and its end"
+    )
+    added: int = Described(description="rows that the table lacked")
+    removed: int = Described(description="rows that it has no longer")
+    changed: int = Described(description="rows that have other values now")
+    merged: int = Described(description="late and quarantined records that are in the rows now")
 
 
 class Event(Part):
@@ -54,6 +69,9 @@ class Event(Part):
     )
     decisions: tuple[Decision, ...] = Described(
         default=(), description="the failed checks that persons accepted for these rows"
+    )
+    repairs: tuple[Repaired, ...] = Described(
+        default=(), description="the repairs since that version, and the undos, in their order"
     )
 
 

@@ -5,13 +5,16 @@
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
+<root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
+<root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
+<root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
 
@@ -31,7 +34,7 @@ from spark_jobs.contract.store import opened
 if TYPE_CHECKING:
     from upath import UPath
 
-OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks")
+OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 
 
 class Paths:
@@ -51,10 +54,16 @@ class Paths:
         self.lease: UPath = self.version.parent / "lease"
         self.running: UPath = self.version.parent / "running.json"
         self.moving: UPath = self.version.parent / "moving.json"
+        self.staging_lease: UPath = self.version.parent / "staging.lease"
+        self.stagings: UPath = self.root / "staging" / pipeline.name
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
         self.rewinding: UPath = self.version / "rewinding.json"
+
+    def staging(self, repair_id: str) -> UPath:
+        """The folder of a repair's staged rows, its plan and its manifest."""
+        return self.stagings / repair_id
 
     def ops(self, table: str) -> UPath:
         """The path of one ops table."""

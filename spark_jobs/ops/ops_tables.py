@@ -156,6 +156,11 @@ def _select(path: str, table: str, sql: str) -> pa.Table:
     return pa.table(deltalake.QueryBuilder().register("older", stored).execute(sql).read_all())
 
 
+def exists(root: UPath, table: str) -> bool:
+    """Whether anything has been written to the ops table."""
+    return delta.is_table(root / "ops" / table)
+
+
 def made(root: UPath, table: str) -> UPath:
     """The path of the ops table, which is created if it does not exist."""
     path = root / "ops" / table

@@ -22,7 +22,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink.table import GENERATION, refuse_replaced
 from tests.unit.drains import SPEC, Drains
 
-PLACES = 11
+PLACES = 12
 """After the note is written, and after each of the steps."""
 
 
