@@ -40,7 +40,9 @@ LOG = logging.getLogger(__name__)
 From = Annotated[
     str | None,
     typer.Option(
-        "--from", help="The range's first event time: a day, or a time with its zone.", metavar="TIME"
+        "--from",
+        help="The range's first event time: a day, or a time with its zone.",
+        metavar="TIME",
     ),
 ]
 To = Annotated[
@@ -141,7 +143,7 @@ def undo(
         say(f"{pipeline}: repair {repair_id} is undone, version {done.table_version}")
 
 
-def _carry_out(  # noqa: PLR0913, PLR0917 - one for each option
+def _carry_out(
     kind: RepairKind,
     pipeline: str,
     ends: tuple[str | None, str | None],

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
-from spark_jobs.repair.replay import replay
-from spark_jobs.steps.batch_chain import canonical_output, next_group_state
-from spark_jobs.steps.canonical import arrival, canonical
 
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.contract.position import Position
@@ -19,9 +16,11 @@ from spark_jobs.contract.steps import Deduplicate, GroupState
 from spark_jobs.dataflow import dataflow
 from spark_jobs.repair.change import identity
 from spark_jobs.repair.records import Fetched, records
+from spark_jobs.repair.replay import replay
+from spark_jobs.steps.batch_chain import canonical_output, next_group_state
+from spark_jobs.steps.canonical import arrival, canonical
 
 if TYPE_CHECKING:
-
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.ranged import Ranged
     from spark_jobs.contract.settings import Settings

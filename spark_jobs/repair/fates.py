@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from spark_jobs.repair.manifest import MergedRecord
-
 from spark_jobs.contract.ranged import Ranged
 from spark_jobs.repair.late import LateRecord
+from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.plan import RepairPlan
 
 Places = set[tuple[int, int]]

@@ -10,8 +10,6 @@ import uuid
 from datetime import MAXYEAR, UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.repair.slices import Found, offsets_of
-
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.errors import (
     AccountBehind,
@@ -27,13 +25,13 @@ from spark_jobs.contract.span import Span, joined
 from spark_jobs.contract.store import is_remote
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.late import LateRecord, count_late, waiting
+from spark_jobs.repair.slices import Found, offsets_of
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
     from spark_jobs.contract.request import Request
-
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
 

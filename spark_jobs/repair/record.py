@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.repair.manifest import Manifest, MergedRecord
-
 from spark_jobs.contract.change import needs_approval
 from spark_jobs.ops import repairs
+from spark_jobs.repair.manifest import Manifest, MergedRecord
 from spark_jobs.sink import table
 
 if TYPE_CHECKING:

@@ -39,10 +39,9 @@ from spark_jobs.stopping import StopRequest, stop_on_signals
 if TYPE_CHECKING:
     from threading import Thread
 
-    from spark_jobs.repair.manifest import MergedRecord
-
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.repair.manifest import MergedRecord
 
 LOG = logging.getLogger(__name__)
 

@@ -284,7 +284,7 @@ def test_a_repair_of_which_the_rows_always_move_is_put_off(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root.stage("r1", WRONG)
-    monkeypatch.setattr(Base, "touched", lambda self: True)
+    monkeypatch.setattr(Base, "touched", lambda _: True)
     with pytest.raises(LeaseHeld, match="others wrote"):
         root.swap("r1")
 
