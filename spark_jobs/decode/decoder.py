@@ -80,7 +80,7 @@ def _decoded(
     decoder: Decoder,
     raw_filter: RawFilter | None,
     failing: Mapping[tuple[int, int], str],
-    counter: SliceCounter | None,
+    counter: SliceCounter | None = None,
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
