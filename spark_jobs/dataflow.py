@@ -18,7 +18,7 @@ from spark_jobs.classify.classifier import classify, good_records, outcome_count
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slices import SliceNotes
+from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.steps import chain
 
 if TYPE_CHECKING:

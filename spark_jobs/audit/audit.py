@@ -30,7 +30,7 @@ from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slices import SliceNotes
+from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer

@@ -19,7 +19,8 @@ from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slices import SliceNotes, SlicePolicy
+from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
 from spark_jobs.source.topic_state import first_offsets

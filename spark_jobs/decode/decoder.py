@@ -18,7 +18,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.contract.topic import Format, Topic
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
-from spark_jobs.decode.slices import SliceCounter, SliceNotes
+from spark_jobs.decode.slice_counter import SliceCounter
+from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.type_conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _decoded(
     decoder: Decoder,
     raw_filter: RawFilter | None,
     failing: Mapping[tuple[int, int], str],
-    counter: SliceCounter | None,
+    counter: SliceCounter | None = None,
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 

@@ -22,7 +22,8 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slices import SliceNotes, SlicePolicy
+from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import waiting

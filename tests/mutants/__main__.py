@@ -32,6 +32,7 @@ from tests.mutants import (
     operators,
     properties,
     rewind,
+    slices,
     store,
 )
 from tests.mutants.mutant import Mutant
@@ -46,6 +47,7 @@ MUTANTS = (
     *store.MUTANTS,
     *maintain.MUTANTS,
     *rewind.MUTANTS,
+    *slices.MUTANTS,
 )
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""

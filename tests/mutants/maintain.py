@@ -96,8 +96,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rejected records of batches that have not passed expire",
         EXPIRED,
-        "                last = min(last, self._needed_from - 1)\n",
-        "                pass\n",
+        "                generation: min(last, self._needed_from - 1)\n",
+        "                generation: last\n",
         f"{UNIT}::test_rejected_records_of_batches_that_may_still_be_judged_stay",
     ),
     Mutant(

@@ -25,6 +25,7 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.windows import Sliding
 from spark_jobs.decode import slices as noting
+from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.repair import slices as finding
 from spark_jobs.repair.slices import Found, offsets_of
 from tests.harness.scene import Scene
@@ -183,8 +184,8 @@ def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(scene, m
     before, first = find(made), sum(ends(made).values())
     made.deliver()
     with monkeypatch.context() as off:
-        take = noting.SliceNotes.take
-        off.setattr(noting.SliceNotes, "take", lambda *of: take(*of)[1:])
+        take = SliceNotes.take
+        off.setattr(SliceNotes, "take", lambda *of: take(*of)[1:])
         made.run("lost")
     assert {row["batch_id"] for row in made.ops("slices")} == {0}
     assert before.unknown == 0

@@ -17,12 +17,12 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step, Transform
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slices import (
     LEAST_OFFSETS,
     MOST_SLICES,
     NO_TIMES,
     Slice,
-    SliceCounter,
     SlicePolicy,
     Times,
 )

@@ -1,0 +1,56 @@
+"""Slice notes: the slices of one query in the driver, to which an accumulator brings them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.accumulators import AccumulatorParam
+
+from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.topic import Topic
+from spark_jobs.decode.slices import Slice, SlicePolicy
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+    from pyspark.sql import SparkSession
+
+
+class _Gathered(AccumulatorParam[list[Slice]]):
+    """The slices of all tasks, one after the other."""
+
+    def zero(self, value: list[Slice]) -> list[Slice]:  # noqa: ARG002 - as Spark calls it
+        return []
+
+    def addInPlace(self, value1: list[Slice], value2: list[Slice]) -> list[Slice]:
+        value1.extend(value2)
+        return value1
+
+
+class SliceNotes:
+    """The slices of one query, as its tasks noted them. Lives in the driver."""
+
+    def __init__(self, spark: SparkSession, policy: SlicePolicy) -> None:
+        self.policy = policy
+        self.accumulator: Accumulator[list[Slice]] = spark.sparkContext.accumulator([], _Gathered())
+        self._noted: dict[tuple[int, int], Slice] = {}
+
+    def take(self, batch: Batch, topic: Topic) -> list[Slice]:
+        """The slices of a finished batch, by partition and offset; the notes of it are gone then.
+
+        A task that runs twice notes equal slices.
+        """
+        gathered = self.accumulator.value
+        news = gathered[:]
+        del gathered[: len(news)]  # a task of the next batch may add to its end meanwhile
+        self._noted |= {(each.partition, each.first_offset): each for each in news}
+        found = sorted(
+            place
+            for place in self._noted
+            if batch.start.get(place[0], 0) <= place[1] < batch.end.get(place[0], 0)
+        )
+        taken = [self._noted.pop(place) for place in found]
+        if not batch.clock_ms:
+            return taken
+        most_us = batch.clock_ms * 1000 + topic.max_ahead // timedelta(microseconds=1)
+        return [each.settled(most_us) for each in taken]

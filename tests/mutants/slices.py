@@ -1,0 +1,68 @@
+"""Mutants of the index of event times."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+NOTED = "tests/unit/test_slices.py"
+FOUND = "tests/unit/test_offsets_of.py"
+
+MUTANTS = (
+    Mutant(
+        "a record behind the watermark, whose window is open, is left out of its slice",
+        "spark_jobs/contract/lateness.py",
+        "late_before_ms - spec.entry.late_after // timedelta(milliseconds=1)",
+        "late_before_ms",
+        f"{NOTED}::test_what_is_late_for_certain",
+    ),
+    Mutant(
+        "a record that a SQL Transform may give another time is left out as late",
+        "spark_jobs/contract/lateness.py",
+        "        step.where for step in spec.before_state\n",
+        "        True for step in spec.before_state\n",
+        f"{NOTED}::test_what_is_late_for_certain",
+    ),
+    Mutant(
+        "slices are stored although the notes of a task are lost",
+        "spark_jobs/audit/slice_store.py",
+        "    if sum(each.records for each in noted) != read:\n",
+        "    if False:\n",
+        f"{NOTED}::test_slices_that_lack_a_record_are_not_stored",
+    ),
+    Mutant(
+        "a record ahead of the query's clock is premature, whatever its batch's clock says",
+        "spark_jobs/decode/slices.py",
+        "        return self._replace(times=self.times.and_(kept), ahead=NO_TIMES)\n",
+        "        return self._replace(ahead=NO_TIMES) if kept else self\n",
+        f"{NOTED}::test_with_the_batchs_clock_a_slice_has_all_that_is_not_premature",
+    ),
+    Mutant(
+        "offsets without a slice are not read",
+        "spark_jobs/repair/slices.py",
+        "(slices.overlapping(spans)), *lacking]",
+        "(slices.overlapping(spans))]",
+        f"{FOUND}::test_offsets_without_a_slice_are_read_in_full_and_counted",
+    ),
+    Mutant(
+        "what is left of too many ranges are the first ones",
+        "spark_jobs/repair/slices.py",
+        "(after or len(found)) - 1",
+        "n if after is None else after - 1",
+        f"{FOUND}::test_merging_loses_no_offset_and_leaves_few_ranges_apart",
+    ),
+    Mutant(
+        "late records expire, and their slices still leave them out",
+        "spark_jobs/admin/maintain.py",
+        'conditions.get("late")',
+        'conditions.get("nothing")',
+        "tests/unit/test_maintain.py::test_slices_take_in_the_times_of_late_records_whose_rows_expire",
+    ),
+    Mutant(
+        "a batch that is read again for the account leaves its slices unnoted",
+        "spark_jobs/audit/second_read.py",
+        "            notes=notes,\n",
+        "",
+        "tests/spark/test_slices.py"
+        "::test_the_slices_of_a_batch_whose_progress_is_lost_come_from_the_second_read",
+    ),
+)
