@@ -86,7 +86,7 @@ class Base(NamedTuple):
             )
             return any(first <= span.end and last + TRUNCATED >= span.start for span in self.spans)
         except (KeyError, TypeError, ValueError):
-            return stats.get("numRecords") != 0
+            return bool(stats.get("numRecords") != 0)
 
     def _stale(self, how: str) -> StagingStale:
         return StagingStale(

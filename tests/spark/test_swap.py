@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ import pytest
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.checks import Check
+from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.steps import Aggregate, Transform
@@ -202,12 +207,49 @@ def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
     assert len(after) > len(rows)
 
 
+def test_a_drain_and_a_swap_at_once_come_one_after_the_other(
+    spark: Any, kafka: str, tmp_path: Path
+) -> None:
+    scene = Scene(kafka, tmp_path, "departure_delays", events=900, deliveries=2)
+    scene.deliver()
+    scene.run("first")
+    made = Repairing(spark, scene)
+    rows = made.rows()
+    scene.deliver()
+    refused = []
+
+    def swap_at_last() -> Swapped:
+        while True:
+            try:
+                return made.swap()
+            except LeaseHeld as held:
+                refused.append(held)
+                time.sleep(0.2)
+
+    with (
+        ThreadPoolExecutor(1) as beside,
+        lease(scene.paths.lease, "until the drain has begun"),
+    ):
+        swapping = beside.submit(swap_at_last)
+        while not refused:
+            time.sleep(0.05)
+    report = scene.drain("second")
+    while report.problem and report.problem.code == "LEASE_HELD":
+        report = scene.drain("second")
+    done = swapping.result(timeout=60)
+    assert report.status == "succeeded"
+    assert report.account.unaccounted == 0
+    after = made.rows()
+    assert set(made.expected(rows)) <= set(after)
+    assert len(after) == len(rows) + report.account.rows_out
+    assert done.passed
+    assert read_cursor(scene.paths.cursor).judged_table_version == table.version(scene.paths.table)
+
+
 @pytest.mark.parametrize("red", [False, True])
 def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
     red: bool, spark: Any, kafka: str, tmp_path: Path
 ) -> None:
-    from spark_jobs.contract.checks import Check  # noqa: PLC0415
-
     many = Check(
         type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 60}
     )
