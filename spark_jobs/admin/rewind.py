@@ -166,7 +166,10 @@ class _Rewind(NamedTuple):
         """
         batch = self.note.batch
         audited = min(batch, read_cursor(self.paths.cursor).audited)
-        for name, last in (("batches", audited), ("late", batch), ("quarantine", batch)):
+        for name, last in (
+            *(("batches", audited), ("slices", audited)),
+            *(("late", batch), ("quarantine", batch)),
+        ):
             ops_tables.remove_after(
                 self.paths.root, name, self.paths.table.name, self.known.generations, last
             )

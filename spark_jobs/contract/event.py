@@ -9,7 +9,8 @@ from typing import Final
 
 from pydantic import Field as Described
 
-from spark_jobs.contract.report import Account, Part, Report
+from spark_jobs.contract.part import Part
+from spark_jobs.contract.report import Account, Report
 from spark_jobs.contract.span import Span
 
 

@@ -13,7 +13,7 @@
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
-<root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
+<root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
@@ -34,7 +34,7 @@ from spark_jobs.contract.store import opened
 if TYPE_CHECKING:
     from upath import UPath
 
-OPS_TABLES = ("runs", "batches", "quarantine", "late", "checks", "repairs", "merged")
+OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 
 
 class Paths:

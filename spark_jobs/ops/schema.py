@@ -181,6 +181,23 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ),
         Column("step", _STRING, "the kind of the stateful step that dropped it"),
     ),
+    "slices": (
+        *_BATCH,
+        Column("partition", _INT, "the partition of the slice, which is a run of its offsets"),
+        Column("first_offset", _LONG, "the slice's first offset"),
+        Column("last_offset", _LONG, "its last offset; the slices of a batch leave none out"),
+        Column("records", _LONG, "records in it, of any outcome; the other offsets are gaps"),
+        Column(
+            "first_event_time",
+            _TIME,
+            "smallest event time of its records, without those that are malformed, premature or "
+            "late for certain (and so in ops.quarantine or ops.late); null if there are no others",
+        ),
+        Column("last_event_time", _TIME, "largest event time of the same records"),
+        Column("late", _LONG, "records that were left out of both as late for certain"),
+        Column("first_late_time", _TIME, "smallest event time of those; null if there are none"),
+        Column("last_late_time", _TIME, "largest event time of those"),
+    ),
     "checks": (
         _PIPELINE,
         _GENERATION,

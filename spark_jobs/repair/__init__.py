@@ -1,1 +1,1 @@
-"""Repair: recomputed ranges of a pipeline's table, from the staged rows to the table and back."""
+"""Repair: ranges of a pipeline's table, computed again from their records and swapped in."""

@@ -77,3 +77,9 @@ def read_manifest(paths: Paths, repair_id: str) -> Manifest:
     raise RepairUnknown(
         f"{path} {wrong}.", f"Compute the ranges again: sluice repair {paths.table.name}"
     )
+
+
+def approve(paths: Paths, repair_id: str, who: str) -> None:
+    """Note who agreed to the change. Raises RepairUnknown."""
+    known = read_manifest(paths, repair_id)
+    known.model_copy(update={"approved_by": who}).write(paths.staging(repair_id) / "manifest.json")
