@@ -26,6 +26,7 @@ WRITTEN = frozenset(
         "changeDataFeed",
         "checkConstraints",
         "columnMapping",
+        "deletionVectors",
         "invariants",
         "timestampNtz",
         "vacuumProtocolCheck",

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
+from upath import UPath
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import LeaseHeld, StagingStale
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.base import Base
+from spark_jobs.repair.commit import refuse_features, replace
 from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.preconditions import Claim
+from spark_jobs.repair.staging import arrow_schema, select
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
@@ -29,6 +35,9 @@ from tests.harness.scene import Scene
 
 Rows = list[tuple[Any, ...]]
 END = Position("window_end", "end")
+AT = Position("at")
+MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
+DAWN = Span(MIDNIGHT, MIDNIGHT + timedelta(hours=5))
 
 
 class Repairing:
@@ -274,3 +283,47 @@ def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
     [judged] = [check for check in second.checks if check.suite == "output" and check.column]
     assert judged.outcome == "passed"
     assert read_cursor(scene.paths.cursor).judged_table_version == second.table_version
+
+
+def test_rows_behind_deletion_vectors_stay_deleted(spark: Any, tmp_path: Path) -> None:
+    """Sluice makes tables without them; a person may turn them on."""
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (at TIMESTAMP, n BIGINT) USING DELTA TBLPROPERTIES "
+        "(delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
+    )
+    hour = "make_timestamp(2026, 3, 1, 0, 0, 0) + make_interval(0, 0, 0, 0, id)"
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT {hour}, id FROM range(0, 24, 1, 1)")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE n % 10 = 3")
+    opened = deltalake.DeltaTable(str(path))
+    refuse_features(opened)
+    manifest = Manifest(
+        repair_id="r1",
+        pipeline="p",
+        generation="g",
+        kind="repair",
+        spans=(DAWN,),
+        differing=(DAWN,),
+        position=AT,
+        table_id="t",
+        table_version=opened.version(),
+    )
+    base = Base(UPath(path), 1, AT, (DAWN,))
+    assert base.touched()
+    with pytest.raises(StagingStale):
+        base.compared()
+    assert base.at(2).compared().version == 2
+    new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
+    version = replace(UPath(path), Claim("r1", manifest, 2), new, AT.sql([DAWN]))
+    now = spark.read.format("delta").load(str(path))
+    kept = [n for n in range(24) if n % 10 != 3]
+    swapped = [n + 100 if n < 5 else n for n in kept]
+    assert sorted(row["n"] for row in now.collect()) == sorted(swapped)
+    feed = spark.read.format("delta").option("readChangeFeed", "true")
+    changes = feed.option("startingVersion", version).load(str(path)).collect()
+    assert sorted((row["_change_type"], row["n"]) for row in changes) == [
+        *(("delete", n) for n in (0, 1, 2, 4)),
+        *(("insert", n + 100) for n in (0, 1, 2, 4)),
+    ]
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE n = 100")
+    assert spark.read.format("delta").load(str(path)).count() == len(kept) - 1
