@@ -39,6 +39,15 @@ class Position(NamedTuple):
             for span in spans
         )
 
+    def sql_among(self, values: Iterable[datetime]) -> str:
+        """The SQL condition for rows whose column has one of these values, of which there is one
+        at least.
+
+        >>> Position("window_end", "end").sql_among([datetime(2026, 1, 2, tzinfo=UTC)])
+        "`window_end` IN ('2026-01-02T00:00:00Z')"
+        """
+        return f"`{self.column}` IN ({', '.join(map(_literal, values))})"
+
 
 def _literal(at: datetime) -> str:
     return f"'{at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z'"

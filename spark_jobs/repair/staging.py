@@ -53,16 +53,16 @@ def old_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
 
 def within(table: deltalake.DeltaTable, condition: str, columns: pa.Schema) -> pa.Table:
     """The table's rows for which the SQL condition holds."""
-    return select(table, (f"`{name}`" for name in columns.names), condition, columns)
+    return select(table, [f"`{name}`" for name in columns.names], condition, columns)
 
 
 def select(
-    table: deltalake.DeltaTable, what: Iterable[str], condition: str, columns: pa.Schema
+    table: deltalake.DeltaTable, what: list[str], condition: str, columns: Iterable[pa.Field]
 ) -> pa.Table:
     """Some expressions of the table's rows, as these columns."""
     sql = f"SELECT {', '.join(what)} FROM t WHERE {condition}"
     return pa.table(deltalake.QueryBuilder().register("t", table).execute(sql).read_all()).cast(
-        columns
+        pa.schema(columns)
     )
 
 

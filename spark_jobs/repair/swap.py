@@ -10,6 +10,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import new_rows
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     done = exchange(
         paths,
         Exchange(
-            repair_id,
-            manifest,
-            manifest.table_version,
+            Claim(repair_id, manifest, manifest.table_version),
             lambda columns: new_rows(paths, manifest, columns),
             lambda version: _record(paths, manifest, version),
         ),

@@ -14,6 +14,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import old_rows
 from spark_jobs.repair.swap import Swapped, described
 
@@ -44,9 +45,7 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     done = exchange(
         paths,
         Exchange(
-            f"{repair_id}{UNDO}",
-            manifest,
-            row["table_version"],
+            Claim(f"{repair_id}{UNDO}", manifest, row["table_version"]),
             lambda columns: _rows(paths, manifest, columns),
             lambda version: _record(paths, manifest, row, version),
         ),

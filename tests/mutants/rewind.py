@@ -14,8 +14,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a person's words in a commit are read as a batch's note",
         "spark_jobs/sink/history.py",
-        "    if not isinstance(said, dict):\n        return {}\n",
-        "",
+        "    return said if isinstance(said, dict) else {}\n",
+        "    return said\n",
         f"{HISTORY}::test_the_words_of_a_person_in_a_commit_are_no_batchs_note",
     ),
     Mutant(

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
+from upath import UPath
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.checks import Check
+from spark_jobs.contract.errors import LeaseHeld, StagingStale
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.base import Base
+from spark_jobs.repair.commit import refuse_features, replace
 from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.preconditions import Claim
+from spark_jobs.repair.staging import arrow_schema, select
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
@@ -24,6 +35,9 @@ from tests.harness.scene import Scene
 
 Rows = list[tuple[Any, ...]]
 END = Position("window_end", "end")
+AT = Position("at")
+MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
+DAWN = Span(MIDNIGHT, MIDNIGHT + timedelta(hours=5))
 
 
 class Repairing:
@@ -202,12 +216,49 @@ def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
     assert len(after) > len(rows)
 
 
+def test_a_drain_and_a_swap_at_once_come_one_after_the_other(
+    spark: Any, kafka: str, tmp_path: Path
+) -> None:
+    scene = Scene(kafka, tmp_path, "departure_delays", events=900, deliveries=2)
+    scene.deliver()
+    scene.run("first")
+    made = Repairing(spark, scene)
+    rows = made.rows()
+    scene.deliver()
+    refused = []
+
+    def swap_at_last() -> Swapped:
+        while True:
+            try:
+                return made.swap()
+            except LeaseHeld as held:
+                refused.append(held)
+                time.sleep(0.2)
+
+    with (
+        ThreadPoolExecutor(1) as beside,
+        lease(scene.paths.lease, "until the drain has begun"),
+    ):
+        swapping = beside.submit(swap_at_last)
+        while not refused:
+            time.sleep(0.05)
+    report = scene.drain("second")
+    while report.problem and report.problem.code == "LEASE_HELD":
+        report = scene.drain("second")
+    done = swapping.result(timeout=60)
+    assert report.status == "succeeded"
+    assert report.account.unaccounted == 0
+    after = made.rows()
+    assert set(made.expected(rows)) <= set(after)
+    assert len(after) == len(rows) + report.account.rows_out
+    assert done.passed
+    assert read_cursor(scene.paths.cursor).judged_table_version == table.version(scene.paths.table)
+
+
 @pytest.mark.parametrize("red", [False, True])
 def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
     red: bool, spark: Any, kafka: str, tmp_path: Path
 ) -> None:
-    from spark_jobs.contract.checks import Check  # noqa: PLC0415
-
     many = Check(
         type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 60}
     )
@@ -232,3 +283,47 @@ def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
     [judged] = [check for check in second.checks if check.suite == "output" and check.column]
     assert judged.outcome == "passed"
     assert read_cursor(scene.paths.cursor).judged_table_version == second.table_version
+
+
+def test_rows_behind_deletion_vectors_stay_deleted(spark: Any, tmp_path: Path) -> None:
+    """Sluice makes tables without them; a person may turn them on."""
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (at TIMESTAMP, n BIGINT) USING DELTA TBLPROPERTIES "
+        "(delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
+    )
+    hour = "make_timestamp(2026, 3, 1, 0, 0, 0) + make_interval(0, 0, 0, 0, id)"
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT {hour}, id FROM range(0, 24, 1, 1)")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE n % 10 = 3")
+    opened = deltalake.DeltaTable(str(path))
+    refuse_features(opened)
+    manifest = Manifest(
+        repair_id="r1",
+        pipeline="p",
+        generation="g",
+        kind="repair",
+        spans=(DAWN,),
+        differing=(DAWN,),
+        position=AT,
+        table_id="t",
+        table_version=opened.version(),
+    )
+    base = Base(UPath(path), 1, AT, (DAWN,))
+    assert base.touched()
+    with pytest.raises(StagingStale):
+        base.compared()
+    assert base.at(2).compared().version == 2
+    new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
+    version = replace(UPath(path), Claim("r1", manifest, 2), new, AT.sql([DAWN]))
+    now = spark.read.format("delta").load(str(path))
+    kept = [n for n in range(24) if n % 10 != 3]
+    swapped = [n + 100 if n < 5 else n for n in kept]
+    assert sorted(row["n"] for row in now.collect()) == sorted(swapped)
+    feed = spark.read.format("delta").option("readChangeFeed", "true")
+    changes = feed.option("startingVersion", version).load(str(path)).collect()
+    assert sorted((row["_change_type"], row["n"]) for row in changes) == [
+        *(("delete", n) for n in (0, 1, 2, 4)),
+        *(("insert", n + 100) for n in (0, 1, 2, 4)),
+    ]
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE n = 100")
+    assert spark.read.format("delta").load(str(path)).count() == len(kept) - 1

@@ -172,6 +172,6 @@ def test_joined_spans_hold_every_time_are_sorted_and_are_few(
 def test_the_condition_of_several_spans_is_plain_text_for_delta() -> None:
     two = [Span(ORIGIN, ORIGIN + timedelta(hours=1)), Span(ORIGIN, ORIGIN + MICROSECOND)]
     assert Position("at").sql(two) == (
-        "(at >= '2013-02-01T00:00:00Z' AND at < '2013-02-01T01:00:00Z') OR "
-        "(at >= '2013-02-01T00:00:00Z' AND at < '2013-02-01T00:00:00.000001Z')"
+        "(`at` >= '2013-02-01T00:00:00Z' AND `at` < '2013-02-01T01:00:00Z') OR "
+        "(`at` >= '2013-02-01T00:00:00Z' AND `at` < '2013-02-01T00:00:00.000001Z')"
     )

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import deltalake
 import pytest
 
 from spark_jobs import failpoint
@@ -20,12 +25,13 @@ from spark_jobs.contract.errors import (
     SwapRefused,
 )
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair import exchange
+from spark_jobs.repair import commit, exchange
 from spark_jobs.repair.base import Base
 from spark_jobs.repair.swap import swap
 from spark_jobs.sink import history
 from tests.unit.repaired import POSITION, SPEC, Changes, Root, hour, hours, row, texts
 
+SOURCES = Path(__file__).parents[2]
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d")), (row(4, "c"), None)]
 """A sale of hour 1 was late, a shop of that hour was missing, and one of hour 4 is too many."""
 
@@ -123,6 +129,23 @@ def test_a_range_that_loses_all_rows_and_one_that_gets_its_first_are_swapped(roo
     assert root.rows() == expected(root, 7, back)
 
 
+@pytest.mark.parametrize("most", [1_000, 3])
+def test_many_ranges_are_replaced_by_their_positions_or_as_they_are(
+    root: Root, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(commit, "MOST_POSITIONS", most)
+    root.drain(6, 20)
+    gone: Changes = [
+        (row(hour, shop), None) for hour in range(0, 20, 4) for shop in ("a", "b", "c")
+    ]
+    more: Changes = [(None, row(hour, "d")) for hour in range(2, 40, 4)]
+    root.stage("r1", gone + more)
+    root.swap("r1")
+    assert root.rows() == expected(root, 21, gone + more)
+    condition = root.table.history(1)[0]["operationParameters"]["predicate"]
+    assert ("IN" in condition.upper().split()) == (most > 3)
+
+
 def test_drains_after_the_comparison_do_not_hinder_it(root: Root) -> None:
     root.stage("r1", WRONG)
     root.drain(6, 8)
@@ -184,9 +207,7 @@ def test_another_generation_is_stale(root: Root) -> None:
 
 def test_a_column_that_was_added_since_is_stale(root: Root) -> None:
     root.stage("r1", WRONG)
-    from deltalake import Field  # noqa: PLC0415
-
-    root.table.alter.add_columns([Field("note", "string")])
+    root.table.alter.add_columns([deltalake.Field("note", "string")])
     with pytest.raises(StagingStale):
         root.swap("r1")
 
@@ -245,10 +266,10 @@ def test_what_was_not_staged_whole_is_unknown(root: Root, content: str | None) -
 
 def test_a_table_that_only_spark_writes_is_left_alone(root: Root) -> None:
     root.table.alter.add_feature(
-        __import__("deltalake").TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+        deltalake.TableFeatures.RowTracking, allow_protocol_versions_increase=True
     )
     root.stage("r1", WRONG)
-    with pytest.raises(SwapRefused, match="deletionVectors"):
+    with pytest.raises(SwapRefused, match="rowTracking"):
         root.swap("r1")
     assert root.version == 7
 
@@ -308,6 +329,28 @@ def test_one_that_was_killed_anywhere_is_completed_by_the_next(
     assert root.cursor.judged_table_version == 7
 
 
+@pytest.mark.parametrize("place", failpoint.SWAP_POINTS)
+def test_a_process_that_is_killed_there_leaves_what_the_next_completes(
+    root: Root, place: str
+) -> None:
+    root.stage("r1", WRONG)
+    here = (
+        "from spark_jobs.repair.swap import swap; from tests.unit.specs import pipeline; "
+        f"swap(pipeline(), {root.settings.root!r}, 'r1', 'killed')"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", here],
+        env=os.environ | {"SLUICE_FAILPOINTS": f"{place}=exit", "PYTHONPATH": str(SOURCES)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert root.version == (6 if place == "swap.leased" else 7)
+    assert root.swap("r1").passed, "nobody holds the lease any more"
+    assert (root.version, root.rows()) == (7, expected(root, 6, WRONG))
+    assert (root.states(), root.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+    assert root.cursor.judged_table_version == 7
+
+
 def test_drains_between_a_kill_and_the_next_try_change_nothing(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,6 +384,22 @@ def test_of_two_swaps_at_once_one_commits(root: Root) -> None:
     assert root.rows() == expected(root, 6, [*WRONG, (row(3, "a"), row(3, "a", 5))])
     assert root.states() == {"r1": "swapped", "r2": "swapped"}
     assert root.merged() == [("r1", 7), ("r2", 7)]
+
+
+def test_one_that_another_try_overtakes_while_it_compares_completes_that(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.stage("r1", WRONG)
+    compared = Base.compared
+
+    def overtaken(base: Base) -> Base:
+        monkeypatch.setattr(Base, "compared", compared)
+        root.swap("r1")
+        return base.compared()
+
+    monkeypatch.setattr(Base, "compared", overtaken)
+    assert root.swap("r1").again
+    assert (root.version, root.states()) == (7, {"r1": "swapped"})
 
 
 def test_what_waits_for_its_verdict_keeps_the_cursor_where_it_is(root: Root) -> None:

@@ -1,0 +1,109 @@
+"""Commit: the rows of some spans replaced by others, in one commit by delta-rs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from spark_jobs.contract.errors import SwapRefused, TableContended
+from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.preconditions import Claim
+from spark_jobs.repair.staging import arrow_schema, select
+from spark_jobs.sink import history
+from spark_jobs.storage import delta
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from upath import UPath
+
+
+WRITTEN = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "columnMapping",
+        "deletionVectors",
+        "invariants",
+        "timestampNtz",
+        "vacuumProtocolCheck",
+    }
+)
+"""Features of Delta tables with which a swap by delta-rs was tried, or that do not concern rows.
+Column mapping: only while it maps nothing.
+"""
+MAPPING = "delta.columnMapping.mode"
+FEW_SPANS = 8
+"""Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
+them took 1.3 s in a table of 1,000 files, and a list of their positions 0.2 s.
+"""
+MOST_POSITIONS = 1_000
+"""In a list: windows have few positions, and events have many."""
+
+
+def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -> str:
+    """The SQL condition for the rows of the spans that differ. Where it is one of the positions
+    that rows have, the table has no others: under the lease it is as it was compared.
+    """
+    position = manifest.position
+    spans = position.sql(manifest.differing)
+    if len(manifest.differing) <= FEW_SPANS:
+        return spans
+    column = arrow_schema(table).field(position.column)
+    live = select(table, [f"DISTINCT `{position.column}`"], spans, [column])
+    times = {*live[position.column].to_pylist(), *rows[position.column].to_pylist()}
+    return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
+
+
+def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
+    """Replace the rows for which the condition holds; the commit's version. The lease is held.
+
+    delta-rs refuses rows for which it does not hold. It commits a transaction id a second time, so
+    whoever calls asks for it first. Raises TableContended or SwapRefused.
+    """
+    table = delta.open_table(path)
+    try:
+        deltalake.write_deltalake(
+            table,
+            rows,
+            mode="overwrite",
+            predicate=where,
+            commit_properties=deltalake.CommitProperties(
+                custom_metadata={"userMetadata": json.dumps({history.REPAIR: claim.repair_id})},
+                app_transactions=[deltalake.Transaction(claim.transaction, 0)],
+            ),
+        )
+    except CommitFailedError as error:
+        raise TableContended(
+            f"another writer changed {path} during the swap: {_first(error)}",
+            "Nothing was written. Swap again.",
+        ) from None
+    except DeltaError as error:
+        raise SwapRefused(
+            f"{path} cannot take the rows of repair {claim.repair_id}: {_first(error)}",
+            "Nothing was written. Compute the range again; if the line is about a feature of the "
+            "table, remove that feature.",
+        ) from None
+    made = history.repair_version(path, claim.repair_id, table.version() - 1)
+    assert made is not None  # the lease is held: nobody took it back
+    return made
+
+
+def refuse_features(table: deltalake.DeltaTable) -> None:
+    """Raise SwapRefused for a table with a feature with which a swap was not tried."""
+    protocol = table.protocol()
+    has = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    mapping = table.metadata().configuration.get(MAPPING, "none")
+    unknown = sorted(has - WRITTEN) + ([] if mapping == "none" else [f"{MAPPING} = {mapping}"])
+    if unknown:
+        raise SwapRefused(
+            f"{table.table_uri} has {', '.join(unknown)}, and a repair is written without Spark.",
+            f"Remove it: ALTER TABLE delta.`{table.table_uri}` DROP FEATURE {unknown[0]}",
+        )
+
+
+def _first(error: Exception) -> str:
+    return str(error).splitlines()[0][:300].rstrip(". ") + "."
