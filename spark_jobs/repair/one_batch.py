@@ -59,8 +59,10 @@ class OneBatch:
         assert isinstance(step, GroupState)
         assert step.time_mode == "event"
         assert spec.output_mode == "append"
-        if not from_beginning:
-            step = step.model_copy(update={"initial_state": None})
+        # With an event time column Spark refuses rows behind the watermark, for the sake of a
+        # stateful step that follows in the same query. Here none does.
+        changed = {"event_time": None} | ({} if from_beginning else {"initial_state": None})
+        step = step.model_copy(update=changed)
         self._spark = spark
         self._spec = spec
         self._step = step
@@ -82,16 +84,16 @@ class OneBatch:
         return self._spark.read.schema(schema).parquet(spark_url(self._output))
 
     def _close(self, rows: DataFrame, watermark_ms: int) -> None:
-        """Run closing batches until none fires a timer: a timer that is set while others fire, and
-        is due as well, fires in the next.
+        """Run closing batches until no timer can be due: one that a processor sets while others
+        fire, at a time that the watermark has passed too, fires in the batch after.
         """
         for _ in range(MOST_CLOSING):
             closing = NoDataBatch(watermark_ms, "all rows are in state")
             batch = no_data_batch.write(self._checkpoint, closing, datetime.now(UTC))
-            self._run(rows)
+            timers_set = self._run(rows)
             fired = sum(self._timers.fired[batch].values())
             LOG.info("%s: %d timers fired in closing batch %d", self._spec.name, fired, batch)
-            if not fired:
+            if not fired or not timers_set:
                 return
         raise ProcessorFailed(
             f"{self._spec.name}: {self._step.processor} sets timers that are due at once, again "
@@ -99,8 +101,10 @@ class OneBatch:
             "A processor must handle all that the watermark has passed, and set timers after it.",
         )
 
-    def _run(self, rows: DataFrame) -> None:
-        """Run the query until nothing is left to read, and no batch is planned."""
+    def _run(self, rows: DataFrame) -> int:
+        """Run the query for its next batch, the one with the rows or a planned one; how many timers
+        the processor has set in it.
+        """
         groups = GroupStateOperator(self._step).apply(self._stream(rows), self._context)
         query = (
             groups.writeStream.outputMode(self._spec.output_mode)
@@ -117,6 +121,9 @@ class OneBatch:
             raise translate_error(error, self._spec.name, lost) from error
         finally:
             query.stop()
+        # Of applyInPandasWithState Spark does not say: it refuses time-outs behind the watermark.
+        operators = query.lastProgress.stateOperators if query.lastProgress else []
+        return sum(int(each.customMetrics.get("numRegisteredTimers", 0)) for each in operators)
 
     def _stream(self, rows: DataFrame) -> DataFrame:
         stream = self._spark.readStream.schema(rows.schema).parquet(spark_url(self._input))

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
 
 Counted = dict[int, Observation]
-"""Index of a Deduplicate -> its reused_keys and ambiguous_copies, once its rows were computed."""
+"""Index of a Deduplicate -> its reused_keys and ambiguous_copies. `get` waits until an action has
+computed its rows.
+"""
 
 
 def canonical_output(
@@ -59,7 +61,9 @@ def canonical_output(
             case _:
                 assert_never(step)
         time = step.time_after(time) or ""
-    return rows.drop(KAFKA)
+    # Spark looks for observations in the plan as it was given, and there a Transform's SQL has the
+    # name of a view: without another node on top, `Observation.get` would wait for ever.
+    return rows.drop(KAFKA).select("*")
 
 
 def event_time(spec: Pipeline, index: int) -> str:

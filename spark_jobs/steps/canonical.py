@@ -80,8 +80,9 @@ def _fold(copies: Column, delay_us: int) -> Column:
 
     By event time: a copy within the delay of the earliest competes with the kept one, and the first
     in order wins. After that one within the delay of the kept one is dropped, and one that is
-    farther away begins anew. A copy is ambiguous if it is not within the delay of the earliest, but
-    within twice the delay of the kept one: a drain drops it or keeps it, as its batches fall.
+    farther away begins anew. Ambiguous is a copy that is dropped though it did not compete, and one
+    that begins anew within twice the delay of the kept one: a drain may do either, as its batches
+    fall.
     """
     alone = F.struct(copies.alias("kept"), F.lit(0).cast("bigint").alias("ambiguous"))
     by_time = F.array_sort(

