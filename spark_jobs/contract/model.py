@@ -5,12 +5,12 @@ reason and remedy.
 from __future__ import annotations
 
 import difflib
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.errors import SluiceError, SpecInvalid
 
 _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
@@ -18,6 +18,9 @@ _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one',
 
 class Model(BaseModel):
     """A frozen value. Its constructor raises SpecInvalid, with all problems in one message."""
+
+    refused_as: ClassVar[type[SluiceError]] = SpecInvalid
+    """What the constructor raises: another error where no spec is declared."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -31,7 +34,7 @@ class Model(BaseModel):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise SpecInvalid(_explain(type(self), data, error)) from None
+            raise self.refused_as(_explain(type(self), data, error)) from None
 
 
 def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:

@@ -1,0 +1,208 @@
+"""Request: what a person asks of a repair, in Airflow's form or on the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field as Described,
+    WithJsonSchema,
+    model_validator,
+)
+
+from spark_jobs.contract.errors import RangeInvalid, SluiceError
+from spark_jobs.contract.kind import RepairKind
+from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.span import Span
+
+LONGEST: Final = timedelta(days=3_653)
+"""Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
+who means all of it asks for a rebuild.
+"""
+RANGED: Final[tuple[RepairKind, ...]] = ("backfill", "verify")
+"""The kinds that compute a given range. `repair` and `replay` find theirs."""
+MEANINGS: Final[dict[str, str]] = {
+    "repair": "repair: merge the late records; Sluice finds the ranges",
+    "backfill": "backfill: compute the range again",
+    "verify": "verify: compute the range again and compare; change nothing",
+    "replay": "replay: decode the quarantined records again, merge those that are good now",
+    "rebuild": "rebuild: compute everything again, with changed logic",
+}
+APPROVALS: Final[dict[str, str]] = {
+    "None": "as the spec says",
+    "unexplained": "if rows change that no late or replayed record explains",
+    "always": "always",
+    "never": "never",
+}
+PATTERN: Final = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d{1,6})?)?(Z|[+-]\d{2}:?\d{2}))?$"
+"""A day, or a time with its zone, for the form: JSON schema's date-time is not checked there."""
+
+
+def parse_instant(given: object) -> datetime:
+    """A time in UTC, from a datetime with a time zone or from ISO 8601 text with one. A day alone
+    is its beginning in UTC.
+
+    >>> parse_instant("2026-03-01"), parse_instant("2026-03-01T01:00+01:00")
+    (datetime.datetime(2026, 3, 1, 0, 0, tzinfo=datetime.timezone.utc), \
+datetime.datetime(2026, 3, 1, 0, 0, tzinfo=datetime.timezone.utc))
+    """
+    if isinstance(given, datetime):
+        text = given.isoformat()  # a datetime of pendulum, as Airflow has them, becomes a plain one
+    else:
+        text = given.strip() if isinstance(given, str) else ""
+    right = "Write a day (2026-03-01) or a time with its zone (2026-03-01T10:00Z)"
+    try:
+        found = datetime.fromisoformat(f"{text}T00:00Z" if len(text) == len("2026-03-01") else text)
+    except ValueError:
+        refuse("", given, "it is not a time", right)
+    if found.tzinfo is None:
+        refuse("", given, "it has no time zone", right)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        refuse("", given, "it is outside of the years 1 to 9999 in UTC", right)
+
+
+# A field of this type sets strict=False, so that mypy accepts text for it.
+Instant = Annotated[
+    datetime,
+    BeforeValidator(parse_instant),
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": PATTERN}),
+]
+
+
+class Request(Model):
+    """What to compute again, why, and for whom. Its constructor raises RangeInvalid.
+
+    The ends of the range are called `from` and `to` by persons: in the form, on the command line
+    and in errors. Code may call them `start` and `end`.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+    refused_as: ClassVar[type[SluiceError]] = RangeInvalid
+
+    kind: RepairKind = Described(
+        default="repair",
+        title="What to do",
+        description="`backfill` and `verify` need a range. `repair` and `replay` find theirs; a "
+        "range bounds them.",
+        json_schema_extra={"values_display": dict(MEANINGS)},
+    )
+    start: Instant | None = Described(
+        default=None,
+        strict=False,
+        alias="from",
+        title="From",
+        description="The first time of the range, which is in it, on the axis of event time.",
+    )
+    end: Instant | None = Described(
+        default=None,
+        strict=False,
+        alias="to",
+        title="To",
+        description="The end of the range, which is not in it. A window is in the range in which "
+        "its last instant is.",
+    )
+    approve: Literal["unexplained", "always", "never"] | None = Described(
+        default=None,
+        title="When a person must approve the change",
+        description="For this run, in place of the spec's `ranges.approve`.",
+        json_schema_extra={"values_display": dict(APPROVALS)},
+    )
+    note: str = Described(
+        default="",
+        max_length=500,
+        title="Why",
+        description="Kept in `ops.repairs`.",
+    )
+    most_records: int = Described(
+        default=50_000_000,
+        ge=1,
+        title="Most records",
+        description="The plan is refused if more are to be read.",
+    )
+    who: str = Described(default="", max_length=500, description="who asks")
+
+    @property
+    def span(self) -> Span | None:
+        """The range; None if none is given."""
+        return None if self.start is None or self.end is None else Span(self.start, self.end)
+
+    @model_validator(mode="after")
+    def _a_range(self) -> Self:
+        if (self.start is None) != (self.end is None):
+            missing, there = ("from", "to") if self.start is None else ("to", "from")
+            refuse(
+                missing, None, f"{there} is given without it", f"Give both, or leave out {there}"
+            )
+        span = self.span
+        if span is None:
+            if self.kind in RANGED:
+                refuse("from", None, f"{self.kind} computes a given range", "Give from and to")
+            return self
+        if self.kind == "rebuild":
+            refuse(
+                "from", _text(span.start), "rebuild computes everything", "Leave out from and to"
+            )
+        _refuse_impossible(span)
+        return self
+
+
+def _refuse_impossible(span: Span) -> None:
+    if span.empty:
+        refuse(
+            "to",
+            _text(span.end),
+            f"it is not after from ({_text(span.start)})",
+            "Give a later one: the end itself is not in the range",
+        )
+    if span.end > (now := datetime.now(UTC)):
+        refuse(
+            "to",
+            _text(span.end),
+            "it is in the future, and no row there is final",
+            f"Give {_text(now.replace(microsecond=0))} or an earlier time",
+        )
+    if span.end - span.start > LONGEST:
+        refuse(
+            "from",
+            _text(span.start),
+            f"it is {(span.end - span.start).days:,} days before to, more than {LONGEST.days:,}",
+            "Correct the year, give shorter ranges one after the other, or ask for a rebuild",
+        )
+
+
+def form(kinds: tuple[RepairKind, ...]) -> dict[str, dict[str, Any]]:
+    """Field of the form -> its JSON schema, with default, title and description; for these kinds,
+    the first of which is the default.
+
+    A field that need not be filled in takes null, by which Airflow's form knows it.
+    """
+    properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
+    fields = {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
+    fields["kind"] |= {"enum": [*kinds], "default": kinds[0]}
+    return fields
+
+
+def _field(part: dict[str, Any]) -> dict[str, Any]:
+    """The schema with a list of types in place of anyOf, which Airflow's form does not read."""
+    options = part.pop("anyOf", [])
+    nullable = bool(options) or part["default"] == ""
+    for option in options:
+        part |= option if option != {"type": "null"} else {}
+    if nullable:
+        part |= {"type": ["null", part["type"]], "default": None}
+        part |= {"enum": [None, *part["enum"]]} if "enum" in part else {}
+    return part
+
+
+def _text(at: datetime) -> str:
+    """As a person writes it.
+
+    >>> _text(datetime(2026, 3, 1, tzinfo=UTC))
+    '2026-03-01T00:00:00Z'
+    """
+    return f"{at.replace(tzinfo=None).isoformat()}Z"
