@@ -22,6 +22,20 @@ class Decision(Part):
     unexpected: int = Described(default=0, description="rows that failed it")
 
 
+class Repaired(Part):
+    """A repair whose rows are new in the version."""
+
+    repair_id: str = Described(description="the repair, as in ops.repairs")
+    kind: str = Described(description="repair, backfill or replay")
+    ranges: tuple[tuple[datetime, datetime], ...] = Described(
+        description="first time and end of each range whose rows were replaced, by their position"
+    )
+    added: int = Described(default=0, description="rows that the table did not have")
+    removed: int = Described(default=0, description="rows that it has no more")
+    changed: int = Described(default=0, description="rows with other values than before")
+    merged: int = Described(default=0, description="late and quarantined records that are in them")
+
+
 class Event(Part):
     """The event's `extra`, as JSON.
 
@@ -53,6 +67,10 @@ class Event(Part):
     )
     decisions: tuple[Decision, ...] = Described(
         default=(), description="the failed checks that persons accepted for these rows"
+    )
+    repair: Repaired | None = Described(
+        default=None,
+        description="the repair behind this event; null if a drain's publish tells the version",
     )
 
 

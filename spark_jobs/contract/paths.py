@@ -3,6 +3,7 @@
 <root>/tables/<pipeline>                          the output table
 <root>/published/<pipeline>                       its judged rows, for consumers
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
+<root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
@@ -11,6 +12,7 @@
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
+<root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
 <root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
@@ -49,12 +51,18 @@ class Paths:
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
+        self.staging_lease: UPath = self.version.parent / "staging.lease"
+        self.stagings: UPath = self.root / "staging" / pipeline.name
         self.running: UPath = self.version.parent / "running.json"
         self.moving: UPath = self.version.parent / "moving.json"
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
         self.rewinding: UPath = self.version / "rewinding.json"
+
+    def staging(self, repair_id: str) -> UPath:
+        """The folder of a repair's staged rows, its plan and its manifest."""
+        return self.stagings / repair_id
 
     def ops(self, table: str) -> UPath:
         """The path of one ops table."""

@@ -130,8 +130,9 @@ class StateUse(Part):
 class CheckResult(Part):
     """The result of one expectation."""
 
-    suite: Literal["output", "state"] = Described(
-        description="output: over the rows written; state: over the state metrics"
+    suite: Literal["output", "state", "change"] = Described(
+        description="output: over the rows written; state: over the state metrics; change: over "
+        "what a repair would change"
     )
     type: str = Described(description="Great Expectations' name of the expectation")
     column: str | None = Described(

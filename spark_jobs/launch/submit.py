@@ -63,6 +63,20 @@ def arguments(kind: Kind, pipeline: str, report: Path | UPath, run_id: str) -> l
     return [kind, pipeline, "--report", str(report), "--run-id", run_id]
 
 
+def stage_arguments(pipeline: str, repair_id: str, report: Path | UPath, run_id: str) -> list[str]:
+    """The arguments of the application, for the rows of a planned repair."""
+    return [
+        "stage",
+        pipeline,
+        "--repair",
+        repair_id,
+        "--report",
+        str(report),
+        "--run-id",
+        run_id,
+    ]
+
+
 def archive(settings: Settings) -> Path:
     """The path of the JVM's class-data archive, which `make setup` writes. Runs work without it."""
     return settings.jars / ARCHIVE
