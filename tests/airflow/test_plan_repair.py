@@ -19,7 +19,6 @@ from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair import plan as planning
 from spark_jobs.repair.plan import RepairPlan
-from spark_jobs.repair.stage import read_plan
 
 NAME = "departure_delays"
 DAY = Span(datetime(2013, 2, 1, tzinfo=UTC), datetime(2013, 2, 2, tzinfo=UTC))
@@ -92,7 +91,7 @@ def test_the_plan_is_where_the_stage_reads_it_and_its_id_is_handed_over(
         "offsets": 10,
         "idle": False,
     }
-    assert read_plan(paths, handed["repair_id"]) == planned(DAY)
+    assert RepairPlan.read(paths.staging(handed["repair_id"]) / "plan.json") == planned(DAY)
     [request] = asked
     assert (request.kind, request.span, request.who) == ("verify", DAY, "ada")
 
