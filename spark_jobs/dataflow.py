@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
-from spark_jobs.classify.classifier import classify, good_records
+from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.slices import SliceNotes
 from spark_jobs.steps import chain
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ def dataflow(
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
+    notes: SliceNotes | None = None,
     *,
     observed: bool = True,
+    counts: Observation | None = None,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
@@ -67,13 +70,17 @@ def dataflow(
     again (MicroBatchExecution).
 
     `failing` has the records on which an expression fails (checkpoint/failing.py): they are
-    malformed, so no step sees them.
+    malformed, so no step sees them. `notes` gets the slices of the records.
+
+    `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    decoded = decode(records, spec.topic, capture, failing)
+    decoded = decode(records, spec.topic, capture, failing, notes)
     classified = classify(decoded, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)
+    if counts:
+        classified = classified.observe(counts, *outcome_counts())
     stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
     if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)

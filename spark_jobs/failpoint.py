@@ -34,7 +34,17 @@ PUBLISH_POINTS: Final = {
 """Failpoint of the task publish -> what is true there."""
 REWIND_POINTS: Final = {"rewinding": "a step of a rewind is done, and the next is not begun"}
 """Failpoint of a rewind -> what is true there."""
-EVERY: Final = {**POINTS, **PUBLISH_POINTS, **REWIND_POINTS}
+REPLAY_POINTS: Final = {
+    "replaying": "rows of a replay are in its output, and their batch is not committed"
+}
+"""Failpoint of a replay -> what is true there."""
+SWAP_POINTS: Final = {
+    "swap.leased": "a swap, or an undo, holds the pipeline's lease, and has changed nothing",
+    "swap.committed": "its rows are in the table, and ops.repairs does not say so",
+    "swap.recorded": "ops.repairs and ops.merged say so, and the cursor is where it was",
+}
+"""Failpoint of a swap and of an undo -> what is true there."""
+EVERY: Final = {**POINTS, **PUBLISH_POINTS, **REWIND_POINTS, **REPLAY_POINTS, **SWAP_POINTS}
 ACTIONS: Final = ("exit", "raise", "wait")
 
 

@@ -1,5 +1,5 @@
 """The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
-`explain`, `validate` and `state`.
+`stage`, `explain`, `validate` and `state`.
 
 Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
 drain (docs/operations.md).
@@ -14,20 +14,18 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
 from spark_jobs import failpoint, log
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
-from spark_jobs.contract.kind import KINDS, Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings, log_format, root
-from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
+from spark_jobs.repair.stage import stage
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep, explain
 from spark_jobs.runs.run_record import append_row
@@ -37,11 +35,8 @@ from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
 
-RUNS: Final[dict[Kind, Callable[[Pipeline, Settings, str, StopRequest], Report]]] = {"drain": drain}
-"""What each kind of run does. A new one is named in contract/kind.py; its sequence is beside
-runs/drain.py, target.py says where it writes, and cli/run.py or an operator of the plugin starts
-it.
-"""
+RUNS: Final = ("drain", "stage")
+"""The commands that leave a report. Their sequences are runs/drain.py and repair/stage.py."""
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
 
@@ -61,7 +56,7 @@ def main(words: list[str]) -> int:
     gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
-    if wanted.command not in KINDS:
+    if wanted.command not in RUNS:
         return _print(wanted)
     with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
         return _run(wanted)
@@ -95,13 +90,14 @@ def _report_of(wanted: argparse.Namespace, stop: StopRequest, watchdog: Watchdog
     try:
         spec = registry.load(wanted.pipeline)
         log.setup(log_format())  # the pipeline's own code may have configured logging
-        kind: Kind = wanted.command
         settings = Settings.from_environment()
         watchdog.watch(spec, settings)
-        return RUNS[kind](spec, settings, wanted.run_id, stop)
+        if wanted.command == "stage":
+            return stage(spec, settings, wanted.run_id, wanted.repair, stop)
+        return drain(spec, settings, wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report(
-            kind=wanted.command,
+            kind="drain" if wanted.command == "drain" else "repair",
             pipeline=wanted.pipeline,
             run_id=wanted.run_id,
             status="failed",
@@ -155,9 +151,11 @@ def _state_query(wanted: argparse.Namespace) -> StateQuery:
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="main.py", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    for kind, run in RUNS.items():
-        command = commands.add_parser(kind, help=(inspect.getdoc(run) or "").partition("\n")[0])
+    for name, run in (("drain", drain), ("stage", stage)):
+        command = commands.add_parser(name, help=(inspect.getdoc(run) or "").partition("\n")[0])
         command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
+        if name == "stage":
+            command.add_argument("--repair", required=True, help="the repair's id, from its plan")
         command.add_argument("--report", type=opened, required=True, help="path of the JSON report")
         command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
     command = commands.add_parser(

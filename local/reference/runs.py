@@ -13,7 +13,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.ops.schema import COLUMNS, OPERATOR, Column
+from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 
 REPORT = (Report, Account, StateUse, CheckResult, Problem)
 
@@ -21,7 +21,8 @@ REPORT = (Report, Account, StateUse, CheckResult, Problem)
 def ops() -> str:
     """One table a table, and the struct in ops.batches."""
     whole = {f"ops.{name}": columns for name, columns in COLUMNS.items()} | {
-        "operators, in ops.batches": OPERATOR
+        "operators, in ops.batches": OPERATOR,
+        "ranges, in ops.repairs": RANGE,
     }
     return f"""\
 ## Ops tables

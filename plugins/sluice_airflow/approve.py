@@ -64,11 +64,9 @@ class ConfirmOperator(ApprovalOperator):
         return super().execute_complete(context, event)
 
     def _approve(self, repair_id: str, who: str) -> None:
-        from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+        from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - as above
 
-        paths = Paths(root(), registry.load(self.pipeline))
-        manifest = read_manifest(paths, repair_id).model_copy(update={"approved_by": who})
-        manifest.write(paths.staging(repair_id) / "manifest.json")
+        approve(Paths(root(), registry.load(self.pipeline)), repair_id, who)
         self.log.info("approved by %s", who)
 
 

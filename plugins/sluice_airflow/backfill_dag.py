@@ -10,12 +10,8 @@ from sluice_airflow import backfill_text
 from sluice_airflow.approve import ConfirmOperator
 from sluice_airflow.checks import CheckOperator
 from sluice_airflow.form import params
-from sluice_airflow.repair import (
-    PlanRepairOperator,
-    PublishRepairOperator,
-    StageOperator,
-    SwapOperator,
-)
+from sluice_airflow.publish import PublishOperator, repairs_of
+from sluice_airflow.repair import PlanRepairOperator, StageOperator, SwapOperator
 from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
 from sluice_airflow.run_types import OF_BACKFILLS, OF_REPAIRS
 from sluice_airflow.timetable import OnRequest
@@ -63,7 +59,7 @@ def build_backfill(spec: Pipeline) -> DAG:
         change = CheckOperator(task_id="check_change", suite="change", of=STAGE)
         approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
         swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
-        publish = PublishRepairOperator(task_id=PUBLISH, pipeline=name)
+        publish = PublishOperator(task_id=PUBLISH, pipeline=name, through=repairs_of(name))
         plan >> stage >> [output, change] >> approve >> swap >> publish
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
     return dag

@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowSkipException
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
 from spark_jobs.contract import registry
-from spark_jobs.contract.event import Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
 
@@ -54,7 +53,6 @@ class PublishOperator(BaseOperator):
             # their checks.
             spec = registry.load(self.pipeline)
             event = publish(Paths(root(), spec), spec, announced(context, self.asset))
-            event = event and self.described(context, event)
         if event is None:
             raise AirflowSkipException("consumers know of every version that has passed")
         extra = event.model_dump(mode="json")
@@ -66,10 +64,6 @@ class PublishOperator(BaseOperator):
             context["outlet_events"][self.through].add(self.asset, extra)
         self.log.info("published version %s of %s", extra["table_version"], extra["table"])
         return extra
-
-    def described(self, context: Context, event: Event) -> Event:  # noqa: ARG002 - a repair's does
-        """The event with what this DAG adds to it."""
-        return event
 
 
 RECENT = 50

@@ -1,4 +1,4 @@
-"""The tasks of a repair beside its checks and its approval: plan, stage, swap and publish."""
+"""The tasks of a repair beside its checks and its approval: plan, stage and swap."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.form import request_of
 from sluice_airflow.kafka import task_settings
-from sluice_airflow.publish import PublishOperator, repairs_of
 from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.submit import SubmitOperator
-from sluice_airflow.xcom import SWAP, planned_repair
+from sluice_airflow.xcom import planned_repair
 from spark_jobs.contract import registry
-from spark_jobs.contract.event import Event, Repaired
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
-from spark_jobs.contract.store import is_remote
 from spark_jobs.launch import submit
 
 RUN_OF = "repair-"
@@ -40,7 +37,6 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.repair.plan import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
-
         from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
 
         def last(error: Exception) -> bool:
@@ -60,10 +56,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
             self.log.info("asked by %s: %s of %s", request.who, request.kind, asked)
             planned = plan_repair(spec, settings, request)
             if not planned.idle:
-                folder = Paths(settings.root, spec).staging(planned.repair_id)
-                if not is_remote(str(folder)):  # an object store has no folders
-                    folder.mkdir(parents=True, exist_ok=True)
-                planned.write(folder / "plan.json")
+                planned.store(Paths(settings.root, spec))
         for line in planned.lines:
             self.log.info("%s", line)
         if planned.idle:
@@ -130,27 +123,3 @@ class SwapOperator(BaseOperator):
             if not done.passed:
                 self.log.warning("a verdict is open: the next drain judges these rows first")
         return dict(done._asdict())
-
-
-class PublishRepairOperator(PublishOperator):
-    """Publishes as a drain's publish does, and says in the event which repair it was. The event
-    goes by an alias: see repairs_of.
-    """
-
-    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
-        super().__init__(pipeline=pipeline, through=repairs_of(pipeline), **kwargs)
-
-    def described(self, context: Context, event: Event) -> Event:
-        from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads the checkpoint's files, which parsing a DAG does not need
-
-        done = context["ti"].xcom_pull(task_ids=SWAP) or {}
-        version = done.get("table_version")
-        if version is None or event.table_version < version:
-            return event
-        paths = Paths(root(), registry.load(self.pipeline))
-        manifest = read_manifest(paths, done["repair_id"])
-        counts = {name: done[name] for name in ("added", "removed", "changed", "merged")}
-        repaired = Repaired(
-            repair_id=manifest.repair_id, kind=manifest.kind, ranges=manifest.differing, **counts
-        )
-        return event.model_copy(update={"repair": repaired})

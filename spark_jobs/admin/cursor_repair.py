@@ -65,9 +65,10 @@ def find_cursor(paths: Paths, known: Identity) -> Found:
 def store_cursor(paths: Paths, known: Identity) -> None:
     """Store it, and remove the accounts of later batches: the next run makes them again."""
     cursor = find_cursor(paths, known).cursor
-    ops_tables.remove_after(
-        paths.root, "batches", paths.table.name, known.generations, cursor.audited
-    )
+    for table in ("batches", "slices"):
+        ops_tables.remove_after(
+            paths.root, table, paths.table.name, known.generations, cursor.audited
+        )
     cursor.write(paths.cursor)
 
 

@@ -7,6 +7,8 @@ offset log away if the table has no row of that batch. It moves a torn entry of 
 so that Spark runs the batch again for its state. Otherwise it rewinds checkpoint, table and ops
 tables to the newest complete batch, as `sluice rewind` does. If no batch is complete, it raises and
 changes nothing. Files that it moves away are kept in `damaged-<time>` beside the checkpoint.
+
+It also removes the staging folders of repairs that were cut off, or that are old.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import json
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
@@ -30,6 +33,7 @@ from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.repair.leftovers import leftovers, remove_leftovers
 from spark_jobs.sink import table
 from spark_jobs.storage.folders import set_aside
 
@@ -71,6 +75,7 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         *_cursor_repair(paths, known, mending),
         *_failing_repair(paths),
         *_metadata_repair(checkpoint, integrity),
+        *_staging_repair(paths),
     ]
     if begun:
         logs = [_go_back(spec, settings, integrity, begun.batch)]
@@ -198,6 +203,16 @@ def _failing_repair(paths: Paths) -> list[Repair]:
             )
         ]
     return []
+
+
+def _staging_repair(paths: Paths) -> list[Repair]:
+    return [
+        Repair(
+            f"remove {leftover.folder}: {leftover.why}",
+            partial(remove_leftovers, paths, [leftover], "sluice doctor"),
+        )
+        for leftover in leftovers(paths)
+    ]
 
 
 def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:

@@ -2,7 +2,9 @@
 
 A row stays, however old, if somebody may need it: batches that have not passed the checks or are
 not published, those from which `sluice doctor` makes a new cursor, the last run and its checks, and
-the decisions of persons.
+the decisions of persons. The slices of the checkpoint's batches stay for ever: Kafka or an archive
+may have their records for longer than any setting of Sluice says, and without its slice each offset
+is read.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def cutoff(days: str, now: datetime) -> datetime | None:
 def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> Conditions:
     """The conditions for one pipeline; a table whose rows are all kept is not among them.
 
-    Rejected records come first: ops.batches says when they were rejected.
+    Rejected records and slices come first: ops.batches says when they were stored.
     """
     history = cutoff(settings.history_days, now)
     rejected = cutoff(settings.rejected_days, now)
@@ -42,6 +44,8 @@ def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> C
     if rejected and (where := stored.rejected_before(rejected)):
         found |= {"quarantine": where, "late": where}
     if history:
+        if where := stored.slices_before(history):
+            found["slices"] = where
         found |= {
             "batches": stored.batches_before(history),
             "checks": stored.checks_before(history),
@@ -65,20 +69,21 @@ class _Stored:
 
     def rejected_before(self, time: datetime) -> str:
         """Of batches that were accounted for before `time`; empty if there are none."""
-        newest = self._rows(
-            "batches",
-            f"SELECT generation, max(batch_id) AS batch FROM batches WHERE {self._own} "
-            f"AND audited_at < '{time.isoformat()}' GROUP BY generation",
+        return self._up_to(
+            {
+                generation: min(last, self._needed_from - 1)
+                if generation in self._current
+                else last
+                for generation, last in self._newest_before(time).items()
+            }
         )
-        parts = []
-        for row in newest:
-            last = row["batch"]
-            if row["generation"] in self._current:
-                last = min(last, self._needed_from - 1)
-            parts.append(
-                f"({ops_tables.equals({'generation': row['generation']})} AND batch_id <= {last})"
-            )
-        return f"{self._own} AND ({' OR '.join(parts)})" if parts else ""
+
+    def slices_before(self, time: datetime) -> str:
+        """Of batches that were accounted for before `time` and are none of the checkpoint's; empty
+        if there are none.
+        """
+        newest = self._newest_before(time).items()
+        return self._up_to({each: last for each, last in newest if each not in self._current})
 
     def batches_before(self, time: datetime) -> str:
         """Batches that were accounted for before `time`."""
@@ -123,6 +128,22 @@ class _Stored:
             if row["newest"] is None
             else f"{where} AND checked_at < '{row['newest'].isoformat()}'"
         )
+
+    def _newest_before(self, time: datetime) -> dict[str, int]:
+        """Generation -> its last batch that was accounted for before `time`."""
+        rows = self._rows(
+            "batches",
+            f"SELECT generation, max(batch_id) AS batch FROM batches WHERE {self._own} "
+            f"AND audited_at < '{time.isoformat()}' GROUP BY generation",
+        )
+        return {row["generation"]: row["batch"] for row in rows}
+
+    def _up_to(self, last: dict[str, int]) -> str:
+        parts = [
+            f"({ops_tables.equals({'generation': generation})} AND batch_id <= {batch})"
+            for generation, batch in last.items()
+        ]
+        return f"{self._own} AND ({' OR '.join(parts)})" if parts else ""
 
     def _rows(self, table: str, sql: str) -> list[Row]:
         rows: list[Row] = ops_tables.query(self._root, table, sql).to_pylist()

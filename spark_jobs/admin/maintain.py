@@ -20,7 +20,7 @@ from spark_jobs.contract.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, slice_times
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.folders import files_before, remove_files
 from spark_jobs.storage.object_store import require_writable
@@ -101,7 +101,15 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
 
 
 def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -> Iterator[Step]:
-    for name, where in expired(paths, pipeline, settings, now).items():
+    conditions = expired(paths, pipeline, settings, now)
+    if (where := conditions.get("late")) and (
+        slices := slice_times.without_late(paths.root, where)
+    ):
+        yield Step(
+            f"let {slices:,} slices have the times of their late records, whose rows have expired",
+            partial(_with_late, paths.root, where),
+        )
+    for name, where in conditions.items():
         counted = ops_tables.query(
             paths.root, name, f"SELECT count(*) AS n FROM {name} WHERE {where}"
         )
@@ -121,6 +129,11 @@ def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -
 def _remove(root: UPath, table: str, where: str) -> None:
     with in_words(root / "ops" / table):
         ops_tables.remove(root, table, where)
+
+
+def _with_late(root: UPath, where: str) -> None:
+    with in_words(root / "ops" / "slices"):
+        slice_times.add_late(root, where)
 
 
 def _compact(root: UPath, table: str, pipeline: str) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.published.data_folder import follow
-from spark_jobs.storage.folders import move, unfinished_moves
+from spark_jobs.storage.folders import move, remove_folder, unfinished_moves
 from spark_jobs.storage.object_store import require_writable
 
 
@@ -40,6 +40,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     committed = Checkpoint(paths.checkpoint).committed()
     kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     cut_off = unfinished_moves(paths.moving)
+    staged = paths.stagings.exists()
     folders = [path for path in (paths.version, paths.table) if path.exists()]
     moves = cut_off or [(path, path.with_name(f"{path.name}.{kept}")) for path in folders]
     if cut_off:
@@ -62,12 +63,15 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
             moved = move(moves, paths.moving, held.confirm)
             if aside := dict(moves).get(paths.table):
                 follow(paths, aside)
+            if holder(paths.staging_lease) is None:  # else `sluice doctor` removes it later
+                remove_folder(paths.stagings)
             return moved
 
     return Intent(
         (
             f"{spec.name}: {state}",
             *(f"move {old} to {new}" for old, new in moves),
+            *([f"remove {paths.stagings}: repairs of the old table"] if staged else ()),
             "the next drain reads Kafka from its earliest offsets into a new table, with a new "
             "generation",
             "records that Kafka no longer holds are not read again: their results are only in the "

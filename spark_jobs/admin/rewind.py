@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
 from spark_jobs.admin.reset import Intent
+from spark_jobs.admin.taken_back import take_back, taken_back, told
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
@@ -66,6 +67,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
     note = _note(paths, begun, batch)
+    repaired = taken_back(paths, known.generations, version)
 
     def execute() -> None:
         with lease(paths.lease, "sluice rewind") as held:
@@ -94,6 +96,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             f"copy {paths.version} to {_kept(paths, note)}",
             f"restore {paths.table} to version {version}, its content after batch {batch}",
             f"remove batches {later or 'none'} from the checkpoint and the ops tables",
+            *told(repaired),
             f"the next drain reads from offsets {end}, with a new generation",
         ),
         execute,
@@ -121,6 +124,7 @@ class _Rewind(NamedTuple):
             self.restore_table,
             self.mark_table,
             self.remove_accounts,
+            self.take_back_repairs,
             self.remove_entries,
             self.move_cursor,
             self.move_failing,
@@ -162,10 +166,17 @@ class _Rewind(NamedTuple):
         """
         batch = self.note.batch
         audited = min(batch, read_cursor(self.paths.cursor).audited)
-        for name, last in (("batches", audited), ("late", batch), ("quarantine", batch)):
+        for name, last in (
+            *(("batches", audited), ("slices", audited)),
+            *(("late", batch), ("quarantine", batch)),
+        ):
             ops_tables.remove_after(
                 self.paths.root, name, self.paths.table.name, self.known.generations, last
             )
+
+    def take_back_repairs(self) -> None:
+        """Let ops.repairs and ops.merged say which repairs the table has now."""
+        take_back(self.paths, self.known.generations, self.version)
 
     def remove_entries(self) -> None:
         """Remove the later batches from the checkpoint's logs."""

@@ -22,6 +22,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
+from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import Visible, visible
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.classify.outcome import Outcome
@@ -29,6 +30,7 @@ from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.slices import SliceNotes
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
@@ -54,6 +56,7 @@ class Audit:
         self.accounts: dict[int, Account] = {}
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
+        self._notes: SliceNotes | None = None
         self.seconds = 0.0
 
     @property
@@ -66,10 +69,11 @@ class Audit:
         """The sum of this run's batches."""
         return sum(self.accounts.values(), Account())
 
-    def begin(self, capture: CapturePolicy, timers: Timers) -> None:
-        """Call it before each query, with the query's capture policy and timers."""
+    def begin(self, capture: CapturePolicy, timers: Timers, notes: SliceNotes) -> None:
+        """Call it before each query, with the query's capture policy, timers and notes."""
         self._capture = capture
         self._timers = timers
+        self._notes = notes
 
     def check_after(self, table_version: int) -> None:
         """Let the checks begin after this version of the table.
@@ -158,7 +162,8 @@ class Audit:
         self._move(done.cursor_after(self._cursor))
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
-        """The counts of the batch's rejected records, which are stored."""
+        """The counts of the batch's rejected records, which are stored, as its slices are."""
+        slices = self._notes.take(batch, self.run.spec.topic) if self._notes else []
         if progress is None:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
@@ -171,6 +176,7 @@ class Audit:
                 return self._read_again(batch)
         if rejected:
             keep(self.run, batch, rejected)
+        keep_slices(self.run, batch, batch, slices, progress.read)
         counts = Counter(record.outcome for record in rejected)
         return RecordCounts(
             read=shown.committed,

@@ -9,14 +9,17 @@ from pyspark.sql import Column, DataFrame, Observation, functions as F
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
+from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
 from spark_jobs.classify.outcome import COLUMN, REJECTED
+from spark_jobs.contract.lateness import late_for_certain
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.slices import SliceNotes, SlicePolicy
 from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
 from spark_jobs.source.topic_state import first_offsets
@@ -28,7 +31,7 @@ that has more.
 
 
 def read_again(run: Run, batch: Batch) -> RecordCounts:
-    """The counts of the batch's records by outcome. Its rejected records are stored.
+    """The counts of the batch's records by outcome. Its rejected records and its slices are stored.
 
     Their `gone` is the number of offsets that retention has removed since the batch was committed.
     """
@@ -37,8 +40,13 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
     if not there.covered:
         return RecordCounts(gone=gone)
     read, counted, rejected = Observation(), Observation(), Observation()
+    capture = _few(run, there)
+    policy = SlicePolicy.of(
+        there.covered, late_for_certain(run.spec, there.late_before_ms), there.clock_ms
+    )
+    notes = SliceNotes(run.spark, policy)
     few = (
-        _outcomes(run, there, read, _few(run, there))
+        _outcomes(run, there, read, capture, notes)
         .observe(counted, *resolved_counts(run.spec))
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
@@ -52,6 +60,7 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
         stored = keep_on_executors(run, batch, every.select(*_columns(run)))
     else:
         keep(run, batch, records)
+    keep_slices(run, batch, there, notes.take(there, run.spec.topic), read.get["read"])
     gaps = there.covered - read.get["read"]
     aborted = visible(run, there).aborted if gaps else 0
     return RecordCounts(**counted.get | read.get | stored, gone=gone, aborted=aborted)
@@ -64,12 +73,16 @@ def _few(run: Run, part: Batch) -> CapturePolicy:
 
 
 def _outcomes(
-    run: Run, part: Batch, read: Observation | None = None, capture: CapturePolicy | None = None
+    run: Run,
+    part: Batch,
+    read: Observation | None = None,
+    capture: CapturePolicy | None = None,
+    notes: SliceNotes | None = None,
 ) -> DataFrame:
     """The part's records with their outcomes, as resolve_outcomes has them.
 
     `read` observes how many there are. `capture` decides which have raw bytes; all have them
-    without it.
+    without it. `notes` gets their slices.
     """
     records = kafka_source.read_batch(run.spark, run.spec, run.settings, part)
     failing = read_failing(run.target.failing).reasons
@@ -81,6 +94,7 @@ def _outcomes(
             capture,
             clock_ms=part.clock_ms or None,
             failing=failing,
+            notes=notes,
             observed=False,
         )
 

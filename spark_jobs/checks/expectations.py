@@ -20,6 +20,7 @@ from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import CheckBroken
 from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.run import Run
 from spark_jobs.sink import history
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 SAMPLE_SIZE = 20
 """Failing values that a result shows at most."""
-Suite = Literal["output", "state"]
+Suite = Literal["output", "state", "change"]
 ID = "sluice_check"
 """The key in an expectation's meta under which its number stands, by which its result is found."""
 
@@ -66,15 +67,28 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
         rows.unpersist()
 
 
+def check_rows(spec: Pipeline, rows: SparkFrame) -> list[CheckResult]:
+    """Run the output checks over rows that are not in the table yet. Raises CheckBroken."""
+    return _validate("output", spec.output_checks, rows) if spec.output_checks else []
+
+
+def check_change(spec_checks: Iterable[Check], row: dict[str, float]) -> list[CheckResult]:
+    """Run the checks of a change over its metrics (contract/change.py)."""
+    return _of_one_row("change", spec_checks, row)
+
+
 def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
     """Run the state checks, the pipeline's and those that every pipeline has.
 
     Raises CheckBroken as check_output does.
     """
+    return _of_one_row("state", state_checks.state_checks_of(run.spec), metrics.model_dump())
+
+
+def _of_one_row(suite: Suite, checks: Iterable[Check], row: dict[str, Any]) -> list[CheckResult]:
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
-    row = metrics.model_dump()
-    results = _validate("state", state_checks.state_checks_of(run.spec), pd.DataFrame([row]))
+    results = _validate(suite, checks, pd.DataFrame([row]))
     # There is one row, so the value itself is the most useful to show.
     shown = [
         {} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))}

@@ -416,6 +416,15 @@ class RepairUnknown(SluiceError):
     usual_remedy = "`sluice show repairs` lists them."
 
 
+class SwapRefused(SluiceError):
+    """What was staged cannot be put into the table, or taken back: it was rejected or ended, or
+    only Spark can write the table.
+    """
+
+    code, exit_status = "SWAP_REFUSED", 90
+    usual_remedy = "Do what the line says; the table is as it was."
+
+
 def catalogue() -> tuple[type[SluiceError], ...]:
     """Every subclass of SluiceError in this module, by exit status."""
     known = (error for error in SluiceError.__subclasses__() if error.__module__ == __name__)

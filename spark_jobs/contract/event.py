@@ -9,7 +9,9 @@ from typing import Final
 
 from pydantic import Field as Described
 
-from spark_jobs.contract.report import Account, Part, Report
+from spark_jobs.contract.part import Part
+from spark_jobs.contract.report import Account, Report
+from spark_jobs.contract.span import Span
 
 
 class Decision(Part):
@@ -23,17 +25,17 @@ class Decision(Part):
 
 
 class Repaired(Part):
-    """A repair whose rows are new in the version."""
+    """A repair whose rows are new in the table, or the undo of one."""
 
-    repair_id: str = Described(description="the repair, as in ops.repairs")
-    kind: str = Described(description="repair, backfill or replay")
-    ranges: tuple[tuple[datetime, datetime], ...] = Described(
-        description="first time and end of each range whose rows were replaced, by their position"
+    repair_id: str = Described(description="the repair; of an undo, `<repair>/undo`")
+    kind: str = Described(description="repair, backfill, replay or rebuild")
+    ranges: tuple[Span, ...] = Described(
+        description="the ranges of positions that were computed again: each its start and its end"
     )
-    added: int = Described(default=0, description="rows that the table did not have")
-    removed: int = Described(default=0, description="rows that it has no more")
-    changed: int = Described(default=0, description="rows with other values than before")
-    merged: int = Described(default=0, description="late and quarantined records that are in them")
+    added: int = Described(description="rows that the table lacked")
+    removed: int = Described(description="rows that it has no longer")
+    changed: int = Described(description="rows that have other values now")
+    merged: int = Described(description="late and quarantined records that are in the rows now")
 
 
 class Event(Part):
@@ -68,9 +70,8 @@ class Event(Part):
     decisions: tuple[Decision, ...] = Described(
         default=(), description="the failed checks that persons accepted for these rows"
     )
-    repair: Repaired | None = Described(
-        default=None,
-        description="the repair behind this event; null if a drain's publish tells the version",
+    repairs: tuple[Repaired, ...] = Described(
+        default=(), description="the repairs since that version, and the undos, in their order"
     )
 
 

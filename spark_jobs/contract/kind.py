@@ -1,15 +1,12 @@
-"""Kind: what kind of run.
+"""Kind: what kind of run. It is a field of reports, of ops tables and of log lines.
 
-It is an argument of the application, and a field of reports, ops tables and log lines. A new kind
-is a name here, and a function in RUNS of main.py, which names what else it needs.
+`main.py drain` is a drain. All the others are repairs, which `main.py stage` computes by their plan
+(repair/stage.py). A new kind is a name here; mypy and the tests find where it is forgotten.
 """
 
 from __future__ import annotations
 
 from typing import Final, Literal, get_args
-
-Kind = Literal["drain"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 RepairKind = Literal["repair", "backfill", "verify", "replay", "rebuild"]
 """What a person may ask for beside the drain.
@@ -21,3 +18,5 @@ replay     decode the quarantined records again and repair with those that are g
 rebuild    compute everything again, with changed logic, beside the live table
 """
 REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)
+
+Kind = Literal["drain"] | RepairKind

@@ -3,9 +3,9 @@
 <root>/tables/<pipeline>                          the output table
 <root>/published/<pipeline>                       its judged rows, for consumers
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
-<root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
+<root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
@@ -13,7 +13,8 @@
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
-<root>/ops/{runs,batches,quarantine,late,checks}  Delta tables about the runs
+<root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
+<root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 """
 
@@ -33,7 +34,7 @@ from spark_jobs.contract.store import opened
 if TYPE_CHECKING:
     from upath import UPath
 
-OPS_TABLES = ("runs", "batches", "quarantine", "late", "checks")
+OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 
 
 class Paths:
@@ -51,10 +52,10 @@ class Paths:
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
-        self.staging_lease: UPath = self.version.parent / "staging.lease"
-        self.stagings: UPath = self.root / "staging" / pipeline.name
         self.running: UPath = self.version.parent / "running.json"
         self.moving: UPath = self.version.parent / "moving.json"
+        self.staging_lease: UPath = self.version.parent / "staging.lease"
+        self.stagings: UPath = self.root / "staging" / pipeline.name
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"

@@ -25,16 +25,17 @@ class Position(NamedTuple):
         """The SQL condition for rows within the spans, of which there is one at least, for Spark
         and for delta-rs.
 
-        delta-rs compares a timestamp with plain text; it refuses TIMESTAMP '...' and CAST.
+        delta-rs compares a timestamp with plain text; it refuses TIMESTAMP '...' and CAST. Its
+        queries take a name without quotes for one in small letters.
 
         >>> day = Span(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
         >>> Position("window_end", "end").sql([day])
-        "(window_end > '2026-01-01T00:00:00Z' AND window_end <= '2026-01-02T00:00:00Z')"
+        "(`window_end` > '2026-01-01T00:00:00Z' AND `window_end` <= '2026-01-02T00:00:00Z')"
         """
         lower, upper = (">=", "<") if self.edge == "instant" else (">", "<=")
+        column = f"`{self.column}`"
         return " OR ".join(
-            f"({self.column} {lower} {_literal(span.start)} "
-            f"AND {self.column} {upper} {_literal(span.end)})"
+            f"({column} {lower} {_literal(span.start)} AND {column} {upper} {_literal(span.end)})"
             for span in spans
         )
 

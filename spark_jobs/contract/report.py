@@ -11,27 +11,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field as Described, ValidationError
+from pydantic import Field as Described, ValidationError
 
+from spark_jobs.contract.change import Change
 from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.form_version import refuse_newer
 from spark_jobs.contract.kind import Kind
+from spark_jobs.contract.part import Part
 from spark_jobs.contract.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
 
 VERSION: Final = 1
-
-
-class Part(BaseModel):
-    """A part of the report. A field that a newer Sluice added is ignored, as in stored.py, so that
-    one can go back a release. mypy holds the fields that are set here (init_forbid_extra).
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Account(Part):
@@ -247,6 +241,10 @@ class Report(Part):
     )
     seconds: dict[str, float] = Described(
         default_factory=dict, description="phase -> seconds; recover and query include audit"
+    )
+    repair_id: str = Described(default="", description="the repair, if the run staged one")
+    change: Change | None = Described(
+        default=None, description="what that repair would change in the table"
     )
 
     @property

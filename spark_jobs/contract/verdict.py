@@ -28,9 +28,7 @@ def verdict(
     if failed := _failed(results):
         return CheckFailed(
             f"{pipeline}: {len(failed)} critical check(s) failed: {_named(failed)}. The rows are "
-            "written "
-            "in table version "
-            f"{table_version}, but not published.",
+            f"written in table version {table_version}, but not published.",
             f"See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
             "rows in the table and run again, or publish them as they are: "
             f"sluice accept {pipeline} --check NAME --reason TEXT",

@@ -67,6 +67,11 @@ class Tumbling(Model):
         """The positions of all windows that contain one of these event times, and of no other."""
         return _touched(times, self.size, self.size)
 
+    @property
+    def first_end_after(self) -> timedelta:
+        """The most time from an event to the end of the first window that contains it."""
+        return self.size
+
     def __str__(self) -> str:
         return interval(self.size)
 
@@ -114,6 +119,13 @@ class Sliding(Model):
         """The positions of all windows that contain one of these event times, and of no other."""
         return _touched(times, self.size, self.slide)
 
+    @property
+    def first_end_after(self) -> timedelta:
+        """The most time from an event to the end of the first window that contains it: windows end
+        as often as they begin.
+        """
+        return self.slide
+
     def __str__(self) -> str:
         return f"{interval(self.size)}, beginning every {interval(self.slide)}"
 
@@ -151,6 +163,11 @@ class Session(Model):
     def last_end(self, at: datetime) -> datetime | None:
         """The end of a session whose last event has this time; None with gap_sql."""
         return at + self.gap if self.gap else None
+
+    @property
+    def first_end_after(self) -> timedelta | None:
+        """The time from an event to the end of its own session; None with gap_sql."""
+        return self.gap
 
     def __str__(self) -> str:
         return f"session with a gap of {interval(self.gap) if self.gap else self.gap_sql}"

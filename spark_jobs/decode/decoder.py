@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.contract.topic import Format, Topic
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
+from spark_jobs.decode.slices import SliceCounter, SliceNotes
 from spark_jobs.type_conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ def decode(
     topic: Topic,
     capture: CapturePolicy | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
+    notes: SliceNotes | None = None,
 ) -> DataFrame:
     """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if
     decoded).
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
-    partition and offset -> the reason.
+    partition and offset -> the reason. `notes` gets the slices of the records.
     """
     columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
     kafka = StructType(
@@ -58,11 +60,16 @@ def decode(
         [*columns, StructField("kafka", kafka), StructField("malformed", StringType())]
     )
 
+    noted = (notes.policy, notes.accumulator) if notes else None
+
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = DECODERS[topic.format](topic)
         raw_filter = RawFilter(topic, capture) if capture else None
+        counter = SliceCounter(topic, noted[0]) if noted else None
         for batch in batches:
-            yield _decoded(batch, topic, decoder, raw_filter, failing or {})
+            yield _decoded(batch, topic, decoder, raw_filter, failing or {}, counter)
+        if noted and counter:
+            noted[1].add([*counter.slices.values()])
 
     return records.mapInArrow(rows, schema)
 
@@ -73,6 +80,7 @@ def _decoded(
     decoder: Decoder,
     raw_filter: RawFilter | None,
     failing: Mapping[tuple[int, int], str],
+    counter: SliceCounter | None,
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
@@ -92,7 +100,10 @@ def _decoded(
         pa.array(column, arrow_type(field.type))
         for column, field in zip(values, topic.fields, strict=True)
     ]
+    event_time = arrays[topic.columns.index(topic.event_time)]
+    if counter:
+        counter.add(kafka, event_time)
     if raw_filter:
-        kafka = raw_filter.apply(kafka, arrays[topic.columns.index(topic.event_time)])
+        kafka = raw_filter.apply(kafka, event_time)
     names = [*topic.columns, "kafka", "malformed"]
     return pa.RecordBatch.from_arrays([*arrays, kafka, pa.array(reasons, pa.string())], names=names)

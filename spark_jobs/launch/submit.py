@@ -7,11 +7,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
-from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
 from spark_jobs.contract.store import Store, is_s3
@@ -58,9 +57,11 @@ def application() -> str:
     return str(PACKAGE / "main.py")
 
 
-def arguments(kind: Kind, pipeline: str, report: Path | UPath, run_id: str) -> list[str]:
-    """The arguments of the application, for a run of this kind."""
-    return [kind, pipeline, "--report", str(report), "--run-id", run_id]
+def arguments(
+    command: Literal["drain"], pipeline: str, report: Path | UPath, run_id: str
+) -> list[str]:
+    """The arguments of the application, for a drain."""
+    return [command, pipeline, "--report", str(report), "--run-id", run_id]
 
 
 def stage_arguments(pipeline: str, repair_id: str, report: Path | UPath, run_id: str) -> list[str]:
@@ -262,10 +263,22 @@ def command(
     report: Path | UPath,
     run_id: str,
     records: int = 0,
-    kind: Kind = "drain",
 ) -> list[str]:
-    """The spark-submit command of a run."""
-    return _submitted(settings, pipeline, arguments(kind, pipeline, report, run_id), records)
+    """The spark-submit command of a drain."""
+    return _submitted(settings, pipeline, arguments("drain", pipeline, report, run_id), records)
+
+
+def stage_command(
+    settings: Settings,
+    pipeline: str,
+    repair_id: str,
+    report: Path | UPath,
+    run_id: str,
+    records: int = 0,
+) -> list[str]:
+    """The spark-submit command that computes the rows of a planned repair."""
+    words = stage_arguments(pipeline, repair_id, report, run_id)
+    return _submitted(settings, pipeline, words, records)
 
 
 def explain_command(settings: Settings, pipeline: str) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second,
 # which is retried.
-_patiently = retry(
+patiently = retry(
     retry=retry_if_exception_type(CommitFailedError),
     wait=wait_random_exponential(multiplier=0.1, max=5),
     stop=stop_after_attempt(10),
@@ -33,7 +33,7 @@ _patiently = retry(
 )
 
 
-@_patiently
+@patiently
 def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     """Add rows: dicts or an Arrow table, with columns of ops/schema.py.
 
@@ -48,7 +48,7 @@ def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     )
 
 
-@_patiently
+@patiently
 def replace(root: UPath, table: str, rows: list[Row] | pa.Table, where: str) -> None:
     """Replace all rows for which the SQL condition holds, in one commit.
 
@@ -64,7 +64,7 @@ def replace(root: UPath, table: str, rows: list[Row] | pa.Table, where: str) -> 
     )
 
 
-@_patiently
+@patiently
 def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
     """Add the Parquet files of a folder within the pipeline's partition, in one commit.
 
@@ -88,7 +88,7 @@ def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
         stored.create_write_transaction(actions, "append", stored.schema(), ["pipeline"])
 
 
-@_patiently
+@patiently
 def remove_after(
     root: UPath, table: str, pipeline: str, generations: Iterable[str], batch_id: int
 ) -> None:
@@ -119,13 +119,13 @@ def among(column: str, values: Iterable[str]) -> str:
     return f"{column} IN ({', '.join(map(_literal, values))})"
 
 
-@_patiently
+@patiently
 def remove(root: UPath, table: str, where: str) -> None:
     """Remove the rows for which the SQL condition holds, in one commit."""
     delta.open_table(root / "ops" / table).delete(where)
 
 
-@_patiently
+@patiently
 def compact(root: UPath, table: str, pipeline: str) -> int:
     """Join the small files of one pipeline's rows, in one commit; how many."""
     return compaction.compact(root / "ops" / table, {"pipeline": pipeline})
@@ -154,6 +154,11 @@ def _select(path: str, table: str, sql: str) -> pa.Table:
     nulls = ", ".join(f'NULL AS "{name}"' for name in lacks)
     sql = f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}"
     return pa.table(deltalake.QueryBuilder().register("older", stored).execute(sql).read_all())
+
+
+def exists(root: UPath, table: str) -> bool:
+    """Whether anything has been written to the ops table."""
+    return delta.is_table(root / "ops" / table)
 
 
 def made(root: UPath, table: str) -> UPath:

@@ -71,6 +71,12 @@ OPERATOR = (
 )
 """The struct in the list `operators` of ops.batches: one stateful operator in one batch."""
 
+RANGE = (
+    Column("start", _TIME, "the first position"),
+    Column("end", _TIME, "the position after the last"),
+)
+"""The struct in the list `ranges` of ops.repairs."""
+
 COLUMNS: dict[str, tuple[Column, ...]] = {
     "runs": (
         _PIPELINE,
@@ -175,6 +181,23 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ),
         Column("step", _STRING, "the kind of the stateful step that dropped it"),
     ),
+    "slices": (
+        *_BATCH,
+        Column("partition", _INT, "the partition of the slice, which is a run of its offsets"),
+        Column("first_offset", _LONG, "the slice's first offset"),
+        Column("last_offset", _LONG, "its last offset; the slices of a batch leave none out"),
+        Column("records", _LONG, "records in it, of any outcome; the other offsets are gaps"),
+        Column(
+            "first_event_time",
+            _TIME,
+            "smallest event time of its records, without those that are malformed, premature or "
+            "late for certain (and so in ops.quarantine or ops.late); null if there are no others",
+        ),
+        Column("last_event_time", _TIME, "largest event time of the same records"),
+        Column("late", _LONG, "records that were left out of both as late for certain"),
+        Column("first_late_time", _TIME, "smallest event time of those; null if there are none"),
+        Column("last_late_time", _TIME, "largest event time of those"),
+    ),
     "checks": (
         _PIPELINE,
         _GENERATION,
@@ -194,10 +217,80 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "sample",
         ),
     ),
+    "repairs": (
+        _PIPELINE,
+        Column("repair_id", _STRING, "the repair; its undo is a row of its own, `<repair>/undo`"),
+        _GENERATION,
+        Column("kind", _STRING, "the kind of repair: repair, backfill, verify, replay or rebuild"),
+        Column(
+            "state",
+            _STRING,
+            "planned; staged (computed, compared, and not in the table yet); rejected (a person "
+            "declined it); canonical (the table had these rows already); swapped (they are in the "
+            "table); undone (they were, and were taken back); failed",
+        ),
+        Column(
+            "ranges",
+            pa.list_(pa.struct([(column.name, column.type) for column in RANGE])),
+            "one struct for each range of positions that was computed",
+        ),
+        Column("horizon", _STRING, "partition -> offset up to which records were used, as JSON"),
+        Column("request", _STRING, "who asked for it, with which parameters and note, as JSON"),
+        Column("sources", _STRING, "source of the records -> how many, as JSON"),
+        Column("read", _LONG, "records that were read"),
+        Column("malformed", _LONG, "of them, those that did not decode"),
+        Column("premature", _LONG, "of them, those ahead of their time by more than max_ahead"),
+        Column("filtered", _LONG, "of them, those that a condition of the spec left out"),
+        Column("outside", _LONG, "of them, those that no row of the ranges needs"),
+        Column("used", _LONG, "of them, those from which the rows were computed"),
+        Column("duplicates", _LONG, "of them, copies of a used one"),
+        Column("late_merged", _LONG, "late records that are in the rows now"),
+        Column("replayed", _LONG, "quarantined records that are in the rows now"),
+        Column("rows_before", _LONG, "rows of the ranges in the table before the swap"),
+        Column("rows_after", _LONG, "rows of the ranges as computed"),
+        Column("added", _LONG, "rows that the table lacked"),
+        Column("removed", _LONG, "rows of the table that the computation does not give"),
+        Column("changed", _LONG, "rows that have other values now"),
+        Column("unexplained", _LONG, "of these changes, those that no late record explains"),
+        Column("unaccounted", _LONG, "mismatches in the account of the records; 0 if exact"),
+        Column("reused_keys", _LONG, "keys with copies further apart than the delay"),
+        Column(
+            "ambiguous_copies",
+            _LONG,
+            "copies between once and twice the delay apart, which a batch may have kept or not",
+        ),
+        Column("spec_digest", _STRING, "digest of the spec by which the rows were computed"),
+        Column("table_version_before", _LONG, "the table's version before the swap"),
+        Column("table_version", _LONG, "the version that the swap committed; null without one"),
+        Column("staged_at", _TIME, "when the rows were computed"),
+        Column("approved_by", _STRING, "who approved it; null if nobody had to"),
+        Column("swapped_at", _TIME, "when the swap was recorded"),
+        Column("seconds", _DOUBLE, "seconds that the computation took"),
+        Column("report", _STRING, "the whole report, as JSON"),
+    ),
+    "merged": (
+        _PIPELINE,
+        _GENERATION,
+        Column("topic_id", _STRING, "Kafka's id of the topic: a remade topic has another"),
+        Column("partition", _INT, "the record's partition"),
+        Column("offset", _LONG, "its offset in the partition"),
+        Column("source", _STRING, "where the record was: late or quarantine"),
+        Column("repair_id", _STRING, "the repair that used it"),
+        Column(
+            "fate",
+            _STRING,
+            "merged (it is in the rows now), duplicate, filtered, or why it still cannot be used",
+        ),
+        Column("position", _TIME, "the position that the record touches; null if none is known"),
+    ),
 }
 """Table -> its columns."""
 
-for _table, _columns in {**COLUMNS, "batches.operators": OPERATOR}.items():
+for _table, _columns in {
+    **COLUMNS,
+    "batches.operators": OPERATOR,
+    "repairs.ranges": RANGE,
+}.items():
     if _undescribed := [column.name for column in _columns if not column.about]:
         raise TypeError(
             f"ops.{_table}: these columns have no description: {', '.join(_undescribed)}"

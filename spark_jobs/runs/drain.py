@@ -139,7 +139,7 @@ def _read_and_check(
         forget_failing(run)
     topic = found.topic
     limits = RunLimits(run.spec, stop)
-    query = Query(run, audit, topic.latest, limits)
+    query = Query(run, audit, topic, limits)
     try:
         query.run()
     except Exception:

@@ -24,6 +24,7 @@ from spark_jobs.ops.schema import Row
 from spark_jobs.published import table as published_table
 from spark_jobs.runs.decisions import decisions
 from spark_jobs.runs.due import Announced, due
+from spark_jobs.runs.repaired import repaired
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -108,6 +109,7 @@ def publication(
         watermark=last.get("watermark"),
         offsets_end=json.loads(last.get("offsets_end", "{}")),
         decisions=decisions(paths, known, fact),
+        repairs=repaired(paths, known, fact),
     )
     return Publication(event, fact)
 

@@ -17,12 +17,15 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.contract.errors import ExpressionFailed, SluiceError
+from spark_jobs.contract.lateness import late_for_certain
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.slices import SliceNotes, SlicePolicy
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
+from spark_jobs.runs.drained import waiting
 from spark_jobs.runs.failing_search import set_failing_aside
 from spark_jobs.runs.progress_log import ProgressLog
 from spark_jobs.runs.spark_errors import translate_error
@@ -30,7 +33,7 @@ from spark_jobs.runs.stall import StallWatch
 from spark_jobs.runs.stillness import PULSE
 from spark_jobs.sink import table, writer
 from spark_jobs.source import kafka_source
-from spark_jobs.source.topic_state import newest_record, topic_state
+from spark_jobs.source.topic_state import TopicState, newest_record, topic_state
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -42,16 +45,17 @@ class Query:
     that is due.
     """
 
-    def __init__(self, run: Run, audit: Audit, latest: Offsets, limits: RunLimits) -> None:
+    def __init__(self, run: Run, audit: Audit, topic: TopicState, limits: RunLimits) -> None:
         self._run = run
         self._audit = audit
-        self._latest = latest
+        self._topic = topic
+        self._latest = topic.latest
         self._limits = limits
         self._timers = Timers(run.spark)
         self._closed = False
         self.query_run_id = ""
         """Spark's runId of the last query; empty if none was needed."""
-        self._progress_log = ProgressLog(run, latest, self._timers)
+        self._progress_log = ProgressLog(run, topic.latest, self._timers)
 
     def run(self) -> None:
         """Run to the end or to a limit.
@@ -159,12 +163,15 @@ class Query:
                 self._keep_up(follower, ended=False)
 
     def _rows(self) -> DataFrame:
-        """The rows of the next query. Passes its capture policy and its timers to the audit."""
+        """The rows of the next query. Passes what the query tells of itself to the audit: by its
+        capture policy, its timers and its notes.
+        """
         run, capture = self._run, self._capture_policy()
-        self._audit.begin(capture, self._timers)
+        notes = SliceNotes(run.spark, self._slice_policy(capture))
+        self._audit.begin(capture, self._timers, notes)
         records = kafka_source.read_stream(run.spark, run.spec, run.settings)
         failing = read_failing(run.target.failing).reasons
-        flow = dataflow(records, run.spec, capture, failing=failing)
+        flow = dataflow(records, run.spec, capture, failing=failing, notes=notes)
         return flow.output(run.paths.root, self._timers)
 
     def _claim_table(self, rows: DataFrame) -> None:
@@ -203,6 +210,13 @@ class Query:
             clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
         readers = tasks(self._run.spec.reader_options, len(self._latest))
         return CapturePolicy.of(watermark_ms, readers, clock_ms)
+
+    def _slice_policy(self, capture: CapturePolicy) -> SlicePolicy:
+        checkpoint = self._run.checkpoint
+        committed = checkpoint.committed()
+        done = checkpoint.batch(committed[-1]).end if committed else {}
+        late_ms = late_for_certain(self._run.spec, capture.late_before_ms)
+        return SlicePolicy.of(waiting(self._topic, done), late_ms, capture.clock_ms)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

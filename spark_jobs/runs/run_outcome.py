@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from spark_jobs.checkpoint.identity import DataLoss
+from spark_jobs.contract.change import Change
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.runs.stillness import PULSE
 
-Phase = Literal["settle", "start", "recover", "query", "audit", "checks", "purge"]
+Phase = Literal["settle", "start", "recover", "query", "audit", "compare", "checks", "purge"]
 """The phases of a run, in the order of the report's `seconds`.
 
-The time of audit is part of recover and query.
+The time of audit is part of recover and query. Only a repair has compare.
 """
 
 
@@ -57,6 +58,8 @@ class RunOutcome:
     lost: DataLoss = field(default_factory=dict)
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()
+    repair_id: str = ""
+    change: Change | None = None
     seconds: dict[Phase, float] = field(default_factory=dict)
     _lap_began: float = field(default_factory=time.monotonic)
 
@@ -118,6 +121,8 @@ class RunOutcome:
             table_version_before=drained.table_version_before,
             table_version=drained.table_version,
             checks=self.checks,
+            repair_id=self.repair_id,
+            change=self.change,
         )
 
 

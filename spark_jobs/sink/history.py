@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES"})
 """Delta's operations that change no row."""
 RESTORE = "RESTORE"
+REPAIR = "sluice_repair"
+"""The word under which the commit of a swap has its repair's id. It is not a batch's word."""
 FIRST = 20
 """Entries in the first read: more than most runs commit."""
 Entry = dict[str, Any]
@@ -103,6 +105,18 @@ def _entries(table: deltalake.DeltaTable) -> Iterator[Entry]:
         limit *= 10
 
 
+def repair_version(path: UPath, repair_id: str, since: int) -> int | None:
+    """The version after `since` that swapped this repair in, and that no RESTORE took back; None
+    without one.
+    """
+    for entry in _standing(path):
+        if int(entry["version"]) <= since:
+            return None
+        if _said(entry).get(REPAIR) == repair_id:
+            return int(entry["version"])
+    return None
+
+
 def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
     """The newest version of the table with the rows after that batch: of its commit, or of the last
     batch before it; 0 without one. `owners`: of all generations that the checkpoint has had.
@@ -182,14 +196,18 @@ def _committed_at(entry: Entry) -> datetime:
 
 
 def _note(entry: Entry) -> Note:
-    """Empty for anything that Sluice did not write: userMetadata may have a person's words."""
-    try:
-        said = json.loads(entry.get("userMetadata") or "{}")
-    except (TypeError, ValueError):
-        return {}
-    if not isinstance(said, dict):
-        return {}
+    """Empty for anything that is not a batch of Sluice: a repair says another word."""
+    said = _said(entry)
     owner, batch = said.get("sluice"), said.get("batch")
     if not isinstance(owner, str) or type(batch) is not int:
         return {}
     return {"sluice": owner, "batch": batch}
+
+
+def _said(entry: Entry) -> Entry:
+    """The userMetadata, if it is an object of JSON: it may have a person's words."""
+    try:
+        said = json.loads(entry.get("userMetadata") or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}

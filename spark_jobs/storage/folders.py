@@ -102,6 +102,27 @@ def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
     return len(waiting)
 
 
+def newest_change(folder: UPath) -> datetime | None:
+    """When a file directly in the folder was written last; None without one."""
+    times = [path.stat().st_mtime for path in folder.iterdir() if path.is_file()]
+    return datetime.fromtimestamp(max(times), UTC) if times else None
+
+
+def remove_folder(folder: UPath) -> None:
+    """Remove the folder with all that is in it; nothing if it is gone."""
+    if not is_remote(str(folder)):
+        shutil.rmtree(_local(folder), ignore_errors=True)
+        return
+    waiting = list(_objects(folder))
+    for first in range(0, len(waiting), OBJECTS_PER_REMOVAL):
+        folder.fs.rm(waiting[first : first + OBJECTS_PER_REMOVAL])
+    _remove_folder_markers(folder)
+
+
+def _local(folder: UPath) -> Path:
+    return Path(str(folder).removeprefix("file://"))
+
+
 def files_before(folder: UPath | Path, time: datetime) -> list[UPath | Path]:
     """The files directly in the folder that were last written before `time`."""
     if not folder.exists():

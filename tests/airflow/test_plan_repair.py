@@ -42,6 +42,8 @@ def planned(*spans: Span) -> RepairPlan:
         generations=("g",),
         table_version=7,
         horizon={0: 10},
+        records=10,
+        topic_id="t",
         parts={0: ((0, 10),)} if spans else {},
         late=0,
         until=DAY.end,

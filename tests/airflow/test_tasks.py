@@ -630,7 +630,7 @@ class TestPublish:
         installation.run("publish", outlet_events=events)
         [event] = events[repairs_of(NAME)].asset_alias_events
         assert event.dest_asset_key == AssetUniqueKey.from_asset(asset_of(NAME))
-        assert (event.extra["table_version"], event.extra["repair"]) == (7, None)
+        assert (event.extra["table_version"], event.extra["repairs"]) == (7, [])
 
     def test_emits_for_an_asset_that_carries_the_pipelines_name(
         self, installation: Installation

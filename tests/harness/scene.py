@@ -48,7 +48,8 @@ def _flights(months: int) -> list[FlightEvent]:
 
 
 @cache
-def _records(events: int) -> list[Delivered]:
+def records(events: int) -> list[Delivered]:
+    """So many events as a producer sends them, with MESS."""
     return deliver(itertools.islice(_flights(1 + events // A_MONTH), events), MESS, SEED)
 
 
@@ -88,7 +89,7 @@ class Scene:
         )
         self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / "root"))
         self.paths = Paths(self.settings.root, self.spec)
-        self._parts = iter(enumerate(split(_records(events), deliveries), 1))
+        self._parts = iter(enumerate(split(records(events), deliveries), 1))
 
     def deliver(self) -> dict[str, int]:
         """Publish the next delivery; the counts by kind."""

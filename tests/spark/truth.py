@@ -48,6 +48,11 @@ def truth(operator: Operator, ledger: pa.Table, ends: Sequence[Offsets]) -> Trut
     return Truth(_rows(operator.sql, ledger, late, watermark), late, watermark)
 
 
+def canonical(operator: Operator, ledger: pa.Table, until: datetime) -> list[Row]:
+    """What one computation over all good records gives, none of them late, by that watermark."""
+    return _rows(operator.sql, ledger, {}, until)
+
+
 def ends(made: Scene) -> list[Offsets]:
     """Where the batches ended, as Spark's checkpoint has it."""
     checkpoint = Checkpoint(made.paths.checkpoint)

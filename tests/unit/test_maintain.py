@@ -37,6 +37,8 @@ from tests.unit.specs import pipeline
 
 SPEC = pipeline()
 NOW = datetime.now(UTC)
+LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
+"""The event time of a late record."""
 COLUMNS = pa.schema([("k", pa.string()), ("n", pa.int64())])
 
 
@@ -84,6 +86,9 @@ class Root:
         row = account | {"audited_at": at, "table_version": self.version, "last_event_time": at}
         ops_tables.append(self.paths.root, "quarantine", [where | {"kind": "malformed"}])
         ops_tables.append(self.paths.root, "late", [where])
+        late = {"late": 1, "first_late_time": LONG_AGO, "last_late_time": LONG_AGO}
+        noted = own | {"first_event_time": at, "last_event_time": at} | late
+        ops_tables.append(self.paths.root, "slices", [noted])
         ops_tables.append(self.paths.root, "batches", [own | row | {"state_rows": 7}])
         check = CheckResult(suite="output", type="expect_x", severity="critical", outcome="passed")
         checked = {"pipeline": SPEC.name, "run_id": own["run_id"], "checked_at": at}
@@ -464,6 +469,40 @@ def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Pat
     root.drained(at=NOW - timedelta(days=700), passes=False)
     root.maintain()
     assert root.ops("late") == root.ops("quarantine") == ["run-1", "run-2", "run-3"]
+
+
+def test_slices_take_in_the_times_of_late_records_whose_rows_expire(tmp_path: Path) -> None:
+    """They left these records out because their bytes were in ops.late."""
+    root = Root(tmp_path / "root", rejected_days="100")
+    for days in (900, 150, 120, 30, 0):
+        root.drained(at=NOW - timedelta(days=days))
+    names = "batch_id, first_event_time, last_event_time, late, first_late_time, last_late_time"
+    before = root.ops("slices", names)
+    assert (
+        "let 3 slices have the times of their late records, whose rows have expired"
+        in root.maintain()
+    )
+    assert root.ops("slices", names) == [
+        *((batch, LONG_AGO, last, 0, None, None) for batch, _, last, *_ in before[:3]),
+        *before[3:],
+    ]
+    assert not any("slices" in line for line in maintain(SPEC, root.settings).lines)
+
+
+def test_slices_of_the_checkpoints_batches_never_expire_and_those_of_a_former_one_do(
+    root: Root,
+) -> None:
+    """An archive may have the records for longer than ops.batches has the batch."""
+    for days in (900, 800, 700):
+        root.drained(at=NOW - timedelta(days=days))
+    at = {"generation": "former", "audited_at": NOW - timedelta(days=900)}
+    for batch in range(2):
+        former = {"pipeline": SPEC.name, "generation": "former", "batch_id": batch, "run_id": "old"}
+        ops_tables.append(root.paths.root, "slices", [former])
+        ops_tables.append(root.paths.root, "batches", [former | at])
+    root.maintain()
+    assert root.ops("batches") == ["run-1", "run-2"]
+    assert root.ops("slices") == ["run-0", "run-1", "run-2"]
 
 
 def test_kept_for_ever_means_that_nothing_goes(tmp_path: Path) -> None:

@@ -189,6 +189,17 @@ def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermar
     assert first == second
 
 
+def test_a_batch_can_be_planned_where_the_source_is_files_and_no_topic(folder: UPath) -> None:
+    """As a replay's is (repair/one_batch.py): the source's line is copied, and not read."""
+    metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}})
+    (folder / "offsets" / "0").write_text(f'v1\n{metadata}\n{{"logOffset":0}}')
+    checkpoint = Checkpoint(folder)
+    assert no_data_batch.write(checkpoint, NoDataBatch(_ms(NOW), "for a test"), NOW) == 1
+    version, planned, source = (folder / "offsets" / "1").read_text().splitlines()
+    assert (version, source) == ("v1", '{"logOffset":0}')
+    assert json.loads(planned)["batchWatermarkMs"] == _ms(NOW)
+
+
 def test_a_planned_batch_can_be_removed_with_its_checksum(folder: UPath) -> None:
     plan_batch(folder, 1, {0: 12})
     no_data_batch.remove(Checkpoint(folder))

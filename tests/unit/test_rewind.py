@@ -22,7 +22,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink.table import GENERATION, refuse_replaced
 from tests.unit.drains import SPEC, Drains
 
-PLACES = 11
+PLACES = 12
 """After the note is written, and after each of the steps."""
 
 
@@ -204,8 +204,12 @@ def test_a_batch_without_an_account_keeps_its_rejected_records_and_no_row_of_a_k
     for batch in (5, 6):
         record = {"pipeline": SPEC.name, "generation": "g1", "batch_id": batch, "partition": 0}
         ops_tables.append(root.paths.root, "late", [record | {"offset": batch}])
+    for batch in (4, 5, 6):
+        noted = {"pipeline": SPEC.name, "generation": "g1", "batch_id": batch, "partition": 0}
+        ops_tables.append(root.paths.root, "slices", [noted])
     go_back(root, 5)
     assert root.cursor.audited == 4
     assert root.accounted() == [(each, "g1") for each in range(5)], "the next run accounts for 5"
     assert root.ops("late", "batch_id") == [(5,)]
+    assert root.ops("slices", "batch_id") == [(4,)], "the next run notes those of 5"
     assert root.rows == [0, 1, 2, 3, 4, 5]

@@ -131,6 +131,10 @@ class Aggregate(StepBase):
         return self.window
 
     @property
+    def late_after(self) -> timedelta | None:
+        return self.window.first_end_after if self.window else None
+
+    @property
     def endless(self) -> bool:
         return False
 

@@ -76,6 +76,10 @@ class Deduplicate(StepBase):
         return None
 
     @property
+    def late_after(self) -> timedelta:
+        return timedelta()
+
+    @property
     def endless(self) -> bool:
         return False
 

@@ -171,6 +171,11 @@ class GroupState(StepBase):
         return None
 
     @property
+    def late_after(self) -> timedelta | None:
+        # Spark compares rows with the watermark only in this time mode.
+        return timedelta() if self.time_mode == "event" else None
+
+    @property
     def endless(self) -> bool:
         # SPARK-50180: with processing-time timers or TTL, Spark plans no-data batches for ever.
         return self.time_mode == "processing"

@@ -81,6 +81,13 @@ class StepBase(Model):
 
     @property
     @abstractmethod
+    def late_after(self) -> timedelta | None:
+        """A record whose event time is at least so far behind the watermark is late for certain, if
+        this is the first stateful step; None if there is no such time.
+        """
+
+    @property
+    @abstractmethod
     def endless(self) -> bool:
         """Whether Spark plans no-data batches for ever, so that an availableNow run would
         not end.

@@ -88,6 +88,10 @@ class Transform(StepBase):
         return None
 
     @property
+    def late_after(self) -> None:
+        return None
+
+    @property
     def endless(self) -> bool:
         return False
 

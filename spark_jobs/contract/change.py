@@ -1,0 +1,111 @@
+"""Change: what a repair would change in the table, in numbers, and the checks that judge it."""
+
+from __future__ import annotations
+
+from pydantic import Field as Described
+
+from spark_jobs.contract.checks import Check, Severity
+from spark_jobs.contract.kind import RepairKind
+from spark_jobs.contract.part import Part
+
+REMOVED_SHARE = 0.01
+"""Of the rows of the ranges: more than this may be removed only if a person agrees."""
+
+
+class Change(Part):
+    """The computed rows of the ranges, held against the table's."""
+
+    rows_before: int = Described(default=0, description="rows of the ranges in the table")
+    rows_after: int = Described(default=0, description="rows of the ranges as computed")
+    added: int = Described(default=0, description="computed rows that the table does not have")
+    removed: int = Described(default=0, description="rows of the table that are not computed")
+    changed: int = Described(default=0, description="groups with other values")
+    unexplained: int = Described(
+        default=0, description="of the three, those that no late or replayed record explains"
+    )
+    merged: int = Described(default=0, description="late records that are in the computed rows")
+    duplicates: int = Described(default=0, description="late records that are copies of others")
+    filtered: int = Described(
+        default=0, description="late records that a condition of the spec leaves out"
+    )
+    unaccounted: int = Described(
+        default=0,
+        description="mismatches between the records that were read and what became of them, or "
+        "what the index of offsets says; must be 0",
+    )
+
+    @property
+    def differs(self) -> int:
+        return self.added + self.removed + self.changed
+
+    @property
+    def removed_share(self) -> float:
+        return self.removed / self.rows_before if self.rows_before else 0.0
+
+    def __str__(self) -> str:
+        same = self.rows_before - self.removed - self.changed
+        explained = self.differs - self.unexplained
+        return (
+            f"{self.rows_before:,} rows -> {self.rows_after:,}: {self.added:,} added, "
+            f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were; late "
+            f"records: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
+            f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
+            f"{self.unexplained:,}"
+        )
+
+
+def needs_approval(change: Change, policy: str) -> bool:
+    """Whether a person must agree, by the policy of the spec or of the request."""
+    if not change.differs or policy == "never":
+        return False
+    return policy == "always" or bool(change.unexplained) or change.removed_share > REMOVED_SHARE
+
+
+def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
+    """The checks of a change, whatever the spec has.
+
+    What a person is asked about only warns; where nobody is asked it fails.
+    """
+    asked: Severity = "critical" if kind == "verify" or policy == "never" else "warning"
+    return (
+        _at_most(
+            "unaccounted",
+            0,
+            "critical",
+            "every record of the ranges must be accounted for; if not, records are gone from "
+            "Kafka, or Sluice has a bug",
+        ),
+        _at_most(
+            "unexplained",
+            0,
+            asked,
+            "rows differ that no late or replayed record explains: the logic changed since, "
+            "somebody edited rows, or a measure depends on the order of records",
+        ),
+        _at_most(
+            "differs" if kind == "verify" else "removed_share",
+            0 if kind == "verify" else REMOVED_SHARE,
+            asked,
+            "the table is not what its records give"
+            if kind == "verify"
+            else "a repair seldom removes rows: look at them before you agree",
+        ),
+    )
+
+
+def metrics(change: Change) -> dict[str, float]:
+    """Name -> value, for the checks."""
+    return {
+        **change.model_dump(),
+        "differs": change.differs,
+        "removed_share": change.removed_share,
+    }
+
+
+def _at_most(column: str, most: float, severity: Severity, about: str) -> Check:
+    return Check(
+        type="expect_column_values_to_be_between",
+        kwargs={"column": column, "max_value": most},
+        severity=severity,
+        about=about,
+    )

@@ -1,0 +1,76 @@
+"""Repairs: the rows of ops.repairs and ops.merged, one repair's replaced together.
+
+An undo is a row of its own, `<repair>/undo`: it is a swap, of the rows from before. So a rewind
+that takes an undo back, and a repair before it not, finds both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from spark_jobs.ops import ops_tables
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.ops.schema import Row
+
+UNDO = "/undo"
+"""The end of an undo's id, after the repair's."""
+State = Literal["planned", "staged", "rejected", "canonical", "swapped", "undone", "failed"]
+
+
+def stored(root: UPath, pipeline: str, where: str = "true") -> list[Row]:
+    """The pipeline's repairs for which the SQL condition holds, by the version that they made."""
+    own = ops_tables.equals({"pipeline": pipeline})
+    rows: list[Row] = ops_tables.query(
+        root, "repairs", f"SELECT * FROM repairs WHERE {own} AND ({where}) ORDER BY table_version"
+    ).to_pylist()
+    return rows
+
+
+def swapped_after(
+    root: UPath, pipeline: str, generations: Iterable[str], version: int
+) -> list[Row]:
+    """The repairs and undos that are in the table by a version after this one."""
+    of_these = ops_tables.among("generation", generations)
+    return stored(root, pipeline, f"{of_these} AND state = 'swapped' AND table_version > {version}")
+
+
+def one(root: UPath, pipeline: str, repair_id: str) -> Row | None:
+    """The row of a repair; None without one."""
+    rows = stored(root, pipeline, ops_tables.equals({"repair_id": repair_id}))
+    return rows[-1] if rows else None
+
+
+def put(root: UPath, rows: list[Row]) -> None:
+    """Write these repairs of one pipeline, in place of what was written of them before."""
+    if rows:
+        ops_tables.replace(root, "repairs", rows, _of(rows[0]["pipeline"], _ids(rows)))
+
+
+def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> None:
+    """Write what became of the records that a repair used, in place of what was written before."""
+    if rows:
+        ops_tables.replace(root, "merged", rows, _of(pipeline, [repair_id]))
+
+
+def end(root: UPath, rows: list[Row], state: State) -> None:
+    """Write that these repairs of one pipeline are no longer in the table. The records that they
+    used wait again.
+    """
+    if rows:
+        pipeline = rows[0]["pipeline"]
+        if ops_tables.exists(root, "merged"):
+            ops_tables.remove(root, "merged", _of(pipeline, _ids(rows)))
+        put(root, [row | {"state": state} for row in rows])
+
+
+def _of(pipeline: str, ids: list[str]) -> str:
+    own = ops_tables.equals({"pipeline": pipeline})
+    return f"{own} AND {ops_tables.among('repair_id', ids)}"
+
+
+def _ids(rows: list[Row]) -> list[str]:
+    return [row["repair_id"] for row in rows]

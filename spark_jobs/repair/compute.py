@@ -1,0 +1,125 @@
+"""Compute: the rows of a plan's ranges, as one computation over all good records gives them, none
+of them late.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+
+from spark_jobs.checkpoint.failing import read_failing
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.steps import Deduplicate, GroupState
+from spark_jobs.dataflow import dataflow
+from spark_jobs.repair.change import identity
+from spark_jobs.repair.records import Fetched, records
+from spark_jobs.repair.replay import replay
+from spark_jobs.steps.batch_chain import canonical_output, next_group_state
+from spark_jobs.steps.canonical import arrival, canonical
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.ranged import Ranged
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.repair.plan import RepairPlan
+
+
+class Computed(NamedTuple):
+    """The rows, and what is observed while they are computed."""
+
+    rows: DataFrame
+    """The rows of the ranges, with the output's columns."""
+    explaining: DataFrame | None
+    """The groups or keys that the late records are in, or their rows where there are none: columns
+    of the table's names. None where the output's rows do not have them.
+    """
+    fetched: Fetched
+    read: Observation
+    """outcome_counts of the records (classify/classifier.py)."""
+    entered: Observation
+    """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
+    late array<struct<partition, offset>>.
+    """
+    kept: Observation
+    """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
+    copies: Observation | None
+    """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical.py)."""
+
+
+def compute(
+    spark: SparkSession,
+    way: Ranged,
+    settings: Settings,
+    paths: Paths,
+    plan: RepairPlan,
+) -> Computed:
+    """Spark runs nothing before the rows are used, but for a GroupState's own queries.
+
+    The caller releases what is cached: spark.catalog.clearCache().
+    """
+    spec = way.spec
+    fetched = Fetched(Observation(), Observation())
+    read, entered, kept = Observation(), Observation(), Observation()
+    good = dataflow(
+        records(spark, spec, settings, paths, plan, fetched),
+        spec,
+        clock_ms=int(datetime.now(UTC).timestamp() * 1000),
+        failing=read_failing(paths.failing).reasons,
+        counts=read,
+    ).stateful_input
+    needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
+    used = good.observe(
+        entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), _late()
+    ).where(needed)
+    first, copies = spec.first_stateful, None
+    if isinstance(spec.entry, Deduplicate):
+        copies = Observation() if spec.entry.scope == "watermark" else None
+        delay = spec.watermark_delay or timedelta()
+        used = canonical(used, spec.entry, spec.topic.event_time, delay, arrival(used), copies)
+        first += 1
+    used = used.observe(kept, F.count(F.lit(1)).alias("rows"), _late())
+    used = used.persist(StorageLevel.MEMORY_AND_DISK)
+    used.count()  # what was observed is complete, and Kafka is read once
+    within = F.expr(way.position.sql(plan.spans))
+
+    def output(rows: DataFrame) -> DataFrame:
+        until = next_group_state(spec, first)
+        rows = canonical_output(rows, spec, first, until)
+        if until < len(spec.steps):
+            folder = paths.staging(plan.repair_id) / "replay"
+            # Timers fire until nothing within the ranges can be open any more.
+            end = plan.spans[-1].end + spec.ranges.settle
+            rows = replay(spark, spec, rows, until, paths.root, folder, end)
+        return rows.where(within)
+
+    return Computed(
+        output(used),
+        _explaining(used.where("kafka.late"), way, first),
+        fetched,
+        read,
+        entered,
+        kept,
+        copies,
+    )
+
+
+def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
+    spec = way.spec
+    until = next_group_state(spec, first)
+    rows = canonical_output(late, spec, first, until)
+    if until == len(spec.steps):
+        keys = identity(spec)
+        return rows.select(*keys) if keys else rows
+    step = spec.steps[until]
+    assert isinstance(step, GroupState)
+    if until + 1 < len(spec.steps) or not {*step.keys} <= {*step.output_columns}:
+        return None
+    return rows.select(*step.keys)
+
+
+def _late() -> Column:
+    place = F.struct("kafka.partition", "kafka.offset")
+    return F.collect_list(F.when(F.col("kafka.late"), place)).alias("late")

@@ -1,0 +1,47 @@
+"""Fates: what became of each late record of the ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from spark_jobs.contract.ranged import Ranged
+from spark_jobs.repair.late import LateRecord
+from spark_jobs.repair.manifest import MergedRecord
+from spark_jobs.repair.plan import RepairPlan
+
+Places = set[tuple[int, int]]
+"""Partition and offset of records."""
+
+
+def places(observed: Iterable[Any]) -> Places:
+    """Of an array<struct<partition, offset>>."""
+    return {(place["partition"], place["offset"]) for place in observed}
+
+
+def fates(
+    way: Ranged, plan: RepairPlan, late: Iterable[LateRecord], entered: Places, kept: Places
+) -> tuple[MergedRecord, ...]:
+    """Of each late record all of whose rows are computed: merged, duplicate or filtered.
+
+    A record in several sliding windows waits until a repair has computed all that it lacks in.
+    """
+    return tuple(
+        MergedRecord(
+            topic_id=plan.topic_id,
+            partition=record.partition,
+            offset=record.offset,
+            source="late",
+            fate=_fate((record.partition, record.offset), entered, kept),
+            position=touched.start,
+        )
+        for record in late
+        for touched in (way.touched(record.event_time, record.missed),)
+        if any(s.start <= touched.start and touched.end <= s.end for s in plan.spans)
+    )
+
+
+def _fate(place: tuple[int, int], entered: Places, kept: Places) -> str:
+    if place in kept:
+        return "merged"
+    return "duplicate" if place in entered else "filtered"

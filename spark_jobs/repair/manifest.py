@@ -1,0 +1,85 @@
+"""Manifest: what was staged for a repair, and how it was compared with the table; in manifest.json
+of its staging folder.
+
+It is written last: a staging folder without one is garbage.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.errors import RepairUnknown
+from spark_jobs.contract.kind import RepairKind
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.span import Span
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+
+
+class MergedRecord(BaseModel):
+    """A late or quarantined record, and what became of it: a row of ops.merged."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic_id: str
+    partition: int
+    offset: int
+    source: Literal["late", "quarantine"]
+    fate: str
+    """merged, duplicate, filtered, or why it still cannot be used."""
+    position: datetime | None = None
+
+
+class Manifest(Stored):
+    """The content of manifest.json."""
+
+    repair_id: str
+    pipeline: str
+    generation: str
+    kind: RepairKind
+    spans: tuple[Span, ...]
+    """What was asked for, and computed."""
+    differing: tuple[Span, ...]
+    """What the swap replaces, within `spans`; empty if the table has these rows already."""
+    position: Position
+    table_id: str
+    """Delta's id of the table."""
+    table_version: int
+    """The table's version with which the staged rows were compared."""
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    unexplained: int = 0
+    merged: tuple[MergedRecord, ...] = ()
+    approval: Literal["needed", "not needed"] = "not needed"
+    approved_by: str | None = None
+
+    @property
+    def approved(self) -> bool:
+        """Whether it may be swapped."""
+        return self.approval == "not needed" or bool(self.approved_by)
+
+
+def read_manifest(paths: Paths, repair_id: str) -> Manifest:
+    """The manifest of a repair. Raises RepairUnknown if there is none, or it does not parse."""
+    path = paths.staging(repair_id) / "manifest.json"
+    try:
+        return Manifest.read(path)
+    except FileNotFoundError:
+        wrong = "is not there: nothing was staged under this name, or it was removed since"
+    except ValueError:
+        wrong = "does not parse"
+    raise RepairUnknown(
+        f"{path} {wrong}.", f"Compute the ranges again: sluice repair {paths.table.name}"
+    )
+
+
+def approve(paths: Paths, repair_id: str, who: str) -> None:
+    """Note who agreed to the change. Raises RepairUnknown."""
+    known = read_manifest(paths, repair_id)
+    known.model_copy(update={"approved_by": who}).write(paths.staging(repair_id) / "manifest.json")

@@ -1,0 +1,138 @@
+"""Swap: puts the staged rows of a repair into the table, in one commit, without a JVM."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
+from spark_jobs.contract.paths import Paths
+from spark_jobs.ops import repairs
+from spark_jobs.repair.exchange import Exchange, exchange
+from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.staging import new_rows
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.ops.schema import Row
+
+ENDED = frozenset({"rejected", "undone", "failed"})
+"""States after which a repair is not swapped in."""
+
+
+class Swapped(NamedTuple):
+    """What a swap did, or an undo."""
+
+    repair_id: str
+    state: Literal["swapped", "canonical", "undone"]
+    table_version: int | None
+    """The version that it committed; None where the table had these rows already."""
+    added: int
+    removed: int
+    changed: int
+    merged: int
+    """Late and quarantined records that are in the rows now."""
+    passed: bool
+    """Whether the next publish shows it. If not, the next drain judges its rows first."""
+    again: bool
+    """Whether an earlier try had committed it, and this one completed the record."""
+    leased_seconds: float
+    """How long drains had to wait for it."""
+
+
+def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
+    """Replace the rows of the spans that differ by the staged ones, under the pipeline's lease.
+
+    It may be repeated, and does nothing twice. Raises RepairUnknown, ApprovalMissing, SwapRefused,
+    StagingStale (compute it again), RepairOverlapped, LeaseHeld (a drain works), LeaseLost or
+    TableContended.
+    """
+    paths = Paths(root, spec)
+    manifest = read_manifest(paths, repair_id)
+    refuse_unready(manifest, repairs.one(paths.root, spec.name, repair_id))
+    done = exchange(
+        paths,
+        Exchange(
+            repair_id,
+            manifest,
+            manifest.table_version,
+            lambda columns: new_rows(paths, manifest, columns),
+            lambda version: _record(paths, manifest, version),
+        ),
+        run_id,
+    )
+    return Swapped(
+        repair_id,
+        "canonical" if done.version is None else "swapped",
+        done.version,
+        manifest.added,
+        manifest.removed,
+        manifest.changed,
+        sum(_merged(manifest).values()),
+        done.passed,
+        done.again,
+        done.leased_seconds,
+    )
+
+
+def refuse_unready(manifest: Manifest, row: Row | None) -> None:
+    """Raise SwapRefused for a repair that has ended or changes nothing, ApprovalMissing for one
+    that waits for a person.
+    """
+    name = manifest.pipeline
+    if manifest.kind in {"verify", "rebuild"}:
+        raise SwapRefused(
+            f"repair {manifest.repair_id} is of the kind {manifest.kind}, of which no row is "
+            "swapped in.",
+            f"See what it found: sluice show repairs --pipeline {name}",
+        )
+    if row is not None and row["state"] in ENDED:
+        raise SwapRefused(
+            f"repair {manifest.repair_id} of {name} is {row['state']}.",
+            "Compute the range again, as a repair of its own.",
+        )
+    if not manifest.approved:
+        raise ApprovalMissing(
+            f"repair {manifest.repair_id} of {name} changes {manifest.unexplained} rows that no "
+            "record explains, or is one of those that a person approves; nobody has.",
+            "Approve it in Airflow, or give the same command again on the command line.",
+        )
+
+
+def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
+    """Write the rows of ops.merged and ops.repairs. What the staging wrote there stays."""
+    known = {"pipeline": manifest.pipeline, "repair_id": manifest.repair_id}
+    known |= {"generation": manifest.generation}
+    repairs.put_merged(
+        paths.root,
+        manifest.pipeline,
+        manifest.repair_id,
+        [known | record.model_dump() for record in manifest.merged],
+    )
+    before = repairs.one(paths.root, manifest.pipeline, manifest.repair_id) or {}
+    row = before | known | described(manifest) | _merged(manifest)
+    row |= {
+        "state": "canonical" if version is None else "swapped",
+        "table_version": version,
+        "table_version_before": None if version is None else version - 1,
+        "swapped_at": before.get("swapped_at") or datetime.now(UTC),
+        "approved_by": manifest.approved_by,
+    }
+    repairs.put(paths.root, [row])
+
+
+def described(manifest: Manifest) -> Row:
+    """What ops.repairs says of a repair, as its manifest has it."""
+    return {
+        "kind": manifest.kind,
+        "ranges": [span._asdict() for span in manifest.spans],
+        "added": manifest.added,
+        "removed": manifest.removed,
+        "changed": manifest.changed,
+        "unexplained": manifest.unexplained,
+    }
+
+
+def _merged(manifest: Manifest) -> dict[str, int]:
+    merged = [record.source for record in manifest.merged if record.fate == "merged"]
+    return {"late_merged": merged.count("late"), "replayed": merged.count("quarantine")}

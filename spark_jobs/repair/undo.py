@@ -1,0 +1,96 @@
+"""Undo: puts the rows back that a repair has replaced, by a swap of its own.
+
+Not by Delta's RESTORE: that would take later drains back too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.errors import StagingStale, SwapRefused
+from spark_jobs.contract.paths import Paths
+from spark_jobs.ops import repairs
+from spark_jobs.ops.repairs import UNDO
+from spark_jobs.repair.exchange import Exchange, exchange
+from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.staging import old_rows
+from spark_jobs.repair.swap import Swapped, described
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.ops.schema import Row
+
+
+def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
+    """Give the table the rows from before a repair, and let its late records wait again.
+
+    It may be repeated. Raises RepairUnknown if the staged rows are gone; SwapRefused if the repair
+    is not in the table; RepairOverlapped if a later one has a range in common with it; StagingStale
+    if somebody changed the rows since; LeaseHeld, LeaseLost or TableContended.
+    """
+    paths = Paths(root, spec)
+    manifest = read_manifest(paths, repair_id)
+    row = repairs.one(paths.root, spec.name, repair_id)
+    begun = repairs.one(paths.root, spec.name, f"{repair_id}{UNDO}") is not None
+    if row is None or row["state"] not in ({"swapped", "undone"} if begun else {"swapped"}):
+        state = "not recorded" if row is None else row["state"]
+        raise SwapRefused(
+            f"repair {repair_id} of {spec.name} is {state}: none of its rows is in the table.",
+            f"See the repairs: sluice show repairs --pipeline {spec.name}",
+        )
+    done = exchange(
+        paths,
+        Exchange(
+            f"{repair_id}{UNDO}",
+            manifest,
+            row["table_version"],
+            lambda columns: _rows(paths, manifest, columns),
+            lambda version: _record(paths, manifest, row, version),
+        ),
+        run_id,
+    )
+    return Swapped(
+        repair_id,
+        "undone",
+        done.version,
+        manifest.removed,
+        manifest.added,
+        manifest.changed,
+        0,
+        done.passed,
+        done.again,
+        done.leased_seconds,
+    )
+
+
+def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
+    try:
+        return old_rows(paths, manifest, columns)
+    except ValueError as error:
+        folder = paths.staging(manifest.repair_id)
+        raise StagingStale(
+            f"{folder / 'rows'} and {folder / 'changes'} do not belong together: {error}.",
+            "Compute the range again.",
+        ) from None
+
+
+def _record(paths: Paths, manifest: Manifest, row: Row, version: int | None) -> None:
+    """Write the undo's own row, then that the repair is undone."""
+    assert version is not None  # a repair that was swapped in has spans that differ
+    undone = {
+        "pipeline": manifest.pipeline,
+        "repair_id": f"{manifest.repair_id}{UNDO}",
+        "generation": manifest.generation,
+        **described(manifest),
+        "added": manifest.removed,
+        "removed": manifest.added,
+        "state": "swapped",
+        "table_version": version,
+        "table_version_before": version - 1,
+        "swapped_at": datetime.now(UTC),
+    }
+    repairs.put(paths.root, [undone])
+    repairs.end(paths.root, [row], "undone")

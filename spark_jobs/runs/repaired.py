@@ -1,0 +1,48 @@
+"""Repaired: the repairs whose rows are published now, for the asset event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.event import Repaired
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops.repairs import UNDO
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.checkpoint.published import Published
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.ops.schema import Row
+
+
+def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, ...]:
+    """The repairs and undos of the versions after the fact's `before_version`, up to its own.
+
+    Without those that a rewind took back: their rows were in no version that stands. One that was
+    undone is told with its undo, if both are new.
+    """
+    before = -1 if fact.before_version is None else fact.before_version
+    ours = ops_tables.among("generation", known.generations)
+    rows = repairs.stored(
+        paths.root,
+        paths.table.name,
+        f"{ours} AND state IN ('swapped', 'undone') AND table_version > {before} "
+        f"AND table_version <= {fact.table_version}",
+    )
+    undos = {row["repair_id"] for row in rows if row["state"] == "swapped"}
+    return tuple(
+        _told(row) for row in rows if row["state"] == "swapped" or row["repair_id"] + UNDO in undos
+    )
+
+
+def _told(row: Row) -> Repaired:
+    return Repaired(
+        repair_id=row["repair_id"],
+        kind=row["kind"],
+        ranges=tuple(Span(each["start"], each["end"]) for each in row["ranges"] or ()),
+        added=row["added"] or 0,
+        removed=row["removed"] or 0,
+        changed=row["changed"] or 0,
+        merged=(row["late_merged"] or 0) + (row["replayed"] or 0),
+    )

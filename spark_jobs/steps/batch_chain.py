@@ -1,0 +1,80 @@
+"""Applies the steps in order as a batch query: their canonical result, over all rows at once.
+
+chain.py is the drain's. There is no watermark here, so no row is late and each group is final. A
+GroupState is no batch query (repair/replay.py): the steps before it and behind it are two.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, assert_never
+
+from pyspark.sql import Observation
+
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
+from spark_jobs.steps import transform
+from spark_jobs.steps.aggregate import grouped
+from spark_jobs.steps.canonical import KAFKA, arrival, canonical
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.contract.spec import Pipeline
+
+Counted = dict[int, Observation]
+"""Index of a Deduplicate -> its reused_keys and ambiguous_copies, once its rows were computed."""
+
+
+def canonical_output(
+    rows: DataFrame,
+    spec: Pipeline,
+    first: int | None = None,
+    until: int | None = None,
+    counted: Counted | None = None,
+) -> DataFrame:
+    """The rows that leave the steps from `first` to before `until`, none of them a GroupState:
+    default, from the first stateful step to the last.
+
+    `rows` enter the step `first`: the stateful input, with the column kafka, or what the step
+    before it gave. No output row has kafka. `counted` is given an Observation for each Deduplicate
+    that counts; another call needs another.
+    """
+    first = spec.first_stateful if first is None else first
+    until = len(spec.steps) if until is None else until
+    time = event_time(spec, first)
+    for index, step in enumerate(spec.steps[first:until], first):
+        match step:
+            case Deduplicate():
+                seen = Observation() if counted is not None and step.scope == "watermark" else None
+                if counted is not None and seen is not None:
+                    counted[index] = seen
+                delay = spec.watermark_delay or timedelta()
+                rows = canonical(rows, step, time, delay, arrival(rows), seen).drop(KAFKA)
+            case Aggregate():
+                rows = grouped(rows.drop(KAFKA), step, time)
+            case Transform():
+                rows = transform.apply(rows.drop(KAFKA), step, spec.name)
+            case GroupState():
+                raise AssertionError("a GroupState runs in a query of its own")
+            case _:
+                assert_never(step)
+        time = step.time_after(time) or ""
+    return rows.drop(KAFKA)
+
+
+def event_time(spec: Pipeline, index: int) -> str:
+    """The event time column of the rows that enter the step; empty if they have none."""
+    time = spec.topic.event_time
+    for step in spec.steps[spec.first_stateful : index]:
+        time = step.time_after(time) or ""
+    return time
+
+
+def next_group_state(spec: Pipeline, first: int) -> int:
+    """The index of the first GroupState from the step `first` on; len(steps) if there is none."""
+    found = (
+        index
+        for index, step in enumerate(spec.steps)
+        if index >= first and isinstance(step, GroupState)
+    )
+    return next(found, len(spec.steps))

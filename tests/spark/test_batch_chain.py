@@ -1,0 +1,78 @@
+"""The steps as a batch query over all good records, against DuckDB: the canonical result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.spec import State
+from spark_jobs.contract.steps import GroupState
+from spark_jobs.launch.session import session
+from spark_jobs.steps.batch_chain import Counted, canonical_output
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.spark import operators, truth
+from tests.spark.operators import Operator
+from tests.spark.whole import FOR_EVER, sent, stateful_input
+
+SQL = [
+    operator
+    for operator in operators.ALL
+    if not any(isinstance(step, GroupState) for step in operator.spec.steps)
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settings_of_a_run(spark: SparkSession) -> None:
+    """Those that a drain and a repair have, with few partitions."""
+    session("canonical", State())
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records out of order, late, twice; none of them is late here."""
+    folder = tmp_path_factory.mktemp("ledger")
+    sent(folder, 3000)
+    return folder
+
+
+@pytest.mark.parametrize("operator", SQL, ids=lambda operator: operator.spec.name)
+def test_each_form_gives_what_duckdb_gives_over_all_good_records(
+    spark: SparkSession, ledger: Path, operator: Operator
+) -> None:
+    counted: Counted = {}
+    rows = canonical_output(
+        stateful_input(spark, operator.spec, ledger), operator.spec, counted=counted
+    )
+    found = rows.toArrow().to_pylist()
+    known = truth.canonical(operator, pa.table(_read(ledger)), FOR_EVER)
+    assert len(known) > 2
+    assert_same(oracle.comparable(found), oracle.comparable(known), operator.spec.name)
+    for observed in counted.values():
+        assert observed.get == {"reused_keys": 0, "ambiguous_copies": 0}
+
+
+def test_where_no_step_keeps_state_it_is_the_input_without_the_column_kafka(
+    spark: SparkSession, ledger: Path
+) -> None:
+    spec = operators.ALL[0].spec
+    plain = spec.model_copy(update={"steps": ()})
+    given = stateful_input(spark, plain, ledger)
+    rows = canonical_output(given, plain)
+    assert rows.columns == list(spec.topic.columns)
+    assert rows.count() == given.count()
+
+
+def _read(folder: Path) -> pa.Table:
+    from local import ledger  # noqa: PLC0415 - the fixture has its name
+
+    return ledger.read(folder)

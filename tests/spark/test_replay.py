@@ -1,0 +1,279 @@
+"""The canonical result of chains with a GroupState: all rows in one micro-batch, then closing batches
+that Sluice plans.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+from pyspark.sql import DataFrame, SparkSession, functions as F
+from upath import UPath
+
+from local import ledger as ledgers
+from spark_jobs import failpoint
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import ProcessorFailed, SluiceError
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
+from spark_jobs.contract.topic import Field
+from spark_jobs.contract.windows import Tumbling
+from spark_jobs.launch.session import session
+from spark_jobs.repair import one_batch
+from spark_jobs.repair.replay import replay
+from spark_jobs.steps.batch_chain import canonical_output, next_group_state
+from spark_jobs.topics.flights import FLIGHTS
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.spark import operators, truth
+from tests.spark.whole import FOR_EVER, sent, stateful_input
+
+LONG = "SLUICE_CASES" in os.environ
+CASES = int(os.environ.get("SLUICE_CASES", "2"))
+CONTEXT = timedelta(hours=48)
+"""What aircraft_rotations needs before a range."""
+ROTATIONS = registry.load("aircraft_rotations")
+START = datetime(2013, 1, 1, tzinfo=UTC)
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settings_of_a_run(spark: SparkSession) -> None:
+    """Those that a drain and a repair have, with few partitions."""
+    session("canonical", State())
+
+
+@pytest.fixture
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records out of order, late, twice; none of them is late here."""
+    folder = tmp_path_factory.mktemp("ledger")
+    sent(folder, 4000)
+    return folder
+
+
+def replayed(
+    spark: SparkSession, spec: Pipeline, rows: DataFrame, folder: Path, until: datetime
+) -> DataFrame:
+    """The whole chain over the stateful input."""
+    first = next_group_state(spec, 0)
+    before = canonical_output(rows, spec, until=first)
+    return replay(
+        spark, spec, before, first, UPath(folder / "root"), UPath(folder / "replay"), until
+    )
+
+
+def listed(rows: DataFrame) -> list[Row]:
+    found: list[Row] = rows.toArrow().to_pylist()
+    return found
+
+
+BUSY = operators.named("busy_days")
+FORMS = {
+    "row": operators.named("aircraft_tours"),
+    "pandas": operators.named("airport_medians"),
+    "apply": operators.named("carrier_days"),
+    "GroupState -> Aggregate": BUSY,
+    "Deduplicate -> GroupState -> Aggregate": BUSY._replace(
+        spec=BUSY.spec.model_copy(
+            update={
+                "steps": (
+                    BUSY.spec.steps[0],
+                    Deduplicate(keys=("event_id",)),
+                    *BUSY.spec.steps[1:],
+                )
+            }
+        )
+    ),
+}
+
+
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_gives_what_duckdb_gives_over_all_good_records(
+    spark: SparkSession, ledger: Path, tmp_path: Path, form: str
+) -> None:
+    operator = FORMS[form]
+    rows = stateful_input(spark, operator.spec, ledger)
+    found = listed(replayed(spark, operator.spec, rows, tmp_path, FOR_EVER))
+    known = truth.canonical(operator, ledgers.read(ledger), FOR_EVER)
+    assert len(known) > 2
+    assert_same(oracle.comparable(found), oracle.comparable(known), form)
+
+
+def rotations(
+    spark: SparkSession, ledger: Path, folder: Path, a: datetime, b: datetime
+) -> list[Row]:
+    """Those that are closed within [a, b), from the records of [a - 48 h, b), and those that a
+    Deduplicate before it needs.
+    """
+    delay = ROTATIONS.watermark_delay
+    assert delay is not None
+    first = next_group_state(ROTATIONS, 0)
+    rows = stateful_input(spark, ROTATIONS, ledger)
+    rows = canonical_output(between(rows, a - CONTEXT - delay, b + delay), ROTATIONS, until=first)
+    rows = between(rows, a - CONTEXT, b)
+    found = replay(spark, ROTATIONS, rows, first, UPath(folder), UPath(folder / "replay"), b)
+    return listed(between(found, a, b, "closed_at"))
+
+
+def between(rows: DataFrame, a: datetime, b: datetime, by: str = "event_time") -> DataFrame:
+    return rows.where((F.col(by) >= F.lit(a)) & (F.col(by) < F.lit(b)))
+
+
+def test_rotations_of_a_range_are_the_slice_of_the_whole_from_records_of_48_hours_before(
+    spark: SparkSession, ledger: Path, tmp_path: Path
+) -> None:
+    events = oracle.events(ledgers.read(ledger), set())
+    whole = oracle.aircraft_rotations(events, FOR_EVER)
+    times = sorted(row["closed_at"] for row in whole)
+    chance = random.Random(7)
+    ranges = [(times[0], FOR_EVER)]
+    for _ in range(CASES):
+        a = chance.choice(times) - chance.choice((timedelta(), timedelta(minutes=17)))
+        ranges.append((a, a + timedelta(minutes=chance.choice((1, 90, 1440, 3000)))))
+    for number, (a, b) in enumerate(ranges):
+        found = rotations(spark, ledger, tmp_path / str(number), a, b)
+        wanted = [row for row in whole if a <= row["closed_at"] < b]
+        assert wanted
+        assert_same(oracle.comparable(found), oracle.comparable(wanted), f"[{a}, {b})")
+
+
+MINUTES = st.one_of(
+    st.builds(lambda day, more: 1440 * day + more, st.integers(0, 5), st.sampled_from((0, 120))),
+    st.integers(0, 144 * 60),
+)
+TAILS = st.builds("N{}".format, st.integers(0, 30))
+RANGES = st.tuples(MINUTES, st.sampled_from((60, 1440, 2880, 2881)))
+
+
+@settings(max_examples=max(1, CASES // 2), deadline=None, derandomize=not LONG, database=None)
+@given(st.lists(st.tuples(TAILS, MINUTES), min_size=60, max_size=200), RANGES)
+def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    minutes: list[tuple[str, int]],
+    wanted: tuple[int, int],
+) -> None:
+    departures = [
+        {
+            "event_id": f"{number}",
+            "event_type": "departure",
+            "event_time": START + timedelta(minutes=minute),
+            "cancelled": False,
+            "tail_number": tail,
+            "origin": "JFK",
+            "destination": f"{number}",
+        }
+        for number, (tail, minute) in enumerate(minutes)
+    ]
+    a = START + timedelta(minutes=wanted[0])
+    b = a + timedelta(minutes=wanted[1])
+    rows = spark.createDataFrame(
+        [tuple(row.values()) for row in departures],
+        "event_id string, event_type string, event_time timestamp, cancelled boolean, "
+        "tail_number string, origin string, destination string",
+    )
+    folder = UPath(tmp_path_factory.mktemp("range"))
+    first = next_group_state(ROTATIONS, 0)
+    found = replay(
+        spark, ROTATIONS, between(rows, a - CONTEXT, b), first, folder, folder / "replay", b
+    )
+    whole = oracle.aircraft_rotations(pa.Table.from_pylist(departures), FOR_EVER)
+    assert_same(
+        oracle.comparable(listed(between(found, a, b, "closed_at"))),
+        oracle.comparable([row for row in whole if a <= row["closed_at"] < b]),
+        f"[{a}, {b})",
+    )
+
+
+@pytest.mark.usefixtures("examples")
+def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(
+    spark: SparkSession, ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = FORMS["row"]
+    rows = stateful_input(spark, operator.spec, ledger)
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "replaying", "raise")
+        with pytest.raises(SluiceError):
+            replayed(spark, operator.spec, rows, tmp_path, FOR_EVER)
+    [left] = (tmp_path / "replay").iterdir()
+    assert not list((left / "1" / "spark" / "commits").glob("[0-9]*"))
+    with monkeypatch.context() as killed:
+        killed.setattr(no_data_batch, "write", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            replayed(spark, operator.spec, rows, tmp_path, FOR_EVER)
+    [left] = (tmp_path / "replay").iterdir()
+    assert [path.name for path in (left / "1" / "spark" / "commits").glob("[0-9]*")] == ["0"]
+    assert list((left / "1" / "output").glob("*.parquet"))
+    assert not spark.streams.active
+    found = listed(replayed(spark, operator.spec, rows, tmp_path, FOR_EVER))
+    known = truth.canonical(operator, ledgers.read(ledger), FOR_EVER)
+    assert_same(oracle.comparable(found), oracle.comparable(known), "after the kills")
+    assert spark.conf.get(one_batch.SPARKS_OWN) == "true"
+
+
+def _killed(*_: object) -> int:
+    raise KeyboardInterrupt
+
+
+def relaying(processor: str) -> Pipeline:
+    """A pipeline with a processor of tests/pipelines/relays."""
+    step = GroupState(
+        processor=processor,
+        keys=("carrier",),
+        output=(Field(name="carrier", type="string"), Field(name="at", type="timestamp")),
+        event_time="at",
+    )
+    days = Aggregate(
+        window=Tumbling(size="1 day"),
+        keys=("carrier",),
+        measures={"rows": "count(*)"},
+        counts="rows",
+    )
+    return Pipeline(
+        name="relays", about="relays", topic=FLIGHTS, watermark_delay="2 hours", steps=(step, days)
+    )
+
+
+@pytest.mark.usefixtures("examples")
+def test_a_timer_that_is_set_while_timers_fire_and_is_due_fires_too(
+    spark: SparkSession, ledger: Path, tmp_path: Path
+) -> None:
+    spec = relaying("Relay")
+    rows = stateful_input(spark, spec, ledger).where("carrier IN ('UA', 'B6')")
+    found = listed(replayed(spark, spec, rows, tmp_path, FOR_EVER))
+    assert {row["carrier"] for row in found} == {"UA", "B6"}
+    assert sum(row["rows"] for row in found) == 8
+
+
+@pytest.mark.usefixtures("examples")
+def test_timers_without_end_are_the_processors_error_and_no_replay_without_end(
+    spark: SparkSession, ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_batch, "MOST_CLOSING", 3)
+    spec = relaying("Endless")
+    rows = stateful_input(spark, spec, ledger).where("carrier = 'UA'")
+    with pytest.raises(ProcessorFailed, match="Endless sets timers that are due at once"):
+        replayed(spark, spec, rows, tmp_path, FOR_EVER)
+
+
+@pytest.mark.usefixtures("examples")
+def test_a_range_without_records_gives_no_rows(
+    spark: SparkSession, ledger: Path, tmp_path: Path
+) -> None:
+    spec = FORMS["row"].spec
+    rows = stateful_input(spark, spec, ledger).where("false")
+    assert listed(replayed(spark, spec, rows, tmp_path, START)) == []

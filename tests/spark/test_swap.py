@@ -1,0 +1,234 @@
+"""Rows that Spark staged, swapped into a pipeline's table without Spark, between two real drains."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.span import Span
+from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.undo import undo
+from spark_jobs.runs.plan import plan
+from spark_jobs.runs.publication import publish
+from spark_jobs.sink import table
+from tests.harness.scene import Scene
+
+Rows = list[tuple[Any, ...]]
+END = Position("window_end", "end")
+
+
+class Repairing:
+    """A drained pipeline, with a repair of two of its hours staged by Spark."""
+
+    def __init__(self, spark: Any, scene: Scene) -> None:
+        self.spark, self.scene, self.paths = spark, scene, scene.paths
+        self.before = table.version(self.paths.table)
+        ends = sorted({row["window_end"] for row in scene.table()})
+        self.hours = tuple(Span(end - timedelta(hours=1), end) for end in (ends[0], ends[3]))
+        staging, live = self.paths.staging("r1"), self.read(self.paths.table)
+        here = live.where(END.sql(self.hours)).cache()
+        fields = ", ".join(
+            f"'{name}', `{name}`" if name != "flights" else "'flights', flights + 1"
+            for name in live.columns
+        )
+        here.createOrReplaceTempView("here")
+        one = "SELECT *, row_number() OVER (PARTITION BY window_end ORDER BY carrier, origin) AS n FROM here"
+        names = ", ".join(f"'{name}', `{name}`" for name in live.columns)
+        staged = spark.sql(
+            f"SELECT named_struct({names}) AS before, "
+            f"IF(n = 1, named_struct({fields}), named_struct({names})) AS after, n FROM ({one})"
+        ).cache()
+        staged.select("after.*").write.format("delta").save(str(staging / "rows"))
+        changed = staged.where("n = 1").selectExpr("'changed' AS op", "before", "after")
+        changed.write.format("delta").save(str(staging / "changes"))
+        self.old = _rows(changed.select("before.*"))
+        self.new = _rows(changed.select("after.*"))
+        self.within = _rows(here)
+        known = read_identity(self.paths)
+        assert known is not None
+        Manifest(
+            repair_id="r1",
+            pipeline=scene.spec.name,
+            generation=known.generation,
+            kind="repair",
+            spans=self.hours,
+            differing=self.hours,
+            position=END,
+            table_id=known.table_id,
+            table_version=self.before,
+            changed=2,
+        ).write(staging / "manifest.json")
+
+    def swap(self) -> Swapped:
+        return swap(self.scene.spec, self.scene.settings.root, "r1", "swap")
+
+    def undo(self) -> Swapped:
+        return undo(self.scene.spec, self.scene.settings.root, "r1", "undo")
+
+    def read(self, path: Any, version: int | None = None) -> Any:
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(str(path))
+
+    def rows(self, version: int | None = None) -> Rows:
+        return _rows(self.read(self.paths.table, version))
+
+    def expected(self, rows: Rows) -> Rows:
+        """The rows, with those that the repair changes."""
+        assert set(self.old) <= set(rows)
+        return sorted([row for row in rows if row not in self.old] + self.new, key=str)
+
+    def feed(self, version: int) -> tuple[Rows, Rows]:
+        """What the change feed of a version removes and adds, by Spark."""
+        feed = (
+            self.spark.read.format("delta")
+            .option("readChangeFeed", "true")
+            .option("startingVersion", version)
+            .option("endingVersion", version)
+            .load(str(self.paths.table))
+        )
+        columns = self.read(self.paths.table).columns
+        removed, added = (
+            _rows(feed.where(f"_change_type = '{kind}'").select(*columns))
+            for kind in ("delete", "insert")
+        )
+        assert len(removed) + len(added) == feed.count()
+        return removed, added
+
+    def published(self) -> Rows:
+        return _rows(self.read(self.paths.published_table))
+
+
+def _rows(frame: Any) -> Rows:
+    return sorted((tuple(row) for row in frame.collect()), key=str)
+
+
+def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_on(
+    spark: Any, kafka: str, tmp_path: Path
+) -> None:
+    scene = Scene(kafka, tmp_path, "departure_delays", events=1500, deliveries=2, checked=True)
+    scene.deliver()
+    scene.run("first")
+    first = publish(scene.paths, scene.spec, ("", -1))
+    assert first is not None
+    made = Repairing(spark, scene)
+    rows = made.rows()
+    done = made.swap()
+    assert done.passed
+    assert done.table_version == made.before + 1
+    assert made.rows() == made.expected(rows)
+    assert made.published() == rows, "it is not published yet"
+
+    removed, added = made.feed(done.table_version)
+    assert removed == made.within
+    assert added == made.expected(made.within)
+
+    found = plan(scene.spec, scene.settings, (first.generation, first.table_version))
+    assert (found.reasons, found.to_publish) == ((), done.table_version), "no batch is needed"
+    event = publish(scene.paths, scene.spec, (first.generation, first.table_version))
+    assert event is not None
+    assert (event.table_version_before, event.table_version) == (made.before, done.table_version)
+    assert (event.account.covered, event.account.read) == (0, 0), "no batch is new"
+    [told] = event.repairs
+    assert (told.repair_id, told.kind, told.changed, told.ranges) == ("r1", "repair", 2, made.hours)
+    assert made.published() == made.rows()
+
+    scene.deliver()
+    report = scene.run("second")
+    assert report.account.rows_out > 0
+    assert report.failing("critical") == ()
+    after = made.rows()
+    assert set(made.expected(rows)) <= set(after)
+    assert len(after) == len(rows) + report.account.rows_out
+    newest = read_cursor(scene.paths.cursor).judged_table_version
+    assert newest == report.table_version == table.version(scene.paths.table)
+    event = publish(scene.paths, scene.spec, (first.generation, done.table_version))
+    assert event is not None
+    assert event.repairs == ()
+    assert event.account.rows_out == report.account.rows_out
+    assert made.published() == after
+
+    back = made.undo()
+    assert back.passed
+    assert made.rows() == sorted([row for row in after if row not in made.new] + made.old, key=str)
+    assert made.feed(back.table_version or -1) == (made.expected(made.within), made.within)
+    event = publish(scene.paths, scene.spec, (first.generation, newest))
+    assert event is not None
+    assert [told.repair_id for told in event.repairs] == ["r1/undo"]
+    assert made.published() == made.rows()
+    scene.assert_table()
+
+
+def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
+    spark: Any, kafka: str, tmp_path: Path
+) -> None:
+    hourly = Aggregate(
+        window=Tumbling(size="1 hour"),
+        keys=("carrier", "origin"),
+        measures={"flights": "count(*)"},
+        counts="flights",
+    )
+    scene = Scene(
+        kafka,
+        tmp_path,
+        "departure_delays",
+        events=1500,
+        deliveries=3,
+        output_mode="update",
+        steps=(Transform(where="event_type = 'departure'"), hourly),
+    )
+    for number in range(2):
+        scene.deliver()
+        scene.run(f"before {number}")
+    made = Repairing(spark, scene)
+    rows = made.rows()
+    assert made.swap().passed
+    assert made.rows() == made.expected(rows)
+    scene.deliver()
+    scene.run("after")
+    after = made.rows()
+    assert set(made.new) <= set(after)
+    assert not set(made.old) & set(after)
+    assert len(after) > len(rows)
+
+
+@pytest.mark.parametrize("red", [False, True])
+def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
+    red: bool, spark: Any, kafka: str, tmp_path: Path
+) -> None:
+    from spark_jobs.contract.checks import Check  # noqa: PLC0415
+
+    many = Check(
+        type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 60}
+    )
+    none = many.model_copy(update={"kwargs": {"column": "flights", "max_value": 0}})
+    scene = Scene(
+        kafka,
+        tmp_path,
+        "departure_delays",
+        events=900,
+        deliveries=2,
+        output_checks=(none if red else many,),
+    )
+    scene.deliver()
+    first = scene.drain("first")
+    assert (first.status == "failed") == red
+    made = Repairing(spark, scene)
+    done = made.swap()
+    assert done.passed != red
+    scene.change(output_checks=(many,))
+    scene.deliver()
+    second = scene.run("second")
+    [judged] = [check for check in second.checks if check.suite == "output" and check.column]
+    assert judged.outcome == "passed"
+    assert read_cursor(scene.paths.cursor).judged_table_version == second.table_version

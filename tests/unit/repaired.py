@@ -1,0 +1,284 @@
+"""A root with drained batches and staged repairs, without Spark: the table as the product makes it,
+a checkpoint, ops tables, and staging folders as the stage leaves them.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+
+from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
+from spark_jobs.contract.environment import environment
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.report import Account
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.manifest import Manifest, MergedRecord
+from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.undo import undo
+from spark_jobs.sink import table
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+FIELDS = (
+    ("windowEnd", "timestamp", False),
+    ("shop", "string", True),
+    ("sales", "long", False),
+    ("mean", "double", True),
+    ("ids", {"type": "array", "elementType": "string", "containsNull": True}, True),
+)
+STRUCT = {
+    "type": "struct",
+    "fields": [
+        {"name": name, "type": kind, "nullable": nullable, "metadata": {}}
+        for name, kind, nullable in FIELDS
+    ],
+}
+NULLABLE = pa.schema(
+    [
+        ("windowEnd", pa.timestamp("us", "UTC")),
+        ("shop", pa.string()),
+        ("sales", pa.int64()),
+        ("mean", pa.float64()),
+        ("ids", pa.list_(pa.string())),
+    ]
+)
+"""As Spark writes the staged rows: every column may be null."""
+POSITION = Position("windowEnd", "end")
+SHOPS = ("a", "b", "c")
+Row = dict[str, Any]
+Changes = list[tuple[Row | None, Row | None]]
+"""The row before and the row after, of each change."""
+
+
+def hour(number: int) -> datetime:
+    """The end of the window of that hour."""
+    return DAY + timedelta(hours=number + 1)
+
+
+def hours(first: int, last: int | None = None) -> Span:
+    """The span of these windows."""
+    return Span(DAY + timedelta(hours=first), hour(first if last is None else last))
+
+
+def row(number: int, shop: str, sales: int = 1) -> Row:
+    """The row of a window and a shop. One mean is no number, and one is null."""
+    mean = {"a": sales / 3, "b": float("nan"), "c": None}.get(shop, 0.1)
+    return {"windowEnd": hour(number), "shop": shop, "sales": sales, "mean": mean, "ids": [shop]}
+
+
+class Root:
+    """Batch n reads the record with offset n, and writes the windows of hour n."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
+        self.paths = Paths(str(folder), SPEC)
+        self.paths.ensure_writable()
+        self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
+        columns: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT))
+        table.ensure(self.paths.table, columns, SPEC, "g1")
+        Identity(
+            generation="g1",
+            topic_id="topic-1",
+            table_id=table.identifier(self.paths.table),
+            fingerprint=fingerprint(SPEC, version("pyspark")),
+            environment=environment(SPEC),
+        ).write(self.paths.identity)
+        Cursor(judged_table_version=0).write(self.paths.cursor)
+
+    @property
+    def table(self) -> deltalake.DeltaTable:
+        return deltalake.DeltaTable(str(self.paths.table))
+
+    @property
+    def version(self) -> int:
+        return self.table.version()
+
+    @property
+    def cursor(self) -> Cursor:
+        return read_cursor(self.paths.cursor)
+
+    @property
+    def identity(self) -> Identity:
+        known = identity_amid_rewind(self.paths)
+        assert known is not None
+        return known
+
+    def rows(self, version: int | None = None) -> list[str]:
+        """The table's rows, as text and in order."""
+        read = self.table
+        if version is not None:
+            read.load_as_version(version)
+        found = deltalake.QueryBuilder().register("t", read).execute("SELECT * FROM t")
+        return texts(pa.table(found.read_all()).cast(NULLABLE).to_pylist())
+
+    def feed(self, version: int) -> list[tuple[str, str]]:
+        """What the change feed says of a version: the type and the row of each change."""
+        feed = pa.table(
+            self.table.load_cdf(starting_version=version, ending_version=version).read_all()
+        ).to_pylist()
+        return sorted(
+            (each["_change_type"], texts([{name: each[name] for name in NULLABLE.names}])[0])
+            for each in feed
+        )
+
+    def drain(self, first: int, last: int, *, red: bool = False) -> None:
+        """Drain these batches. What they write does not pass if it is `red`."""
+        for batch in range(first, last + 1):
+            self.commit(batch)
+            self.account(batch)
+        if not red:
+            self.moved(judged=last, judged_table_version=self.version)
+
+    def commit(self, batch: int) -> None:
+        plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
+        store = self.folder / "state" / "0" / "0"
+        store.mkdir(parents=True, exist_ok=True)
+        (store / f"{batch + 1}.snapshot").write_bytes(b"state")
+        owner = self.identity.owner(SPEC.name)
+        self.append(
+            [row(batch, shop) for shop in SHOPS],
+            {"userMetadata": json.dumps({"sluice": owner, "batch": batch})},
+            [deltalake.Transaction(owner, batch)],
+        )
+        commit_batch(self.folder, batch)
+
+    def account(self, batch: int) -> None:
+        counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
+        found: Row = {"pipeline": SPEC.name, "generation": self.identity.generation}
+        found |= {"batch_id": batch, "run_id": f"run-{batch}", "offsets_end": "{}"}
+        ops_tables.append(
+            self.paths.root, "batches", [found | counts | {"table_version": self.version}]
+        )
+        self.moved(audited=batch, table_version=self.version)
+
+    def append(
+        self,
+        rows: list[Row],
+        said: dict[str, str] | None = None,
+        transactions: list[deltalake.Transaction] | None = None,
+    ) -> None:
+        """Rows of a batch, or of somebody else."""
+        deltalake.write_deltalake(
+            str(self.paths.table),
+            pa.Table.from_pylist(rows, NULLABLE).cast(pa.schema(self.table.schema().to_arrow())),
+            mode="append",
+            commit_properties=deltalake.CommitProperties(
+                custom_metadata=said, app_transactions=transactions
+            ),
+        )
+
+    def moved(self, **changes: int | None) -> None:
+        self.cursor.model_copy(update=changes).write(self.paths.cursor)
+
+    def stage(
+        self, repair_id: str, changes: Changes, spans: tuple[Span, ...] | None = None, **more: Any
+    ) -> Manifest:
+        """What the stage leaves for these changes. `spans` are what was computed, if it is more
+        than what differs.
+        """
+        touched = [each for change in changes for each in change if each]
+        differing = tuple(
+            sorted(
+                {
+                    Span(each["windowEnd"] - timedelta(hours=1), each["windowEnd"])
+                    for each in touched
+                }
+            )
+        )
+        made = Manifest(
+            **{
+                "repair_id": repair_id,
+                "pipeline": SPEC.name,
+                "generation": self.identity.generation,
+                "kind": "repair",
+                "spans": spans or differing,
+                "differing": differing,
+                "position": POSITION,
+                "table_id": table.identifier(self.paths.table),
+                "table_version": self.version,
+                "added": sum(not before for before, _ in changes),
+                "removed": sum(not after for _, after in changes),
+                "changed": sum(bool(before and after) for before, after in changes),
+                "merged": (late(7, hour(0)),),
+            }
+            | more
+        )
+        folder = self.paths.staging(repair_id)
+        after = self._within(made.spans)
+        for gone in (before for before, _ in changes if before):
+            after.remove(next(each for each in after if texts([each]) == texts([gone])))
+        after += [new for _, new in changes if new]
+        folder.mkdir(parents=True)
+        write(folder / "rows", pa.Table.from_pylist(after, NULLABLE))
+        struct = pa.struct(list(NULLABLE))
+        written = {
+            "op": [
+                "added" if not before else "removed" if not new else "changed"
+                for before, new in changes
+            ],
+            "before": [before for before, _ in changes],
+            "after": [new for _, new in changes],
+        }
+        schema = pa.schema({"op": pa.string(), "before": struct, "after": struct})
+        write(folder / "changes", pa.table(written, schema))
+        made.write(folder / "manifest.json")
+        return made
+
+    def _within(self, spans: tuple[Span, ...]) -> list[Row]:
+        sql = f"SELECT * FROM t WHERE {POSITION.sql(spans)}"
+        found = deltalake.QueryBuilder().register("t", self.table).execute(sql)
+        rows: list[Row] = pa.table(found.read_all()).cast(NULLABLE).to_pylist()
+        return rows
+
+    def swap(self, repair_id: str) -> Swapped:
+        return swap(SPEC, self.settings.root, repair_id, f"swap of {repair_id}")
+
+    def undo(self, repair_id: str) -> Swapped:
+        return undo(SPEC, self.settings.root, repair_id, f"undo of {repair_id}")
+
+    def states(self) -> dict[str, str]:
+        """Repair -> its state. Each has one row."""
+        rows = repairs.stored(self.paths.root, SPEC.name)
+        assert len({each["repair_id"] for each in rows}) == len(rows)
+        return {each["repair_id"]: each["state"] for each in rows}
+
+    def merged(self) -> list[tuple[str, int]]:
+        """Repair and offset of each row of ops.merged."""
+        sql = 'SELECT repair_id, "offset" FROM merged'
+        found = ops_tables.query(self.paths.root, "merged", sql).to_pylist()
+        return sorted((each["repair_id"], each["offset"]) for each in found)
+
+
+def write(folder: Any, rows: pa.Table) -> None:
+    deltalake.write_deltalake(str(folder), rows)
+
+
+def texts(rows: list[Row]) -> list[str]:
+    """Each row as text: as Arrow gives it back, so that equal times are equal texts."""
+    found = pa.Table.from_pylist(rows, NULLABLE).to_pylist()
+    return sorted(repr([each[name] for name in NULLABLE.names]) for each in found)
+
+
+def late(offset: int, position: datetime) -> MergedRecord:
+    return MergedRecord(
+        topic_id="topic-1",
+        partition=0,
+        offset=offset,
+        source="late",
+        fate="merged",
+        position=position,
+    )

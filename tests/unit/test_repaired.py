@@ -1,0 +1,248 @@
+"""What else there is to a swapped repair: the event that tells it, a rewind or a reset that takes it
+back, and what is left of its staging.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.reset import Intent, reset
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.errors import LeaseHeld, SwapRefused
+from spark_jobs.published import table as published_table
+from spark_jobs.repair.leftovers import Leftover, leftovers, remove_leftovers
+from spark_jobs.runs.publication import publish
+from tests.unit.repaired import SPEC, Changes, Root, row
+
+WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
+OTHER: Changes = [(row(3, "c"), None)]
+NOBODY = ("", -1)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """Batches 0 to 5 have passed and were published."""
+    made = Root(tmp_path / "root")
+    made.drain(0, 5)
+    told(made, NOBODY)
+    return made
+
+
+def told(root: Root, announced: tuple[str, int]) -> list[dict[str, Any]] | None:
+    """The repairs of the event that is due; None without an event."""
+    event = publish(root.paths, SPEC, announced)
+    return None if event is None else event.model_dump(mode="json")["repairs"]
+
+
+def ids(found: list[dict[str, Any]] | None) -> list[str]:
+    assert found is not None
+    return [each["repair_id"] for each in found]
+
+
+def execute(intent: Intent) -> None:
+    assert intent.execute is not None
+    intent.execute()
+
+
+def go_back(root: Root, batch: int) -> tuple[str, ...]:
+    intent = rewind(SPEC, root.settings, batch)
+    execute(intent)
+    return intent.lines
+
+
+def test_a_swap_is_published_and_told_without_a_batch_and_once(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    [found] = told(root, ("g1", 6)) or []
+    assert found == {
+        "repair_id": "r1",
+        "kind": "repair",
+        "ranges": [[f"2026-03-01T0{hour}:00:00Z" for hour in (1, 2)]],
+        "added": 1,
+        "removed": 0,
+        "changed": 1,
+        "merged": 1,
+    }
+    assert not published_table.behind(root.paths, 7)
+    assert told(root, ("g1", 7)) is None
+    root.drain(6, 6)
+    assert told(root, ("g1", 7)) == [], "the next event is about what is new since"
+
+
+def test_an_event_has_every_repair_since_the_one_before_in_their_order(root: Root) -> None:
+    root.stage("r2", WRONG)
+    root.stage("r1", OTHER)
+    root.swap("r2")
+    root.drain(6, 6)
+    root.swap("r1")
+    assert ids(told(root, ("g1", 6))) == ["r2", "r1"]
+
+
+def test_an_undo_is_told_with_its_repair_or_alone_if_that_was_told(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.undo("r1")
+    both = told(root, ("g1", 6))
+    assert ids(both) == ["r1", "r1/undo"]
+    assert [(each["added"], each["removed"]) for each in both or ()] == [(1, 0), (0, 1)]
+    root.stage("r2", WRONG)
+    root.swap("r2")
+    assert ids(told(root, ("g1", 8))) == ["r2"]
+    root.undo("r2")
+    assert ids(told(root, ("g1", 9))) == ["r2/undo"]
+
+
+def test_what_nobody_has_judged_yet_is_told_when_the_next_drain_has(root: Root) -> None:
+    root.drain(6, 6, red=True)
+    root.stage("r1", WRONG)
+    assert not root.swap("r1").passed
+    assert told(root, ("g1", 6)) is None
+    root.drain(7, 7)
+    assert ids(told(root, ("g1", 6))) == ["r1"]
+
+
+def test_what_was_published_and_not_recorded_yet_cannot_be(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ops tables are written before the cursor moves."""
+    root.stage("r1", WRONG)
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
+        with pytest.raises(failpoint.Failure):
+            root.swap("r1")
+    assert told(root, ("g1", 6)) is None
+    root.swap("r1")
+    assert ids(told(root, ("g1", 6))) == ["r1"]
+
+
+def test_a_rewind_to_before_a_swap_takes_it_back_and_says_so(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.drain(6, 7)
+    root.stage("r2", OTHER)
+    root.swap("r2")
+    lines = go_back(root, 5)
+    assert [line for line in lines if "repair r" in line] == [
+        "undo repair r1, of table version 7: its late records wait for a repair again",
+        "undo repair r2, of table version 10: its late records wait for a repair again",
+    ]
+    assert root.rows() == root.rows(6)
+    assert root.states() == {"r1": "undone", "r2": "undone"}
+    assert root.merged() == []
+    assert told(root, ("g1", 6)) == [], "nobody was told of them, and nobody is"
+    with pytest.raises(SwapRefused, match="is undone"):
+        root.swap("r1")
+
+
+def test_a_rewind_to_after_a_swap_keeps_it_and_so_does_the_next(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.drain(6, 8)
+    for batch in (7, 6):
+        assert not any("repair" in line for line in go_back(root, batch))
+    assert root.states() == {"r1": "swapped"}
+    assert root.merged() == [("r1", 7)]
+    assert [text for text in root.rows(7) if text not in root.rows()] == []
+    root.undo("r1")
+    assert set(root.rows(6)) <= set(root.rows())
+
+
+def test_a_rewind_to_before_an_undo_puts_the_repair_back(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.drain(6, 6)
+    root.undo("r1")
+    assert "undo the undo of repair r1, of table version 9" in go_back(root, 6)
+    assert root.states() == {"r1": "swapped", "r1/undo": "undone"}
+    assert root.rows() == root.rows(8)
+
+
+def test_a_rewind_that_was_cut_off_there_ends_as_another(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    monkeypatch.setattr(failpoint, "ACTIVE", {"rewinding": "raise"})
+    for _ in range(2):
+        with pytest.raises(failpoint.Failure):
+            go_back(root, 5)
+    failpoint.ACTIVE.clear()
+    go_back(root, 5)
+    assert root.states() == {"r1": "undone"}
+    assert root.rows() == root.rows(6)
+
+
+def test_a_swap_that_was_killed_is_completed_after_a_rewind_that_kept_it(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.stage("r1", WRONG)
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
+        with pytest.raises(failpoint.Failure):
+            root.swap("r1")
+    root.drain(6, 7)
+    go_back(root, 6)
+    assert root.swap("r1").again
+    assert root.states() == {"r1": "swapped"}
+
+
+def test_a_reset_removes_what_was_staged_for_the_old_table(root: Root) -> None:
+    root.stage("r1", WRONG)
+    intent = reset(SPEC, root.settings)
+    assert f"remove {root.paths.stagings}: repairs of the old table" in intent.lines
+    with lease(root.paths.staging_lease, "a stage"):
+        execute(intent)
+        assert root.paths.staging("r1").exists(), "it is at work: doctor removes it later"
+    execute(reset(SPEC, root.settings))
+    assert not root.paths.stagings.exists()
+
+
+def aged(folder: Any, days: float) -> None:
+    for path in Path(str(folder)).iterdir():
+        os.utime(path, (time.time() - days * 86_400,) * 2)
+
+
+def test_doctor_lists_and_removes_what_a_repair_has_left(root: Root) -> None:
+    for name, days, whole in (
+        ("old", 31, True),
+        ("kept", 29, True),
+        ("cut", 2, False),
+        ("begun", 0, False),
+    ):
+        root.stage(name, OTHER)
+        folder = root.paths.staging(name)
+        (folder / "plan.json").write_text("{}")
+        if not whole:
+            (folder / "manifest.json").unlink()
+        aged(folder, days)
+    root.paths.staging("empty").mkdir()
+    with lease(root.paths.staging_lease, "a stage"):
+        assert doctor(SPEC, root.settings).execute is None, "a stage is at work"
+    found = doctor(SPEC, root.settings)
+    told = [line for line in found.lines if line.startswith("fix: remove")]
+    assert [line.rsplit("/", 1)[1] for line in told] == [
+        "cut: it has no manifest.json: the repair was cut off",
+        "empty: it is older than 30 days",
+        "old: it is older than 30 days",
+    ]
+    execute(found)
+    assert {folder.name for folder in root.paths.stagings.iterdir()} == {"kept", "begun"}
+    assert doctor(SPEC, root.settings).execute is None
+
+
+def test_nothing_is_removed_beneath_a_stage_that_has_begun_since(root: Root) -> None:
+    root.stage("r1", OTHER)
+    found = leftovers(root.paths, datetime.now(UTC) + timedelta(days=31))
+    assert found == [Leftover(root.paths.staging("r1"), "it is older than 30 days")]
+    with lease(root.paths.staging_lease, "a stage"), pytest.raises(LeaseHeld):
+        remove_leftovers(root.paths, found, "sluice doctor")
+    assert root.paths.staging("r1").exists()

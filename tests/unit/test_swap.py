@@ -1,0 +1,442 @@
+"""Staged rows into the table and back: real Delta tables and a checkpoint, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.errors import (
+    ApprovalMissing,
+    LeaseHeld,
+    RepairOverlapped,
+    RepairUnknown,
+    StagingStale,
+    SwapRefused,
+)
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair import exchange
+from spark_jobs.repair.base import Base
+from spark_jobs.repair.swap import swap
+from spark_jobs.sink import history
+from tests.unit.repaired import POSITION, SPEC, Changes, Root, hour, hours, row, texts
+
+WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d")), (row(4, "c"), None)]
+"""A sale of hour 1 was late, a shop of that hour was missing, and one of hour 4 is too many."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """Batches 0 to 5 have passed."""
+    made = Root(tmp_path / "root")
+    made.drain(0, 5)
+    return made
+
+
+def expected(root: Root, version: int, changes: Changes) -> list[str]:
+    """The rows of the version, with the changes."""
+    rows = Counter(root.rows(version))
+    rows -= Counter(texts([before for before, _ in changes if before]))
+    rows += Counter(texts([after for _, after in changes if after]))
+    return sorted(rows.elements())
+
+
+def test_the_rows_that_differ_are_replaced_in_one_commit_and_all_others_stay(root: Root) -> None:
+    before = root.version
+    root.stage("r1", WRONG)
+    done = root.swap("r1")
+    assert (done.state, done.table_version, done.passed, done.again) == ("swapped", 7, True, False)
+    assert root.version == before + 1
+    assert root.rows() == expected(root, before, WRONG)
+    assert done.leased_seconds < 5
+
+
+def test_the_commit_is_no_batch_and_says_whose_it_is(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    [entry] = root.table.history(1)
+    assert json.loads(entry["userMetadata"]) == {"sluice_repair": "r1"}
+    owners = root.identity.owners(SPEC.name)
+    assert [batch for batch, _ in history.commits(root.paths.table, owners)] == [5, 4, 3, 2, 1, 0]
+    assert root.table.transaction_version(f"{SPEC.name}/g1") == 5
+    assert root.table.transaction_version(f"{SPEC.name}/g1/repair/r1") == 0
+    assert history.newest_version(root.paths.table, owners[-1], 0) == 6
+
+
+def test_the_change_feed_has_what_went_and_what_came_and_its_sum_is_the_change(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    feed = root.feed(7)
+    gone = Counter(text for kind, text in feed if kind == "delete")
+    came = Counter(text for kind, text in feed if kind == "insert")
+    assert {kind for kind, _ in feed} == {"delete", "insert"}
+    assert came - gone == Counter(texts([after for _, after in WRONG if after]))
+    assert gone - came == Counter(texts([before for before, _ in WRONG if before]))
+    assert sum(gone.values()) == 6, "the rows of hours 1 and 4, and no others"
+
+
+def test_the_record_has_what_was_done_and_keeps_what_the_stage_wrote(root: Root) -> None:
+    root.stage("r1", WRONG, approval="needed", approved_by="ana")
+    staged = {"pipeline": SPEC.name, "repair_id": "r1", "state": "staged", "read": 70}
+    repairs.put(root.paths.root, [staged | {"spec_digest": "d"}])
+    root.swap("r1")
+    [found] = repairs.stored(root.paths.root, SPEC.name)
+    assert (found["read"], found["spec_digest"], found["approved_by"]) == (70, "d", "ana")
+    assert (found["state"], found["generation"], found["kind"]) == ("swapped", "g1", "repair")
+    assert (found["table_version_before"], found["table_version"]) == (6, 7)
+    assert (found["added"], found["removed"], found["changed"]) == (1, 1, 1)
+    assert (found["late_merged"], found["replayed"]) == (1, 0)
+    assert [each["start"] for each in found["ranges"]] == [hours(1).start, hours(4).start]
+    assert root.merged() == [("r1", 7)]
+
+
+def test_a_second_swap_does_nothing(root: Root) -> None:
+    root.stage("r1", WRONG)
+    first = root.swap("r1")
+    again = root.swap("r1")
+    assert again.again
+    assert again._replace(again=False, leased_seconds=0) == first._replace(leased_seconds=0)
+    assert (root.version, root.states(), root.merged()) == (7, {"r1": "swapped"}, [("r1", 7)])
+
+
+def test_where_nothing_differs_nothing_is_committed_and_the_range_is_canonical(root: Root) -> None:
+    root.stage("r1", [], spans=(hours(0, 3),))
+    done = root.swap("r1")
+    assert (done.state, done.table_version, done.passed) == ("canonical", None, False)
+    assert (root.version, root.cursor.judged_table_version) == (6, 6)
+    assert (root.states(), root.merged()) == ({"r1": "canonical"}, [("r1", 7)])
+
+
+def test_a_range_that_loses_all_rows_and_one_that_gets_its_first_are_swapped(root: Root) -> None:
+    gone: Changes = [(row(2, shop), None) for shop in ("a", "b", "c")]
+    root.stage("gone", gone)
+    root.swap("gone")
+    assert root.rows() == expected(root, 6, gone)
+    back: Changes = [(None, row(2, "z"))]
+    root.stage("back", back, spans=(hours(0, 5),))
+    root.swap("back")
+    assert root.rows() == expected(root, 7, back)
+
+
+def test_drains_after_the_comparison_do_not_hinder_it(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.drain(6, 8)
+    base = Base(root.paths.table, 6, POSITION, (hours(1), hours(4)))
+    assert not base.touched(), "the log alone tells: no row is read"
+    assert root.swap("r1").table_version == 10
+    assert root.rows() == expected(root, 9, WRONG)
+
+
+def test_nor_do_optimize_and_changes_of_other_rows(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.table.optimize.compact()
+    assert not Base(root.paths.table, 6, POSITION, (hours(1), hours(4))).touched()
+    root.table.delete("sales = 1 AND shop = 'b' AND \"windowEnd\" = '2026-03-01T03:00:00Z'")
+    assert Base(root.paths.table, 6, POSITION, (hours(1), hours(4))).touched(), "nobody knows"
+    before = root.version
+    root.swap("r1")
+    assert root.rows() == expected(root, before, WRONG)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_rows_that_changed_since_the_comparison_are_stale(root: Root, gone: bool) -> None:
+    root.stage("r1", WRONG, spans=(hours(0, 4),))
+    if gone:
+        root.table.delete("shop = 'b'")
+    else:
+        root.append([row(3, "b")])
+    rows = root.rows()
+    with pytest.raises(StagingStale, match="are others now") as refused:
+        root.swap("r1")
+    assert refused.value.retry
+    assert (root.rows(), root.states(), root.merged()) == (rows, {}, [])
+
+
+def test_rows_that_nobody_can_compare_any_more_are_stale(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.table.update({"sales": "1"}, predicate="shop = 'a'")
+    root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(StagingStale, match="cannot be read any more"):
+        root.swap("r1")
+
+
+def test_another_table_is_stale(root: Root) -> None:
+    root.stage("r1", WRONG, table_id="another")
+    with pytest.raises(StagingStale, match="is another table"):
+        root.swap("r1")
+
+
+def test_another_generation_is_stale(root: Root) -> None:
+    root.stage("r1", WRONG)
+    known = root.identity
+    known.model_copy(update={"generation": "g2", "rewound": ("g1",)}).write(root.paths.identity)
+    with pytest.raises(StagingStale, match="was rewound since"):
+        root.swap("r1")
+    known.model_copy(update={"generation": "g3"}).write(root.paths.identity)
+    with pytest.raises(StagingStale, match="was reset since"):
+        root.swap("r1")
+
+
+def test_a_column_that_was_added_since_is_stale(root: Root) -> None:
+    root.stage("r1", WRONG)
+    from deltalake import Field  # noqa: PLC0415
+
+    root.table.alter.add_columns([Field("note", "string")])
+    with pytest.raises(StagingStale):
+        root.swap("r1")
+
+
+def test_a_later_repair_of_the_range_is_in_the_way(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.stage("r2", [(row(2, "a"), row(2, "a", 3))], spans=(hours(1, 2),))
+    root.stage("r3", [(row(0, "a"), row(0, "a", 3))])
+    root.swap("r3")
+    root.swap("r2")
+    with pytest.raises(RepairOverlapped, match=r"repair r2 .* table version 8"):
+        root.swap("r1")
+    root.undo("r2")
+    root.swap("r1")
+    assert root.states() == {
+        "r1": "swapped",
+        "r2": "undone",
+        "r2/undo": "swapped",
+        "r3": "swapped",
+    }
+
+
+def test_what_waits_for_a_person_is_not_swapped(root: Root) -> None:
+    made = root.stage("r1", WRONG, approval="needed")
+    with pytest.raises(ApprovalMissing):
+        root.swap("r1")
+    approved = made.model_copy(update={"approved_by": "ana"})
+    approved.write(root.paths.staging("r1") / "manifest.json")
+    assert root.swap("r1").state == "swapped"
+
+
+@pytest.mark.parametrize("state", ["rejected", "failed", "undone"])
+def test_what_has_ended_is_not_swapped(root: Root, state: str) -> None:
+    root.stage("r1", WRONG)
+    repairs.put(root.paths.root, [{"pipeline": SPEC.name, "repair_id": "r1", "state": state}])
+    with pytest.raises(SwapRefused, match=f"is {state}"):
+        root.swap("r1")
+
+
+def test_a_verification_is_not_swapped(root: Root) -> None:
+    root.stage("r1", WRONG, kind="verify")
+    with pytest.raises(SwapRefused, match="kind verify"):
+        root.swap("r1")
+
+
+@pytest.mark.parametrize("content", [None, "{"])
+def test_what_was_not_staged_whole_is_unknown(root: Root, content: str | None) -> None:
+    root.stage("r1", WRONG)
+    manifest = root.paths.staging("r1") / "manifest.json"
+    manifest.unlink()
+    if content:
+        manifest.write_text(content)
+    with pytest.raises(RepairUnknown):
+        root.swap("r1")
+
+
+def test_a_table_that_only_spark_writes_is_left_alone(root: Root) -> None:
+    root.table.alter.add_feature(
+        __import__("deltalake").TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+    root.stage("r1", WRONG)
+    with pytest.raises(SwapRefused, match="deletionVectors"):
+        root.swap("r1")
+    assert root.version == 7
+
+
+def test_while_a_drain_works_the_swap_is_put_off(root: Root) -> None:
+    root.stage("r1", WRONG)
+    with lease(root.paths.lease, "a drain"), pytest.raises(LeaseHeld, match="a drain"):
+        root.swap("r1")
+    assert (root.version, root.states()) == (6, {})
+    root.swap("r1")
+
+
+def test_rows_that_a_drain_moves_between_comparison_and_lease_are_compared_again(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.stage("r1", WRONG)
+    real, times = exchange.lease, []
+
+    def lease_after_another(path, run_id):  # type: ignore[no-untyped-def]
+        if not times:
+            root.table.update({"sales": "9"}, predicate="shop = 'c' AND sales = 1")
+        times.append(run_id)
+        return real(path, run_id)
+
+    monkeypatch.setattr(exchange, "lease", lease_after_another)
+    with pytest.raises(StagingStale):
+        root.swap("r1")
+    assert len(times) == 1, "it had the lease once, and gave it back to compare"
+    assert root.version == 7
+
+
+def test_a_repair_of_which_the_rows_always_move_is_put_off(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.stage("r1", WRONG)
+    monkeypatch.setattr(Base, "touched", lambda _: True)
+    with pytest.raises(LeaseHeld, match="others wrote"):
+        root.swap("r1")
+
+
+@pytest.mark.parametrize("place", failpoint.SWAP_POINTS)
+def test_one_that_was_killed_anywhere_is_completed_by_the_next(
+    root: Root, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    root.stage("r1", WRONG)
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {place: "raise"})
+        with pytest.raises(failpoint.Failure):
+            root.swap("r1")
+        with pytest.raises(failpoint.Failure):
+            root.swap("r1")
+    done = root.swap("r1")
+    assert (done.state, done.table_version, done.passed) == ("swapped", 7, True)
+    assert root.version == 7, "it was committed once"
+    assert root.rows() == expected(root, 6, WRONG)
+    assert (root.states(), root.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+    assert root.cursor.judged_table_version == 7
+
+
+def test_drains_between_a_kill_and_the_next_try_change_nothing(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.stage("r1", WRONG)
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
+        with pytest.raises(failpoint.Failure):
+            root.swap("r1")
+    root.drain(6, 7)
+    done = root.swap("r1")
+    assert (done.table_version, done.again, done.passed) == (7, True, True)
+    assert (root.version, root.cursor.judged_table_version) == (9, 9)
+
+
+def test_of_two_swaps_at_once_one_commits(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.stage("r2", [(row(3, "a"), row(3, "a", 5))])
+
+    def patiently(repair_id: str) -> None:
+        for _ in range(200):
+            try:
+                swap(SPEC, root.settings.root, repair_id, repair_id)
+            except LeaseHeld:
+                continue
+            return
+        raise AssertionError
+
+    with ThreadPoolExecutor(6) as beside:
+        list(beside.map(patiently, ["r1", "r2"] * 3))
+    assert root.version == 8
+    assert root.rows() == expected(root, 6, [*WRONG, (row(3, "a"), row(3, "a", 5))])
+    assert root.states() == {"r1": "swapped", "r2": "swapped"}
+    assert root.merged() == [("r1", 7), ("r2", 7)]
+
+
+def test_what_waits_for_its_verdict_keeps_the_cursor_where_it_is(root: Root) -> None:
+    root.drain(6, 6, red=True)
+    root.stage("r1", WRONG)
+    done = root.swap("r1")
+    assert not done.passed
+    assert root.cursor.judged_table_version == 6
+
+
+def test_a_compaction_before_it_does_not_keep_it_from_being_published(root: Root) -> None:
+    root.table.optimize.compact()
+    root.stage("r1", WRONG)
+    assert root.swap("r1").passed
+    assert root.cursor.judged_table_version == root.version == 8
+
+
+def test_the_undo_gives_the_rows_back_also_after_drains_and_lets_the_records_wait(
+    root: Root,
+) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.drain(6, 7)
+    done = root.undo("r1")
+    assert (done.state, done.table_version, done.passed) == ("undone", 10, True)
+    assert (done.added, done.removed, done.changed) == (1, 1, 1)
+    reverse: Changes = [(after, before) for before, after in WRONG]
+    assert root.rows() == expected(root, 9, reverse)
+    assert [text for text in root.rows() if text in root.rows(6)] == root.rows(6)
+    assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
+    assert root.merged() == []
+    assert root.undo("r1").again, "a second undo does nothing"
+    assert root.version == 10
+    with pytest.raises(SwapRefused, match="is undone"):
+        root.swap("r1")
+
+
+@pytest.mark.parametrize("place", failpoint.SWAP_POINTS)
+def test_an_undo_that_was_killed_anywhere_is_completed_by_the_next(
+    root: Root, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {place: "raise"})
+        with pytest.raises(failpoint.Failure):
+            root.undo("r1")
+    root.undo("r1")
+    assert (root.version, root.rows()) == (8, root.rows(6))
+    assert (root.states(), root.merged()) == ({"r1": "undone", "r1/undo": "swapped"}, [])
+    assert root.cursor.judged_table_version == 8
+
+
+def test_what_cannot_be_undone_is_left_in_words(root: Root) -> None:
+    root.stage("r1", WRONG)
+    with pytest.raises(SwapRefused, match="is not recorded"):
+        root.undo("r1")
+    root.swap("r1")
+    root.stage("r2", [(row(1, "b"), row(1, "b", 2))])
+    root.swap("r2")
+    with pytest.raises(RepairOverlapped, match="repair r2"):
+        root.undo("r1")
+    root.undo("r2")
+    root.undo("r1")
+    assert root.rows() == root.rows(6)
+    with pytest.raises(RepairUnknown):
+        root.undo("r9")
+
+
+def test_rows_that_a_person_changed_after_the_swap_are_not_undone(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.table.delete("shop = 'd'")
+    with pytest.raises(StagingStale):
+        root.undo("r1")
+
+
+def test_a_restore_that_took_the_swap_back_is_no_swap(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    root.table.restore(6)
+    with pytest.raises(StagingStale, match="took it back"):
+        root.swap("r1")
+
+
+def test_the_records_of_another_repair_stay(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.stage("r2", [(row(3, "a"), None)])
+    root.swap("r1")
+    root.swap("r2")
+    root.undo("r1")
+    assert root.merged() == [("r2", 7)]
+    rows = ops_tables.query(root.paths.root, "merged", "SELECT * FROM merged").to_pylist()
+    assert rows[0]["position"] == hour(0)
+    assert (rows[0]["source"], rows[0]["fate"], rows[0]["topic_id"]) == (
+        "late",
+        "merged",
+        "topic-1",
+    )
