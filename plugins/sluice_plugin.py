@@ -6,8 +6,13 @@ module. So this is the only such file; the code is in the package beside it.
 
 from airflow.plugins_manager import AirflowPlugin
 
+from sluice_airflow.timetable import OnRequest
+
 
 class SluicePlugin(AirflowPlugin):
-    """Airflow shows it under Admin > Plugins. Later it will have views and operator links."""
+    """Airflow shows it under Admin > Plugins, and reads DAGs with its timetable. Later it will have
+    views and operator links.
+    """
 
     name = "sluice"
+    timetables = [OnRequest]  # noqa: RUF012 - Airflow's attribute

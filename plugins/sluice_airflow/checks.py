@@ -1,6 +1,6 @@
 """The check tasks.
 
-They show the results of the checks, which Great Expectations evaluated in the drain, and fail by
+They show the results of the checks, which were evaluated in the drain or the stage, and fail by
 them.
 """
 
@@ -12,10 +12,10 @@ from typing import Any, Literal
 from airflow.sdk import BaseOperator, Context
 
 from sluice_airflow.retries import one_line_errors
-from sluice_airflow.xcom import report_from_xcom
+from sluice_airflow.xcom import DRAIN, STAGE, report_from_xcom
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.summary import check_line
-from spark_jobs.contract.verdict import verdict
+from spark_jobs.contract.verdict import staged_verdict, verdict
 
 LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
@@ -23,21 +23,30 @@ LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging
 class CheckOperator(BaseOperator):
     """Logs every check result of one suite.
 
-    Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one failed.
+    Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one failed, or
+    ChangeUnexplained if that is the one of a repair's unexplained rows.
     Returns the number of checks that passed and that failed.
     """
 
-    def __init__(self, *, suite: Literal["output", "state"], **kwargs: Any) -> None:
+    def __init__(
+        self, *, suite: Literal["output", "state", "change"], of: str = DRAIN, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.suite = suite
+        self.of = of
 
     def execute(self, context: Context) -> dict[str, int]:
         with one_line_errors(self.log):
-            report = report_from_xcom(context)
+            report = report_from_xcom(context, self.of)
             checks = [check for check in report.checks if check.suite == self.suite]
             for check in checks:
                 self.log.log(_level(check), "%s", check_line(check))
-            if error := verdict(report.pipeline, report.table_version, checks):
+            error = (
+                staged_verdict(report.pipeline, checks)
+                if self.of == STAGE
+                else verdict(report.pipeline, report.table_version, checks)
+            )
+            if error is not None:
                 raise error
         return {
             outcome: sum(check.outcome == outcome for check in checks)

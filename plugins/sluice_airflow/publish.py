@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import Asset, BaseOperator, Context
+from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.retries import one_line_errors
@@ -22,17 +22,28 @@ def asset_of(pipeline: str) -> Asset:
     return Asset(name=pipeline, uri=f"x-sluice://tables/{pipeline}", group="sluice")
 
 
+def repairs_of(pipeline: str) -> AssetAlias:
+    """The alias by which repairs emit events of that asset.
+
+    With the asset as an outlet of two DAGs, Airflow's button Materialize would not know which one
+    to run.
+    """
+    return AssetAlias(name=f"{pipeline}-repairs", group="sluice")
+
+
 class PublishOperator(BaseOperator):
     """Moves the published table to what has passed, emits the asset event of it, and returns the
     event's extra (contract/event.py).
 
-    Skips itself if consumers know of everything that passed.
+    Skips itself if consumers know of everything that passed. With `through`, the event goes by this
+    alias, and the asset is not an outlet.
     """
 
-    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: str, through: AssetAlias | None = None, **kwargs: Any) -> None:
         self.pipeline = pipeline
         self.asset = asset_of(pipeline)
-        super().__init__(inlets=[self.asset], outlets=[self.asset], **kwargs)
+        self.through = through
+        super().__init__(inlets=[self.asset], outlets=[through or self.asset], **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.runs.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
@@ -47,7 +58,10 @@ class PublishOperator(BaseOperator):
         extra = event.model_dump(mode="json")
         # Airflow emits it with the success of the task. If the task is killed before, the next
         # publish sees that the newest event is of another version, and tells these rows too.
-        context["outlet_events"][self.asset].extra = extra
+        if self.through is None:
+            context["outlet_events"][self.asset].extra = extra
+        else:
+            context["outlet_events"][self.through].add(self.asset, extra)
         self.log.info("published version %s of %s", extra["table_version"], extra["table"])
         return extra
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import Context, ExceptionRetryPolicy, RetryAction, RetryRule
 
-from spark_jobs.contract.errors import SluiceError, catalogue
+from spark_jobs.contract.errors import SluiceError, StagingStale, catalogue
 from spark_jobs.contract.store_errors import translate_store_error
 
 
@@ -40,10 +40,31 @@ ARGUMENTS: dict[str, Any] = {
 }
 """The retry arguments of every task of a pipeline."""
 
+SWAP_ARGUMENTS: dict[str, Any] = {
+    "retries": 40,
+    "retry_delay": timedelta(seconds=15),
+    "retry_exponential_backoff": 0,
+    "retry_policy": ExceptionRetryPolicy(
+        rules=[
+            RetryRule(
+                exception=StagingStale,
+                action=RetryAction.FAIL,
+                reason=f"{StagingStale.code}: clear the task plan, which plans and stages again",
+                match_subclasses=False,
+            ),
+            *POLICY.rules,
+        ]
+    ),
+}
+"""Those of a swap: for ten minutes it waits for the drain that holds the lease."""
 
-def attempt(context: Context) -> str:
-    """The id of the run that a try of a task is."""
-    return f"{context['run_id']}-try{context['ti'].try_number}"
+
+def attempt(context: Context, what: str = "") -> str:
+    """The id of the run that a try of a task is.
+
+    `what` keeps apart the runs of two DAGs of one pipeline: persons may give them the same id.
+    """
+    return f"{context['run_id']}-{what}try{context['ti'].try_number}"
 
 
 def last_try(context: Context, error: Exception) -> bool:

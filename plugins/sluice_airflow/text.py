@@ -62,6 +62,10 @@ def page(spec: Pipeline) -> str:
             "there is nothing to do. "
             "`publish` tells downstream DAGs the table version to read. It runs only after every "
             "critical check has passed.",
+            "",
+            "**Backfill**: not with this DAG. A drain reads the records that are there, whatever "
+            "its data interval, so Airflow's form is off here. "
+            f"The DAG `{spec.name}__backfill` computes ranges of the table again.",
         )
     )
 

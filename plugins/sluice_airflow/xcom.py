@@ -1,5 +1,5 @@
-"""What tasks pass on by XCom, so that each can run on any worker: plan its plan, and drain its
-report.
+"""What tasks pass on by XCom, so that each can run on any worker: plan its plan, drain and stage
+their report.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from spark_jobs.contract.errors import ReportMissing
 from spark_jobs.contract.report import Report
 
 PLAN, DRAIN, PUBLISH = "plan", "drain", "publish"
+STAGE, APPROVE, SWAP = "stage", "approve", "swap"
 """The ids of these tasks."""
 
 
@@ -21,17 +22,27 @@ def planned_records(context: Context) -> int:
     return int(planned.get("new_offsets", 0))
 
 
+def planned_repair(context: Context) -> dict[str, Any]:
+    """What the plan of this DAG run's repair has passed on. Raises ReportMissing without one."""
+    planned = context["ti"].xcom_pull(task_ids=PLAN)
+    if planned is None:
+        raise ReportMissing(
+            f"the task {PLAN} of this DAG run has left no plan.", f"Clear {PLAN} to run it again."
+        )
+    return dict(planned)
+
+
 def to_xcom(report: Report) -> dict[str, Any]:  # JSON, as XCom takes it
-    """The value that drain returns."""
+    """The value that drain and stage return."""
     return report.model_dump(mode="json")
 
 
-def report_from_xcom(context: Context) -> Report:
-    """The report of this DAG run's drain. Raises ReportMissing without one."""
-    value = context["ti"].xcom_pull(task_ids=DRAIN)
+def report_from_xcom(context: Context, task: str = DRAIN) -> Report:
+    """The report of this task of the DAG run. Raises ReportMissing without one."""
+    value = context["ti"].xcom_pull(task_ids=task)
     if value is None:
         raise ReportMissing(
-            f"the task {DRAIN} of this DAG run has left no report.",
-            f"Clear {DRAIN} to run it again.",
+            f"the task {task} of this DAG run has left no report.",
+            f"Clear {task} to run it again.",
         )
     return Report.model_validate(value)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.contract.errors import CheckBroken, CheckFailed
+from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed, SluiceError
 from spark_jobs.contract.report import CheckResult
+
+UNEXPLAINED = "unexplained"
+"""The metric of a repair's suite `change`: changed rows which no record explains."""
 
 
 def verdict(
@@ -20,26 +23,56 @@ def verdict(
     The error names all such checks.
     """
     results = tuple(checks)
-    broken = [check for check in results if check.outcome == "broken"]
-    if broken:
-        named = "; ".join(
-            f"{check.name} could not be evaluated: {check.observed}" for check in broken
-        )
-        return CheckBroken(
-            f"{pipeline}: {named}.",
-            "Correct the check in the spec: its column, its arguments or their types.",
-        )
-    failed = [
-        check for check in results if check.outcome == "failed" and check.severity == "critical"
-    ]
-    if failed:
-        named = ", ".join(f"{check.name} ({check.unexpected} rows)" for check in failed)
+    if broken := _broken(pipeline, results):
+        return broken
+    if failed := _failed(results):
         return CheckFailed(
-            f"{pipeline}: {len(failed)} critical check(s) failed: {named}. The rows are written "
-            "in table version "
-            f"{table_version}, but not published.",
+            f"{pipeline}: {len(failed)} critical check(s) failed: {_named(failed)}. The rows are "
+            f"written in table version {table_version}, but not published.",
             f"See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
             "rows in the table and run again, or publish them as they are: "
             f"sluice accept {pipeline} --check NAME --reason TEXT",
         )
     return None
+
+
+def staged_verdict(pipeline: str, checks: Iterable[CheckResult]) -> SluiceError | None:
+    """The same for the rows that a repair has staged: the table is as it was.
+
+    ChangeUnexplained if the check of that is among those that failed.
+    """
+    results = tuple(checks)
+    if broken := _broken(pipeline, results):
+        return broken
+    if not (failed := _failed(results)):
+        return None
+    what = (
+        f"{pipeline}: {len(failed)} critical check(s) of the computed rows failed: "
+        f"{_named(failed)}. The table is as it was."
+    )
+    if any(check.suite == "change" and check.column == UNEXPLAINED for check in failed):
+        return ChangeUnexplained(
+            what, "The log has examples: find what changed them, or ask for a backfill."
+        )
+    return CheckFailed(what, "See the failing values above; correct the data, or the check.")
+
+
+def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:
+    broken = [check for check in results if check.outcome == "broken"]
+    if not broken:
+        return None
+    named = "; ".join(f"{check.name} could not be evaluated: {check.observed}" for check in broken)
+    return CheckBroken(
+        f"{pipeline}: {named}.",
+        "Correct the check in the spec: its column, its arguments or their types.",
+    )
+
+
+def _failed(results: tuple[CheckResult, ...]) -> list[CheckResult]:
+    return [
+        check for check in results if check.outcome == "failed" and check.severity == "critical"
+    ]
+
+
+def _named(failed: list[CheckResult]) -> str:
+    return ", ".join(f"{check.name} ({check.unexpected} rows)" for check in failed)

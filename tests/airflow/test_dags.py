@@ -17,6 +17,7 @@ from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
 from sluice_airflow.accept import DAG_ID
+from sluice_airflow.backfill_dag import backfill_id
 from sluice_airflow.maintain import DAG_ID as MAINTAIN, maintain_dag
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SpecInvalid
@@ -24,6 +25,7 @@ from spark_jobs.contract.spec import Pipeline, Schedule
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
+BACKFILLS = [backfill_id(name) for name in registry.names()]
 
 
 def found() -> DagBag:
@@ -32,15 +34,16 @@ def found() -> DagBag:
 
 @pytest.fixture(scope="module")
 def dags() -> dict[str, DAG]:
-    """Of the pipelines."""
+    """Those that drain."""
     bag = found()
     assert bag.import_errors == {}
-    return {name: dag for name, dag in bag.dags.items() if name not in {DAG_ID, MAINTAIN}}
+    others = {DAG_ID, MAINTAIN, *BACKFILLS}
+    return {name: dag for name, dag in bag.dags.items() if name not in others}
 
 
-def test_every_pipeline_is_a_dag_and_beside_them_a_person_may_accept() -> None:
+def test_every_pipeline_is_two_dags_and_beside_them_a_person_may_accept() -> None:
     bag = found()
-    assert sorted(bag.dags) == sorted([*registry.names(), DAG_ID, MAINTAIN])
+    assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, DAG_ID, MAINTAIN])
     accept = bag.dags[DAG_ID]
     assert accept.timetable.can_be_scheduled is False, "only a person begins it"
     assert [*accept.params] == ["pipeline", "checks", "reason"]
@@ -123,6 +126,7 @@ def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
     page = dags[name].doc_md or ""
 
     assert spec.about in page
+    assert f"The DAG `{name}__backfill` computes ranges of the table again." in page
     assert f"`{spec.topic.name}`" in page
     assert all(f"`{check.type}(" in page for check in (*spec.output_checks, *spec.state_checks))
     assert sum(line[:2] in {f"{n}." for n in range(1, 10)} for line in page.splitlines()) == len(
@@ -164,7 +168,7 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     bag = found()
 
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == sorted([*names, "refused", DAG_ID, MAINTAIN])
+    assert sorted(bag.dags) == sorted([*names, *BACKFILLS, "refused", DAG_ID, MAINTAIN])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
     assert why in (bag.dags["refused"].description or "")
     assert bag.dags["refused"].timetable.can_be_scheduled, (
@@ -198,7 +202,7 @@ before = time.process_time()
 import runpy
 found = runpy.run_path("dags/sluice.py")
 took = time.process_time() - before
-heavy = [name for name in ("pyspark", "delta", "pandas", "great_expectations", "confluent_kafka") if name in sys.modules]
+heavy = [name for name in ("pyspark", "delta", "deltalake", "pandas", "great_expectations", "confluent_kafka") if name in sys.modules]
 print(took, sum(isinstance(value, DAG) for value in found.values()), *heavy)
 """
 
@@ -219,7 +223,7 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
         )
         seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
         assert heavy == []
-        assert int(dags) == len(registry.names()) + 2
+        assert int(dags) == 2 * len(registry.names()) + 2
         took.append(float(seconds))
         if min(took) < 0.5:
             return
@@ -237,7 +241,7 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
         "found, errors = p._get_plugins()\n"
         "import sys\n"
         "print([q.name for q in found if q.name == 'sluice'], errors, 'operators' in sys.modules, "
-        "'checks' in sys.modules)\n"
+        "'checks' in sys.modules, [*p.get_timetables_plugins()])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -248,7 +252,9 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
         check=True,
     )
 
-    assert done.stdout.splitlines()[-1] == "['sluice'] {} False False"
+    assert done.stdout.splitlines()[-1] == (
+        "['sluice'] {} False False ['sluice_airflow.timetable.OnRequest']"
+    )
 
 
 def test_airflow_ends_a_drain_that_takes_longer_than_the_spec_allows(dags: dict[str, DAG]) -> None:

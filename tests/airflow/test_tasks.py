@@ -19,11 +19,14 @@ import deltalake
 import psutil
 import pyarrow as pa
 import pytest
+from airflow.sdk.definitions.asset import AssetUniqueKey
 from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
+from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from sluice_airflow import dag as dags
+from sluice_airflow.backfill_dag import build_backfill
 from sluice_airflow.maintain import maintain_dag
-from sluice_airflow.publish import asset_of
+from sluice_airflow.publish import asset_of, repairs_of
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
@@ -618,6 +621,16 @@ class TestPublish:
         with pytest.raises(AirflowSkipException):
             self.publish(installation)
         assert not passed.published_table.exists()
+
+    def test_tells_by_an_alias_where_the_asset_is_another_dags_outlet(
+        self, installation: Installation
+    ) -> None:
+        installation.dag = build_backfill(registry.load(NAME))
+        events = OutletEventAccessors()
+        installation.run("publish", outlet_events=events)
+        [event] = events[repairs_of(NAME)].asset_alias_events
+        assert event.dest_asset_key == AssetUniqueKey.from_asset(asset_of(NAME))
+        assert (event.extra["table_version"], event.extra["repairs"]) == (7, [])
 
     def test_emits_for_an_asset_that_carries_the_pipelines_name(
         self, installation: Installation

@@ -1,8 +1,8 @@
 """The verdict on a run's rows, which runs, check tasks and the cursor share."""
 
-from spark_jobs.contract.errors import CheckBroken, CheckFailed
+from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed
 from spark_jobs.contract.report import CheckResult
-from spark_jobs.contract.verdict import verdict
+from spark_jobs.contract.verdict import staged_verdict, verdict
 
 
 def check(
@@ -54,3 +54,19 @@ def test_a_check_that_could_not_be_evaluated_comes_first_whatever_its_severity()
     )
     assert isinstance(error, CheckBroken)
     assert error.what == "p: expect_x(n) could not be evaluated: no such column."
+
+
+def test_staged_rows_are_said_to_be_staged_and_to_have_changed_nothing() -> None:
+    assert staged_verdict("p", [check("passed"), check("failed", "warning")]) is None
+    error = staged_verdict("p", [check("failed", unexpected=3)])
+    assert isinstance(error, CheckFailed)
+    assert error.what.endswith("expect_x(n) (3 rows). The table is as it was.")
+    assert isinstance(staged_verdict("p", [check("broken"), check("failed")]), CheckBroken)
+
+
+def test_staged_rows_that_no_record_explains_have_an_error_of_their_own() -> None:
+    unexplained = check("failed", column="unexplained", suite="change")
+    assert isinstance(staged_verdict("p", [check("failed"), unexplained]), ChangeUnexplained)
+    assert isinstance(staged_verdict("p", [check("failed", column="unexplained")]), CheckFailed), (
+        "a column of the output may have that name"
+    )

@@ -1,0 +1,82 @@
+"""The approval of a repair: a person sees what it would change, and says yes or no."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Context
+
+from sluice_airflow.change_text import body
+from sluice_airflow.retries import one_line_errors
+from sluice_airflow.root import root_credentials
+from sluice_airflow.xcom import planned_repair
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import root
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+PATIENCE = timedelta(days=7)
+"""After it the run fails, and the table is as it was."""
+SAMPLE_ROWS = 20
+
+
+class ConfirmOperator(ApprovalOperator):
+    """Waits for a person where the staged change needs one; else returns at once.
+
+    The task waits without a worker's slot. Reject skips the tasks behind it: the table stays as it
+    is. Whoever approved is in the repair's manifest, without which the swap refuses.
+    """
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        super().__init__(
+            subject=f"{pipeline}: change the table?",
+            response_timeout=PATIENCE,
+            ignore_downstream_trigger_rules=True,
+            **kwargs,
+        )
+        self.pipeline = pipeline
+
+    def execute(self, context: Context) -> Any:
+        """Raises Airflow's TaskAwaitingInput while a person is needed."""
+        from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads delta-rs's types, which parsing a DAG does not need
+
+        with one_line_errors(self.log), root_credentials():
+            paths = Paths(root(), registry.load(self.pipeline))
+            manifest = read_manifest(paths, repair_id := planned_repair(context)["repair_id"])
+            if manifest.approved:
+                who = manifest.approved_by
+                self.log.info("approved by %s", who) if who else self.log.info("no need to ask")
+                return None
+            # Set here, and so not rendered by Jinja: the rows come from Kafka.
+            self.body = body(manifest, _sample(paths.staging(repair_id) / "changes"))
+        return super().execute(context)
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+        """Airflow calls it with the answer. On Reject it skips what comes behind."""
+        if event.get("chosen_options") == [self.APPROVE]:
+            user = event.get("responded_by_user") or {}
+            with one_line_errors(self.log), root_credentials():
+                self._approve(planned_repair(context)["repair_id"], user.get("name") or "unknown")
+        return super().execute_complete(context, event)
+
+    def _approve(self, repair_id: str, who: str) -> None:
+        from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - as above
+
+        approve(Paths(root(), registry.load(self.pipeline)), repair_id, who)
+        self.log.info("approved by %s", who)
+
+
+def _sample(changes: UPath) -> list[dict[str, Any]]:
+    """Some of the changed rows; none if there is no such table."""
+    from spark_jobs.storage.delta import is_table, open_table  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+    if not is_table(changes):
+        return []
+    rows: list[dict[str, Any]] = (
+        open_table(changes).to_pyarrow_dataset().head(SAMPLE_ROWS).to_pylist()
+    )
+    return rows

@@ -1,0 +1,74 @@
+"""The DAG that computes ranges of a pipeline's output again: plan -> stage -> [check_output,
+check_change] -> approve -> swap -> publish.
+"""
+
+from __future__ import annotations
+
+from airflow.sdk import DAG
+
+from sluice_airflow import backfill_text
+from sluice_airflow.approve import ConfirmOperator
+from sluice_airflow.checks import CheckOperator
+from sluice_airflow.form import params
+from sluice_airflow.publish import PublishOperator, repairs_of
+from sluice_airflow.repair import PlanRepairOperator, StageOperator, SwapOperator
+from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
+from sluice_airflow.run_types import OF_BACKFILLS, OF_REPAIRS
+from sluice_airflow.timetable import OnRequest
+from sluice_airflow.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
+from spark_jobs.contract.errors import RangeUnsupported
+from spark_jobs.contract.kind import REPAIR_KINDS, RepairKind
+from spark_jobs.contract.ranged import ranged
+from spark_jobs.contract.spec import Pipeline
+
+TAG = "sluice backfill"
+EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}
+"""`ranges.every` -> the cron expression whose intervals Airflow's backfill has, in UTC."""
+WITHOUT_RANGES: tuple[RepairKind, ...] = ("rebuild",)
+
+
+def backfill_id(pipeline: str) -> str:
+    """The id of the DAG."""
+    return f"{pipeline}__backfill"
+
+
+def build_backfill(spec: Pipeline) -> DAG:
+    """The DAG. Nothing schedules it: a person triggers it, or makes a backfill with it."""
+    why = _without_ranges(spec)
+    name = spec.name
+    with DAG(
+        dag_id=backfill_id(name),
+        description=f"compute ranges of {name} again: late records, a backfill, a proof",
+        doc_md=backfill_text.page(spec, why),
+        schedule=OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
+        catchup=False,
+        max_active_runs=1,
+        allowed_run_types=OF_REPAIRS if why else OF_BACKFILLS,
+        # A paused DAG runs no backfill, and says nothing of it.
+        is_paused_upon_creation=False,
+        tags=[TAG],
+        default_args=ARGUMENTS,
+        params=params(WITHOUT_RANGES if why else REPAIR_KINDS),
+        auto_register=False,
+    ) as dag:
+        plan = PlanRepairOperator(task_id=PLAN, pipeline=name)
+        stage = StageOperator(
+            task_id=STAGE, pipeline=name, execution_timeout=spec.schedule.execution_timeout
+        )
+        output = CheckOperator(task_id="check_output", suite="output", of=STAGE)
+        change = CheckOperator(task_id="check_change", suite="change", of=STAGE)
+        approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
+        swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
+        publish = PublishOperator(task_id=PUBLISH, pipeline=name, through=repairs_of(name))
+        plan >> stage >> [output, change] >> approve >> swap >> publish
+    dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
+    return dag
+
+
+def _without_ranges(spec: Pipeline) -> str:
+    """Why no range of its output can be computed by itself; empty if one can."""
+    try:
+        ranged(spec)
+    except RangeUnsupported as error:
+        return error.what
+    return ""

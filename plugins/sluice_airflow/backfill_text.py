@@ -1,0 +1,49 @@
+"""The text of a backfill DAG's page, from the spec."""
+
+from __future__ import annotations
+
+from spark_jobs.contract.request import APPROVALS, MEANINGS
+from spark_jobs.contract.spec import Pipeline
+
+TASKS = """\
+`plan` says which ranges, from which records, and skips the rest when there is nothing to do.
+`stage` computes the rows beside the table and compares them with it. `check_output` and
+`check_change` judge them. `approve` asks a person where one is needed. `swap` puts them into the
+table in one commit, under the pipeline's lease; while a drain works, it is tried again for ten
+minutes. `publish` tells downstream DAGs. Drains go on meanwhile."""
+
+
+def page(spec: Pipeline, without_ranges: str) -> str:
+    """The DAG's page, in Markdown. `without_ranges` says why only a rebuild is possible; empty if
+    more is.
+    """
+    return "\n".join(
+        (
+            f"### Ranges of {spec.name}, computed again",
+            "",
+            *(
+                [f"**Only a rebuild is possible.** {without_ranges}"]
+                if without_ranges
+                else _ways(spec)
+            ),
+            "",
+            TASKS,
+        )
+    )
+
+
+def _ways(spec: Pipeline) -> list[str]:
+    every = spec.ranges.every
+    return [
+        f"**Trigger > Backfill** makes a run for each {every}, in UTC, and each computes its "
+        f"{every} again. The first and the last date are both included; the form turns your local "
+        "time into UTC. A run whose range drains still write fails with RANGE_OPEN: *Missing and "
+        "Errored Runs* takes it up again later.",
+        "",
+        "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
+        "records touch, which Sluice finds.",
+        "",
+        *(f"- **{kind}**{meaning.removeprefix(kind)}" for kind, meaning in MEANINGS.items()),
+        "",
+        f"**Approval**: {APPROVALS[spec.ranges.approve]}. The task waits for seven days.",
+    ]

@@ -1,0 +1,39 @@
+"""The form of a pipeline's backfill DAG, and the request that a DAG run is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Context, Param
+
+from spark_jobs.contract.kind import RepairKind
+from spark_jobs.contract.request import Request, form
+
+OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify", "replay")
+"""What Airflow's backfill may do with its data intervals. The form's default, `repair`, is sent by
+everybody who leaves it as it is: it means a backfill there.
+"""
+
+
+def params(kinds: tuple[RepairKind, ...]) -> dict[str, Param]:
+    """The form's fields, which Airflow checks when a run is created; for these kinds."""
+    return {
+        name: Param(schema.pop("default"), description=schema.pop("description"), schema=schema)
+        for name, schema in form(kinds).items()
+    }
+
+
+def request_of(context: Context) -> Request:
+    """What this DAG run was asked for. Raises RangeInvalid.
+
+    A run of Airflow's backfill has its range from the data interval. All others have it from the
+    form alone: Airflow gives a manual run the last interval, which nobody asked for.
+    """
+    run = context["dag_run"]
+    given: dict[str, Any] = {
+        name: value for name, value in context["params"].items() if value is not None
+    }
+    if run.run_type == "backfill":
+        given["kind"] = given["kind"] if given["kind"] in OF_INTERVALS else "backfill"
+        given["from"], given["to"] = context["data_interval_start"], context["data_interval_end"]
+    return Request(**given, who=getattr(run, "triggering_user_name", None) or "Airflow")

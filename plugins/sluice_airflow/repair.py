@@ -1,0 +1,125 @@
+"""The tasks of a repair beside its checks and its approval: plan, stage and swap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseOperator, Context, SkipMixin
+from airflow.sdk.exceptions import AirflowSkipException
+
+from sluice_airflow.form import request_of
+from sluice_airflow.kafka import task_settings
+from sluice_airflow.retries import attempt, last_try, one_line_errors
+from sluice_airflow.root import root_credentials
+from sluice_airflow.submit import SubmitOperator
+from sluice_airflow.xcom import planned_repair
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import root
+from spark_jobs.launch import submit
+
+RUN_OF = "repair-"
+
+
+class PlanRepairOperator(BaseOperator, SkipMixin):
+    """Finds the ranges and their records, logs the plan, and writes it where the stage reads it.
+
+    Skips all later tasks if there is nothing to do. Returns the repair's id and what the tasks
+    after it need. Raises what a stage would raise before it starts Spark.
+    """
+
+    inherits_from_skipmixin = True
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        from spark_jobs.repair.plan import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
+        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
+
+        def last(error: Exception) -> bool:
+            return last_try(context, error)
+
+        with (
+            one_line_errors(self.log),
+            root_credentials(),
+            recorded(self.pipeline, attempt(context, RUN_OF), last),
+        ):
+            spec, settings, request = (
+                registry.load(self.pipeline),
+                task_settings(),
+                request_of(context),
+            )
+            asked = f"{request.span} UTC" if request.span else "the ranges that need it"
+            self.log.info("asked by %s: %s of %s", request.who, request.kind, asked)
+            planned = plan_repair(spec, settings, request)
+            if not planned.idle:
+                planned.store(Paths(settings.root, spec))
+        for line in planned.lines:
+            self.log.info("%s", line)
+        if planned.idle:
+            self.skip(context["ti"], context["task"].get_flat_relatives(upstream=False))
+        return {
+            "repair_id": planned.repair_id,
+            "kind": planned.kind,
+            "offsets": planned.offsets,
+            "idle": planned.idle,
+        }
+
+
+class StageOperator(SubmitOperator):
+    """Submits the computation of the planned rows to Spark, which compares them with the table's.
+    The table stays as it is.
+    """
+
+    run_of = RUN_OF
+    judged = "the rows are staged, and the table is as it was"
+
+    def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
+        repair_id = planned_repair(context)["repair_id"]
+        return submit.stage_arguments(self.pipeline, repair_id, report, run_id)
+
+    def planned_records(self, context: Context) -> int:
+        return int(planned_repair(context).get("offsets", 0))
+
+
+class SwapOperator(BaseOperator):
+    """Puts the staged rows into the table, in one commit, without a JVM.
+
+    Skips itself, and so publish, where nothing is to be changed: at a verify. Raises LeaseHeld
+    while a drain works, and StagingStale if the table's rows have changed since the stage.
+    """
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        planned = planned_repair(context)
+        if planned["kind"] == "verify":
+            raise AirflowSkipException("a verify changes nothing")
+        from spark_jobs.repair.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+        with one_line_errors(self.log), root_credentials():
+            done = swap(
+                registry.load(self.pipeline),
+                root(),
+                planned["repair_id"],
+                attempt(context, RUN_OF),
+            )
+        if done.table_version is None:
+            self.log.info("%s: the table has these rows already", self.pipeline)
+        else:
+            self.log.info(
+                "%s: the rows are in version %s of the table: %s added, %s removed, %s changed",
+                self.pipeline,
+                done.table_version,
+                f"{done.added:,}",
+                f"{done.removed:,}",
+                f"{done.changed:,}",
+            )
+            if not done.passed:
+                self.log.warning("a verdict is open: the next drain judges these rows first")
+        return dict(done._asdict())

@@ -1,0 +1,42 @@
+"""Airflow's REST API in this process, over a metadata database of the tests' own that has the DAGs
+of this repository.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).parents[2]
+BUNDLE = "dags-folder"
+"""Airflow's name of the DAGs folder."""
+
+
+@contextmanager
+def rest_api() -> Iterator[Any]:
+    """A client of /api/v2 and /ui, as a person who may do everything."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Airflow's own
+        from airflow.api_fastapi.app import create_app, purge_cached_app  # noqa: PLC0415 - the home comes first
+        from fastapi.testclient import TestClient  # noqa: PLC0415
+
+        _fill()
+        with TestClient(create_app("core")) as client:
+            yield client
+        purge_cached_app()
+
+
+def _fill() -> None:
+    """Create the database, and put the DAGs into it as the DAG processor does."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager  # noqa: PLC0415
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415
+    from airflow.utils.db import initdb  # noqa: PLC0415
+
+    initdb()
+    DagBundlesManager().sync_bundles_to_db()
+    bag = DagBag(REPO / "dags", bundle_path=REPO / "dags", bundle_name=BUNDLE)
+    assert bag.import_errors == {}
+    sync_bag_to_db(bag, BUNDLE, None)

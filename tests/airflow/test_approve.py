@@ -1,0 +1,180 @@
+"""The approval of a repair, by the real operator: a person who need not be asked, and one who must
+be, with Airflow's row of the question and the API's answer.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import DownstreamTasksSkipped
+
+from sluice_airflow.backfill_dag import backfill_id, build_backfill
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.span import Span
+from spark_jobs.repair.manifest import Manifest, read_manifest
+from tests.airflow.metadata import rest_api
+
+NAME = "departure_delays"
+REPAIR_ID = "20260301T120000-abcdef"
+HOUR = Span(datetime(2013, 2, 1, 8, tzinfo=UTC), datetime(2013, 2, 1, 9, tzinfo=UTC))
+pytestmark = pytest.mark.usefixtures("in_task")
+
+
+@pytest.fixture(scope="module")
+def api(its_own_airflow: None) -> Iterator[Any]:
+    with rest_api() as client:
+        yield client
+
+
+@pytest.fixture
+def dag() -> DAG:
+    return build_backfill(registry.load(NAME))
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    return Paths(str(tmp_path), registry.load(NAME))
+
+
+def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
+    """A repair that would change one row and add one, whose carrier is named like Markdown."""
+    folder = paths.staging(REPAIR_ID)
+    folder.mkdir(parents=True)
+    new = {"carrier": "<b>|*UA*", "flights": 13}
+    rows = [
+        {"op": "changed", "before": {"carrier": "<b>|*UA*", "flights": 12}, "after": new},
+        {"op": "added", "before": None, "after": {"carrier": "AA", "flights": 1}},
+    ]
+    deltalake.write_deltalake(str(folder / "changes"), pa.Table.from_pylist(rows))
+    Manifest.model_validate(
+        {
+            "repair_id": REPAIR_ID,
+            "pipeline": NAME,
+            "generation": "g",
+            "kind": "backfill",
+            "spans": (HOUR,),
+            "differing": (HOUR,),
+            "position": Position("window_end", "end"),
+            "table_id": "t",
+            "table_version": 7,
+            "added": 1,
+            "changed": 1,
+            "unexplained": 2,
+            "approval": approval,
+            "approved_by": approved_by,
+        }
+    ).write(folder / "manifest.json")
+
+
+def context(task: Any) -> Any:
+    planned = {"repair_id": REPAIR_ID, "kind": "backfill"}
+    ti = SimpleNamespace(map_index=-1, xcom_pull=lambda **_: planned, xcom_push=lambda **_: None)
+    return {"ti": ti, "task": task}
+
+
+def event(chosen: str) -> dict[str, Any]:
+    """The answer, as Airflow hands it to execute_complete."""
+    return {
+        "chosen_options": [chosen],
+        "params_input": {},
+        "responded_at": datetime.now(UTC),
+        "responded_by_user": {"id": "1", "name": "ada"},
+        "timedout": False,
+    }
+
+
+@pytest.mark.parametrize(("approval", "by"), [("not needed", None), ("needed", "ada")])
+def test_where_nobody_need_be_asked_it_returns_at_once(
+    paths: Paths, dag: DAG, approval: str, by: str | None
+) -> None:
+    """Also where it is cleared after somebody has approved."""
+    staged(paths, approval, by)
+    task = dag.get_task("approve")
+    assert task.execute(context(task)) is None
+
+
+def test_who_approves_is_in_the_manifest_and_without_that_it_may_not_be_swapped(
+    paths: Paths, dag: DAG
+) -> None:
+    staged(paths, "needed")
+    assert not read_manifest(paths, REPAIR_ID).approved
+    task = dag.get_task("approve")
+    task.execute_complete(context(task), event("Approve"))
+    manifest = read_manifest(paths, REPAIR_ID)
+    assert (manifest.approved, manifest.approved_by) == (True, "ada")
+
+
+def test_who_rejects_leaves_the_table_as_it_is(paths: Paths, dag: DAG) -> None:
+    staged(paths, "needed")
+    task = dag.get_task("approve")
+    with pytest.raises(DownstreamTasksSkipped) as skipped:
+        task.execute_complete(context(task), event("Reject"))
+    assert set(skipped.value.tasks) == {"swap", "publish"}
+    assert not read_manifest(paths, REPAIR_ID).approved
+
+
+def test_a_person_is_asked_with_the_rows_and_answers_by_the_api(
+    api: Any, paths: Paths, dag: DAG
+) -> None:
+    """Airflow's own runner, question and answer: only the scheduler's hand is ours."""
+    staged(paths, "needed")
+    run = f"asked-{uuid.uuid4().hex[:6]}"
+    base = f"/api/v2/dags/{backfill_id(NAME)}/dagRuns"
+    begun = api.post(base, json={"dag_run_id": run, "logical_date": None})
+    assert begun.status_code == 200, begun.text
+    planned = {"key": "return_value", "value": {"repair_id": REPAIR_ID, "kind": "backfill"}}
+    handed = api.post(f"{base}/{run}/taskInstances/plan/xcomEntries", json=planned)
+    assert handed.status_code == 201, handed.text
+    path = f"{base}/{run}/taskInstances/approve"
+    task = dag.get_task("approve")
+
+    run_in_airflow(api, path, task)
+    assert api.get(path).json()["state"] == "awaiting_input"
+
+    question = api.get(f"{path}/-1/hitlDetails").json()
+    assert question["subject"] == f"{NAME}: change the table?"
+    assert question["options"] == ["Approve", "Reject"]
+    for text in (
+        "| 1 | 0 | 1 | 2 |",
+        "- 2013-02-01 08:00 to 09:00",
+        r"| changed | &lt;b&gt;\|\*UA\* | 12 → **13** |",
+        "| added | AA | 1 |",
+    ):
+        assert text in question["body"]
+
+    wrong = api.patch(f"{path}/-1/hitlDetails", json={"chosen_options": ["Maybe"]})
+    assert wrong.status_code == 400
+    answer = api.patch(f"{path}/-1/hitlDetails", json={"chosen_options": ["Approve"]})
+    assert answer.status_code == 200, answer.text
+    assert api.get(path).json()["state"] == "scheduled"
+
+    run_in_airflow(api, path, task)
+    assert api.get(path).json()["state"] == "success"
+    assert read_manifest(paths, REPAIR_ID).approved_by == "Anonymous", "who is signed in there"
+
+
+def run_in_airflow(api: Any, path: str, task: Any) -> None:
+    """Run the task's instance with Airflow's runner in this process, as the executor would."""
+    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415 - the database comes first
+    from airflow.sdk.api.datamodels import _generated as sdk  # noqa: PLC0415
+    from airflow.sdk.execution_time.supervisor import run_task_in_process  # noqa: PLC0415
+    from airflow.utils.session import create_session  # noqa: PLC0415
+
+    with create_session() as session:
+        found = session.get(TaskInstance, uuid.UUID(api.get(path).json()["id"]))
+        found.state = "queued"
+        names = ("id", "task_id", "dag_id", "run_id", "try_number", "map_index", "dag_version_id")
+        given = {name: getattr(found, name) for name in names}
+    run_task_in_process(sdk.TaskInstance(**given), task)

@@ -1,0 +1,291 @@
+"""The tasks of a backfill DAG that need nothing of a computed repair: what a run asks for, the
+stage's way to Spark, and the checks of staged rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pendulum
+import pytest
+from airflow.sdk import DAG
+
+from sluice_airflow.backfill_dag import build_backfill
+from sluice_airflow.form import request_of
+from sluice_airflow.publish import asset_of, repairs_of
+from sluice_airflow.retries import SWAP_ARGUMENTS
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import (
+    ChangeUnexplained,
+    CheckBroken,
+    CheckFailed,
+    LeaseHeld,
+    RangeInvalid,
+    ReportMissing,
+    StagingStale,
+)
+from spark_jobs.contract.paths import local_report_path
+from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.contract.span import Span
+from spark_jobs.contract.spec import Pipeline
+
+NAME = "departure_delays"
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = pendulum.datetime(2013, 2, 1), pendulum.datetime(2013, 2, 2)
+REPAIR_ID = "20260301T120000-abcdef"
+pytestmark = pytest.mark.usefixtures("in_task")
+
+
+@pytest.fixture(scope="module")
+def dag() -> DAG:
+    return build_backfill(registry.load(NAME))
+
+
+def asked(run_type: str, who: str | None = "ada", **filled_in: Any) -> Any:
+    """The context of a DAG run with these fields filled in; the others as the form sends them."""
+    params = {"kind": "repair", "from": None, "to": None, "approve": None, "note": None}
+    return {
+        "dag_run": SimpleNamespace(run_type=run_type, triggering_user_name=who),
+        "params": {**params, "most_records": 1000, **filled_in},
+        "data_interval_start": DAY[0],
+        "data_interval_end": DAY[1],
+    }
+
+
+class TestRequest:
+    @pytest.mark.parametrize(
+        ("kind", "becomes"),
+        [
+            ("repair", "backfill"),
+            ("rebuild", "backfill"),
+            ("backfill", "backfill"),
+            ("verify", "verify"),
+            ("replay", "replay"),
+        ],
+    )
+    def test_a_run_of_a_backfill_has_the_range_of_its_data_interval(
+        self, kind: str, becomes: str
+    ) -> None:
+        request = request_of(asked("backfill", kind=kind, note="why"))
+        assert (request.kind, request.span) == (becomes, Span(*DAY))
+        assert (request.who, request.note, request.most_records) == ("ada", "why", 1000)
+
+    def test_its_range_is_not_that_of_the_form(self) -> None:
+        form = {"from": "2012-01-01T00:00Z", "to": "2012-01-02T00:00Z"}
+        assert request_of(asked("backfill", **form)).span == Span(*DAY)
+
+    @pytest.mark.parametrize("run_type", ["manual", "operator_triggered"])
+    def test_any_other_run_has_kind_and_range_from_the_form_alone(self, run_type: str) -> None:
+        """Airflow gives a manual run the data interval of yesterday."""
+        request = request_of(asked(run_type, who=None))
+        assert (request.kind, request.span, request.who) == ("repair", None, "Airflow")
+        form = {"kind": "backfill", "from": "2012-01-01T00:00Z", "to": "2012-01-02T00:00Z"}
+        span = request_of(asked(run_type, **form)).span
+        assert span is not None
+        assert span.start == datetime(2012, 1, 1, tzinfo=UTC)
+
+    def test_what_the_forms_schema_cannot_say_is_refused_by_the_plan(self) -> None:
+        with pytest.raises(RangeInvalid, match="backfill computes a given range"):
+            request_of(asked("manual", kind="backfill"))
+        with pytest.raises(RangeInvalid, match="unknown field 'form'"):
+            request_of(asked("manual", form="2012-01-01"))
+
+
+class TestDag:
+    def test_its_tasks_are_in_this_order(self, dag: DAG) -> None:
+        assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == {
+            "plan": {"stage"},
+            "stage": {"check_output", "check_change"},
+            "check_output": {"approve"},
+            "check_change": {"approve"},
+            "approve": {"swap"},
+            "swap": {"publish"},
+            "publish": set(),
+        }
+
+    def test_it_runs_once_at_a_time_and_never_by_itself(self, dag: DAG) -> None:
+        assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, False)
+        assert dag.timetable.can_be_scheduled is False
+        assert {str(kind.value) for kind in dag.allowed_run_types or ()} == {
+            "manual",
+            "operator_triggered",
+            "backfill",
+        }
+        assert dag.tags == {"sluice backfill"}
+
+    def test_a_swap_waits_ten_minutes_for_a_drain_and_not_for_stale_rows(self, dag: DAG) -> None:
+        swap = dag.get_task("swap")
+        assert swap.retries * swap.retry_delay == timedelta(minutes=10)
+        policy = SWAP_ARGUMENTS["retry_policy"]
+        actions = {
+            error: policy.evaluate(error("x"), 1, 40).action.value
+            for error in (LeaseHeld, StagingStale)
+        }
+        assert actions == {LeaseHeld: "retry", StagingStale: "fail"}
+
+    def test_the_asset_is_told_by_an_alias_so_that_one_dag_alone_makes_it(self, dag: DAG) -> None:
+        publish = dag.get_task("publish")
+        assert publish.outlets == [repairs_of(NAME)]
+        assert publish.inlets == [asset_of(NAME)]
+
+    def test_its_page_explains_both_ways_and_who_approves(self, dag: DAG) -> None:
+        page = dag.doc_md or ""
+        for text in ("Trigger > Backfill", "a run for each day", "RANGE_OPEN", "**verify**"):
+            assert text in page
+        assert "**Approval**: if rows change that no late or replayed record explains" in page
+
+    def test_a_pipeline_without_ranges_has_a_rebuild_alone_and_the_page_says_why(self) -> None:
+        spec = without_ranges()
+        dag = build_backfill(spec)
+        assert dag.params.get_param("kind").schema["enum"] == ["rebuild"]
+        assert "backfill" not in {kind.value for kind in dag.allowed_run_types or ()}
+        assert "**Only a rebuild is possible.** departure_delays: no range" in (dag.doc_md or "")
+
+
+def without_ranges() -> Pipeline:
+    """Nobody says in which time its rows are."""
+    spec = registry.load(NAME)
+    return spec.model_copy(update={"output_mode": "complete"})
+
+
+class Installation:
+    """A root, and a spark-submit that leaves this report."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.called = folder / "called"
+        self.bin = folder / "bin"
+        self.report = local_report_path(str(folder / "root"), NAME, "manual__1-repair-try1")
+        for path in (self.bin, folder / "jars" / "spark"):
+            path.mkdir(parents=True)
+        (folder / "jars" / "spark" / "delta-spark_0.jar").touch()
+        monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
+        monkeypatch.setenv("SLUICE_ROOT", str(folder / "root"))
+        monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+        monkeypatch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}'
+        )
+
+    def spark_reports(self, report: Report) -> None:
+        report.write(self.bin / "report.json")
+        submit = self.bin / "spark-submit"
+        lines = (
+            "#!/bin/sh",
+            f'echo "$@" >>{self.called}',
+            f"mkdir -p {self.report.parent}",
+            f"cp {self.bin / 'report.json'} {self.report}",
+        )
+        submit.write_text("\n".join(lines))
+        submit.chmod(0o700)
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    return Installation(tmp_path, monkeypatch)
+
+
+def run(task: Any, handed_over: dict[str, Any], **context: Any) -> Any:
+    ti = SimpleNamespace(
+        try_number=1,
+        max_tries=2,
+        map_index=-1,
+        stats_tags={},
+        xcom_pull=lambda *, task_ids: handed_over.get(task_ids),
+        xcom_push=lambda **_: None,
+    )
+    try:
+        return task.execute({"ti": ti, "task": task, "run_id": "manual__1", **context})
+    finally:
+        submitted = getattr(getattr(task, "_hook", None), "_submit_sp", None)
+        if submitted is not None:
+            submitted.stdout.close()  # the provider leaves it open
+
+
+def report(*checks: CheckResult, **more: Any) -> Report:
+    return Report(
+        pipeline=NAME,
+        run_id="manual__1-repair-try1",
+        status="succeeded",
+        started_at=NOON,
+        ended_at=NOON,
+        checks=checks,
+        **more,
+    )
+
+
+def check(outcome: str, column: str = "unexplained", suite: str = "change") -> CheckResult:
+    return CheckResult.model_validate(
+        {
+            "suite": suite,
+            "type": "expect_column_values_to_be_between",
+            "column": column,
+            "severity": "critical",
+            "outcome": outcome,
+            "unexpected": 3,
+        }
+    )
+
+
+PLANNED: dict[str, Any] = {"repair_id": REPAIR_ID, "kind": "repair", "offsets": 5_000_000}
+
+
+class TestStage:
+    def test_submits_the_planned_repair_and_hands_its_report_over(
+        self, installation: Installation, dag: DAG
+    ) -> None:
+        installation.spark_reports(report(check("passed")))
+        found = run(dag.get_task("stage"), {"plan": PLANNED})
+        assert found["checks"][0]["suite"] == "change"
+        words = installation.called.read_text().split()
+        assert words[words.index("stage") :] == [
+            *("stage", NAME, "--repair", REPAIR_ID, "--report", str(installation.report)),
+            *("--run-id", "manual__1-repair-try1"),
+        ]
+        assert "-XX:TieredStopAtLevel=1" not in words, "for so many records"
+
+    def test_fails_without_a_plan_before_it_starts_spark(
+        self, installation: Installation, dag: DAG
+    ) -> None:
+        installation.spark_reports(report())
+        with pytest.raises(ReportMissing, match="Clear plan"):
+            run(dag.get_task("stage"), {})
+        assert not installation.called.exists()
+
+
+class TestChecks:
+    def test_rows_that_nothing_explains_have_an_error_of_their_own(self, dag: DAG) -> None:
+        staged = {"stage": report(check("failed")).model_dump(mode="json")}
+        with pytest.raises(
+            ChangeUnexplained, match=r"\(unexplained\) \(3 rows\). The table is as it"
+        ):
+            run(dag.get_task("check_change"), staged)
+        assert run(dag.get_task("check_output"), staged) == {"passed": 0, "failed": 0}
+
+    def test_another_check_that_fails_says_that_the_table_is_as_it_was(self, dag: DAG) -> None:
+        failed = check("failed", "flights", "output")
+        with pytest.raises(CheckFailed, match="The table is as it was"):
+            run(
+                dag.get_task("check_output"),
+                {"stage": report(failed).model_dump(mode="json")},
+            )
+
+    def test_one_that_could_not_be_evaluated_is_broken(self, dag: DAG) -> None:
+        staged = {"stage": report(check("broken")).model_dump(mode="json")}
+        with pytest.raises(CheckBroken):
+            run(dag.get_task("check_change"), staged)
+
+    def test_without_a_report_they_name_the_task_to_clear(self, dag: DAG) -> None:
+        with pytest.raises(ReportMissing, match="Clear stage"):
+            run(dag.get_task("check_change"), {})
+
+
+class TestSwap:
+    def test_a_verify_changes_nothing_and_its_run_ends_there(self, dag: DAG) -> None:
+        from airflow.sdk.exceptions import AirflowSkipException  # noqa: PLC0415
+
+        with pytest.raises(AirflowSkipException, match="a verify changes nothing"):
+            run(dag.get_task("swap"), {"plan": {"repair_id": REPAIR_ID, "kind": "verify"}})

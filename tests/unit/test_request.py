@@ -1,0 +1,111 @@
+"""Request: what a person asks of a repair, and how what is wrong is said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pendulum
+import pytest
+
+from spark_jobs.contract.errors import RangeInvalid
+from spark_jobs.contract.kind import REPAIR_KINDS
+from spark_jobs.contract.request import LONGEST, MEANINGS, Request, form
+from spark_jobs.contract.span import Span
+
+FIRST, SECOND = (datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2))
+
+
+def test_the_default_is_a_repair_of_whatever_needs_one() -> None:
+    request = Request()
+    assert (request.kind, request.span, request.approve, request.note) == ("repair", None, None, "")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        FIRST,
+        pendulum.datetime(2013, 2, 1),
+        "2013-02-01",
+        "2013-02-01T00:00Z",
+        "2013-02-01T00:00:00.000Z",
+        "2013-02-01T01:00:00+01:00",
+        " 2013-02-01 00:00+00:00 ",
+    ],
+    ids=str,
+)
+def test_a_time_is_read_in_utc_however_it_is_written(start: Any) -> None:
+    request = Request(**{"kind": "backfill", "from": start, "to": SECOND})
+    assert request.span == Span(FIRST, SECOND)
+    assert type(request.start) is datetime
+    assert request.start.tzinfo is UTC
+
+
+def test_a_request_that_was_written_down_is_read_again() -> None:
+    request = Request(kind="verify", start=FIRST, end=SECOND, note="why", who="ada")
+    assert Request(**request.model_dump(mode="json")) == request
+    assert Request.model_validate_json(request.model_dump_json()) == request
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"kind": "drain"}, "kind is 'drain': input should be 'repair', 'backfill'"),
+        ({"kind": "backfill"}, "from is None: backfill computes a given range. Give from and to"),
+        ({"kind": "verify"}, "from is None: verify computes a given range"),
+        ({"from": FIRST}, "to is None: from is given without it. Give both, or leave out from"),
+        ({"to": FIRST}, "from is None: to is given without it. Give both, or leave out to"),
+        ({"from": SECOND, "to": FIRST}, "to is '2013-02-01T00:00:00Z': it is not after from"),
+        ({"from": FIRST, "to": FIRST}, "it is not after from"),
+        ({"from": "2013-02-01T00:00", "to": SECOND}, "from is '2013-02-01T00:00': it has no time"),
+        ({"from": FIRST.replace(tzinfo=None), "to": SECOND}, "it has no time zone. Write a day"),
+        ({"from": "yesterday", "to": SECOND}, "from is 'yesterday': it is not a time"),
+        ({"from": 5, "to": SECOND}, "from is 5: it is not a time"),
+        ({"from": "2013-02-30", "to": SECOND}, "from is '2013-02-30': it is not a time"),
+        ({"from": "0001-01-01T00:00+14:00", "to": SECOND}, "outside of the years"),
+        ({"from": FIRST, "to": "9999-01-01"}, "to is '9999-01-01T00:00:00Z': it is in the future"),
+        ({"from": "0213-02-01", "to": SECOND}, "more than 3,653. Correct the year"),
+        ({"kind": "rebuild", "from": FIRST, "to": SECOND}, "rebuild computes everything"),
+        ({"approve": "perhaps"}, "approve is 'perhaps': input should be 'unexplained', 'always'"),
+        ({"most_records": 0}, "most_records is 0: input should be greater than or equal to 1"),
+        ({"note": "x" * 501}, "string should have at most 500 characters"),
+        ({"form": FIRST}, "unknown field 'form'"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_said_with_the_field_the_value_and_what_would_be_right(
+    given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RangeInvalid) as refused:
+        Request(**given)
+    assert said in str(refused.value)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(RangeInvalid, match=r"kind is 'x'.*; from is 'y'.*; most_records is -1"):
+        Request(**{"kind": "x", "from": "y", "most_records": -1})
+
+
+def test_ten_years_are_allowed_and_a_moment_more_is_not() -> None:
+    assert Request(start=SECOND - LONGEST, end=SECOND).span
+    with pytest.raises(RangeInvalid, match="2003"):
+        Request(start=SECOND - LONGEST - timedelta(microseconds=1), end=SECOND)
+
+
+def test_each_kind_has_its_meaning_in_the_form_and_begins_with_its_name() -> None:
+    assert tuple(MEANINGS) == REPAIR_KINDS
+    assert all(text.startswith(f"{kind}: ") for kind, text in MEANINGS.items())
+
+
+def test_the_form_is_that_of_the_kinds_which_a_pipeline_has() -> None:
+    kind = form(("rebuild",))["kind"]
+    assert (kind["enum"], kind["default"]) == (["rebuild"], "rebuild")
+
+
+def test_the_form_takes_null_for_what_need_not_be_filled_in() -> None:
+    schemas = form(REPAIR_KINDS)
+    assert all("anyOf" not in schema for schema in schemas.values())
+    assert schemas["approve"]["enum"] == [None, "unexplained", "always", "never"]
+    assert schemas["from"]["type"] == ["null", "string"]
+    assert schemas["from"]["format"] == "date-time", "the form then has a calendar"
+    assert schemas["most_records"]["type"] == "integer"
