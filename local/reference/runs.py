@@ -7,6 +7,7 @@ from pathlib import Path
 from local.reference.markdown import code, table
 from local.reference.models import model_section
 from spark_jobs.contract import event
+from spark_jobs.contract.change import Change
 from spark_jobs.contract.checks import STATE_METRICS
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.spec import Pipeline, State
@@ -15,7 +16,7 @@ from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 
-REPORT = (Report, Account, StateUse, CheckResult, Problem)
+REPORT = (Report, Account, StateUse, CheckResult, Problem, Change)
 
 
 def ops() -> str:

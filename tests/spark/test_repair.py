@@ -1,0 +1,236 @@
+"""Repairs over real Kafka, Spark and Delta: late records are merged, ranges computed again, and the
+table is what DuckDB makes of all good records, none of them late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import deltalake
+import pytest
+
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import RangeOpen, StagingStale
+from spark_jobs.contract.ranged import unranged
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.request import Request
+from spark_jobs.ops import repairs
+from spark_jobs.repair.plan import RepairPlan, plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.undo import undo
+from spark_jobs.sink import table
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene
+from tests.spark import operators, truth
+from tests.spark.operators import Operator
+
+HOUR = timedelta(hours=1)
+MakeScene = Callable[..., Scene]
+RANGED = [
+    pytest.param(
+        operator,
+        id=operator.spec.name,
+        marks=[] if operator.spec.name in {"update_window", "daily_flights"} else [long_form],
+    )
+    for operator in operators.ALL
+    if unranged(operator.spec) is None
+]
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+class Repairs:
+    """The repairs of one scene, each as the command line and Airflow do it."""
+
+    def __init__(self, made: Scene) -> None:
+        self.made = made
+
+    def plan(self, kind: str = "repair", *ends: datetime) -> RepairPlan:
+        given = dict(zip(("start", "end"), ends, strict=False))
+        request = Request(kind=kind, who="test", **given)
+        plan = plan_repair(self.made.spec, self.made.settings, request)
+        if not plan.idle:
+            plan.store(self.made.paths)
+        return plan
+
+    def stage(self, plan: RepairPlan) -> Report:
+        run_id = f"stage-{plan.repair_id}"
+        return stage(self.made.spec, self.made.settings, run_id, plan.repair_id)
+
+    def swap(self, plan: RepairPlan) -> Swapped:
+        return swap(self.made.spec, self.made.settings.root, plan.repair_id, "swap")
+
+    def done(self, kind: str = "repair", *ends: datetime) -> tuple[Report, Swapped | None]:
+        report = self.stage(plan := self.plan(kind, *ends))
+        assert report.problem is None, report.problem
+        return report, None if kind == "verify" else self.swap(plan)
+
+    def row(self, plan: RepairPlan) -> dict[str, Any]:
+        found = repairs.one(self.made.paths.root, self.made.spec.name, plan.repair_id)
+        assert found is not None
+        return found
+
+
+def drained(made: Scene) -> Scene:
+    """Three deliveries, each drained: the later ones have records that are late."""
+    for number in range(3):
+        made.deliver()
+        made.run(f"drain-{number}")
+    assert made.ops("late")
+    return made
+
+
+def watermark_of(made: Scene) -> datetime:
+    checkpoint = Checkpoint(made.paths.checkpoint)
+    found = checkpoint.batch(checkpoint.committed()[-1]).watermark
+    assert found is not None
+    return found
+
+
+def rows(made: Scene) -> list[tuple[Any, ...]]:
+    return oracle.comparable(made.table())
+
+
+@pytest.mark.parametrize("operator", RANGED)
+def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(
+    scene: MakeScene, operator: Operator
+) -> None:
+    made = drained(scene(operator.spec, events=3000))
+    watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
+    wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
+    report, swapped = Repairs(made).done()
+    assert_same(rows(made), wanted, "the table after the repair")
+    assert report.change is not None
+    assert swapped is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    assert len(made.ops("merged")) == sum(_fates(report))
+    settled = {(row["partition"], row["offset"]) for row in made.ops("merged")}
+    for row in made.ops("late"):
+        if (row["partition"], row["offset"]) not in settled:
+            assert _utc(row["event_time"]) + timedelta(days=1) > watermark, "its row is not final"
+    assert Repairs(made).plan().idle
+
+
+DEMO = {
+    "flight_events": oracle.flight_events,
+    "departure_delays": oracle.departure_delays,
+    "aircraft_rotations": oracle.aircraft_rotations,
+}
+
+
+@pytest.mark.parametrize("pipeline", DEMO)
+def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
+    scene: MakeScene, monkeypatch: pytest.MonkeyPatch, pipeline: str
+) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
+    made = drained(scene(pipeline, checked=True))
+    watermark = watermark_of(made)
+    wanted = DEMO[pipeline](oracle.events(made.ledger, set()), watermark)
+    report, swapped = Repairs(made).done()
+    assert swapped is not None
+    assert_same(rows(made), oracle.comparable(wanted), "the table after the repair")
+    assert [check.outcome for check in report.checks] == ["passed"] * len(report.checks)
+    day = datetime(2013, 1, 1, tzinfo=UTC)
+    proof, _ = Repairs(made).done("verify", day, watermark - 3 * HOUR)
+    assert proof.change is not None
+    assert proof.change.differs == 0
+    assert proof.change.rows_after > 0
+
+
+def test_a_verify_of_a_table_that_lacks_late_records_fails_and_changes_nothing(
+    scene: MakeScene,
+) -> None:
+    made = drained(scene(operators.named("daily_flights").spec, events=3000))
+    before, work = table.version(made.paths.table), Repairs(made)
+    plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), watermark_of(made) - 30 * HOUR)
+    report = work.stage(plan)
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert (table.version(made.paths.table), work.row(plan)["state"]) == (before, "failed")
+
+
+def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(
+    scene: MakeScene,
+) -> None:
+    operator = operators.named("update_window")
+    made = drained(scene(operator.spec, events=3000))
+    watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
+    wanted = truth.canonical(operator, made.ledger, watermark)
+    late = sorted(row["event_time"] for row in made.ops("late"))
+    start = late[len(late) // 2].replace(minute=0, second=0, microsecond=0)
+    start -= timedelta(hours=start.hour % 3)
+    end = start + 3 * HOUR
+
+    def inside(row: dict[str, Any]) -> bool:
+        return start < _utc(row["window_end"]) <= end
+
+    before = made.table()
+    Repairs(made).done("backfill", start, end)
+    after = made.table()
+    assert_same(
+        oracle.comparable([row for row in after if inside(row)]),
+        oracle.comparable([row for row in wanted if inside(row)]),
+        "the range",
+    )
+    assert_same(
+        oracle.comparable([row for row in after if not inside(row)]),
+        oracle.comparable([row for row in before if not inside(row)]),
+        "the rest",
+    )
+    again, swapped = Repairs(made).done("backfill", start, end)
+    assert again.change is not None
+    assert again.change.differs == 0
+    assert swapped is not None
+    assert swapped.state == "canonical"
+
+
+def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair_alone(
+    scene: MakeScene,
+) -> None:
+    operator = operators.named("daily_flights")
+    made = scene(operator.spec, events=3000)
+    for number in range(2):
+        made.deliver()
+        made.run(f"drain-{number}")
+    work = Repairs(made)
+    plan = work.plan()
+    made.deliver()
+    made.run("between")
+    assert work.stage(plan).problem is None
+    drains = rows(made)
+    work.swap(plan)
+    repaired = rows(made)
+    assert repaired != drains
+    assert made.run("after").account.unaccounted == 0
+    undo(made.spec, made.settings.root, plan.repair_id, "undo")
+    assert_same(rows(made), drains, "the table after the undo")
+    assert not work.plan().idle, "its records wait again"
+
+
+def test_what_is_not_final_or_no_longer_fits_is_refused_in_words(scene: MakeScene) -> None:
+    made = drained(scene(operators.named("daily_flights").spec, events=3000))
+    work = Repairs(made)
+    with pytest.raises(RangeOpen, match="watermark of batch"):
+        work.plan("backfill", datetime(2013, 1, 1, tzinfo=UTC), watermark_of(made) + HOUR)
+    plan = work.plan()
+    assert work.stage(plan).problem is None
+    deltalake.DeltaTable(str(made.paths.table)).delete()
+    with pytest.raises(StagingStale):
+        work.swap(plan)
+
+
+def _fates(report: Report) -> tuple[int, int, int]:
+    assert report.change is not None
+    return report.change.merged, report.change.duplicates, report.change.filtered
+
+
+def _utc(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
