@@ -17,13 +17,15 @@ from sluice_airflow.run_types import OF_BACKFILLS, OF_REPAIRS
 from sluice_airflow.timetable import OnRequest
 from sluice_airflow.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
 from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.kind import REPAIR_KINDS, RepairKind
+from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.spec import Pipeline
 
 TAG = "sluice backfill"
 EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}
 """`ranges.every` -> the cron expression whose intervals Airflow's backfill has, in UTC."""
+KINDS: tuple[RepairKind, ...] = ("repair", "backfill", "verify")
+"""What the form offers: those that repair/plan.py can plan."""
 WITHOUT_RANGES: tuple[RepairKind, ...] = ("rebuild",)
 
 
@@ -39,7 +41,7 @@ def build_backfill(spec: Pipeline) -> DAG:
     with DAG(
         dag_id=backfill_id(name),
         description=f"compute ranges of {name} again: late records, a backfill, a proof",
-        doc_md=backfill_text.page(spec, why),
+        doc_md=backfill_text.page(spec, KINDS, why),
         schedule=OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
         catchup=False,
         max_active_runs=1,
@@ -48,7 +50,7 @@ def build_backfill(spec: Pipeline) -> DAG:
         is_paused_upon_creation=False,
         tags=[TAG],
         default_args=ARGUMENTS,
-        params=params(WITHOUT_RANGES if why else REPAIR_KINDS),
+        params=params(WITHOUT_RANGES if why else KINDS),
         auto_register=False,
     ) as dag:
         plan = PlanRepairOperator(task_id=PLAN, pipeline=name)

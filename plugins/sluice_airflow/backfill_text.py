@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.request import APPROVALS, MEANINGS
 from spark_jobs.contract.spec import Pipeline
 
@@ -13,7 +14,7 @@ table in one commit, under the pipeline's lease; while a drain works, it is trie
 minutes. `publish` tells downstream DAGs. Drains go on meanwhile."""
 
 
-def page(spec: Pipeline, without_ranges: str) -> str:
+def page(spec: Pipeline, kinds: tuple[RepairKind, ...], without_ranges: str) -> str:
     """The DAG's page, in Markdown. `without_ranges` says why only a rebuild is possible; empty if
     more is.
     """
@@ -24,7 +25,7 @@ def page(spec: Pipeline, without_ranges: str) -> str:
             *(
                 [f"**Only a rebuild is possible.** {without_ranges}"]
                 if without_ranges
-                else _ways(spec)
+                else _ways(spec, kinds)
             ),
             "",
             TASKS,
@@ -32,7 +33,7 @@ def page(spec: Pipeline, without_ranges: str) -> str:
     )
 
 
-def _ways(spec: Pipeline) -> list[str]:
+def _ways(spec: Pipeline, kinds: tuple[RepairKind, ...]) -> list[str]:
     every = spec.ranges.every
     return [
         f"**Trigger > Backfill** makes a run for each {every}, in UTC, and each computes its "
@@ -43,7 +44,7 @@ def _ways(spec: Pipeline) -> list[str]:
         "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
         "records touch, which Sluice finds.",
         "",
-        *(f"- **{kind}**{meaning.removeprefix(kind)}" for kind, meaning in MEANINGS.items()),
+        *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in kinds),
         "",
         f"**Approval**: {APPROVALS[spec.ranges.approve]}. The task waits for seven days.",
     ]

@@ -57,7 +57,9 @@ def run(**filled_in: Any) -> Any:
     params = {name: dag.params.get_param(name).value for name in dag.params}
     return task.execute(
         {
-            "ti": SimpleNamespace(try_number=1, max_tries=2, xcom_push=lambda **_: None),
+            "ti": SimpleNamespace(
+                try_number=1, max_tries=2, map_index=-1, xcom_push=lambda **_: None
+            ),
             "task": task,
             "run_id": "backfill__1",
             "dag_run": SimpleNamespace(run_type="backfill", triggering_user_name="ada"),
