@@ -10,13 +10,16 @@ from sluice_airflow.dag import TAG, build
 from sluice_airflow.maintain import maintain_dag
 from sluice_airflow.refused import refused_dag
 from spark_jobs.contract import registry
+from spark_jobs.contract.ranged import unranged
 
 
 def dags_of(pipeline: str) -> list[DAG]:
-    """The pipeline's DAGs; for an invalid spec, one DAG that fails with the reason."""
+    """The pipeline's DAGs, one where no range of its output can be computed again; for an invalid
+    spec, one DAG that fails with the reason.
+    """
     try:
         spec = registry.load(pipeline)
-        return [build(spec), build_backfill(spec)]
+        return [build(spec), *([] if unranged(spec) else [build_backfill(spec)])]
     except Exception as error:  # noqa: BLE001 - an invalid spec must not remove the other pipelines' DAGs
         return [refused_dag(pipeline, error)]
 

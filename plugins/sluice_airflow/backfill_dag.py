@@ -13,20 +13,14 @@ from sluice_airflow.form import params
 from sluice_airflow.publish import PublishOperator, repairs_of
 from sluice_airflow.repair import PlanRepairOperator, StageOperator, SwapOperator
 from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
-from sluice_airflow.run_types import OF_BACKFILLS, OF_REPAIRS
+from sluice_airflow.run_types import OF_BACKFILLS
 from sluice_airflow.timetable import OnRequest
 from sluice_airflow.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
-from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.kind import RepairKind
-from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.spec import Pipeline
 
 TAG = "sluice backfill"
 EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}
 """`ranges.every` -> the cron expression whose intervals Airflow's backfill has, in UTC."""
-KINDS: tuple[RepairKind, ...] = ("repair", "backfill", "verify")
-"""What the form offers: those that repair/plan.py can plan."""
-WITHOUT_RANGES: tuple[RepairKind, ...] = ("rebuild",)
 
 
 def backfill_id(pipeline: str) -> str:
@@ -35,22 +29,23 @@ def backfill_id(pipeline: str) -> str:
 
 
 def build_backfill(spec: Pipeline) -> DAG:
-    """The DAG. Nothing schedules it: a person triggers it, or makes a backfill with it."""
-    why = _without_ranges(spec)
+    """The DAG of a pipeline with ranges (contract/ranged.py). Nothing schedules it: a person
+    triggers it, or makes a backfill with it.
+    """
     name = spec.name
     with DAG(
         dag_id=backfill_id(name),
         description=f"compute ranges of {name} again: late records, a backfill, a proof",
-        doc_md=backfill_text.page(spec, KINDS, why),
+        doc_md=backfill_text.page(spec),
         schedule=OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
         catchup=False,
         max_active_runs=1,
-        allowed_run_types=OF_REPAIRS if why else OF_BACKFILLS,
+        allowed_run_types=OF_BACKFILLS,
         # A paused DAG runs no backfill, and says nothing of it.
         is_paused_upon_creation=False,
         tags=[TAG],
         default_args=ARGUMENTS,
-        params=params(WITHOUT_RANGES if why else KINDS),
+        params=params(),
         auto_register=False,
     ) as dag:
         plan = PlanRepairOperator(task_id=PLAN, pipeline=name)
@@ -65,12 +60,3 @@ def build_backfill(spec: Pipeline) -> DAG:
         plan >> stage >> [output, change] >> approve >> swap >> publish
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
     return dag
-
-
-def _without_ranges(spec: Pipeline) -> str:
-    """Why no range of its output can be computed by itself; empty if one can."""
-    try:
-        ranged(spec)
-    except RangeUnsupported as error:
-        return error.what
-    return ""

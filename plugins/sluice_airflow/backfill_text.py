@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.kind import RepairKind
+from spark_jobs.contract.kind import REPAIR_KINDS
 from spark_jobs.contract.request import APPROVALS, MEANINGS
 from spark_jobs.contract.spec import Pipeline
 
@@ -14,26 +14,20 @@ table in one commit, under the pipeline's lease; while a drain works, it is trie
 minutes. `publish` tells downstream DAGs. Drains go on meanwhile."""
 
 
-def page(spec: Pipeline, kinds: tuple[RepairKind, ...], without_ranges: str) -> str:
-    """The DAG's page, in Markdown. `without_ranges` says why only a rebuild is possible; empty if
-    more is.
-    """
+def page(spec: Pipeline) -> str:
+    """The DAG's page, in Markdown."""
     return "\n".join(
         (
             f"### Ranges of {spec.name}, computed again",
             "",
-            *(
-                [f"**Only a rebuild is possible.** {without_ranges}"]
-                if without_ranges
-                else _ways(spec, kinds)
-            ),
+            *_ways(spec),
             "",
             TASKS,
         )
     )
 
 
-def _ways(spec: Pipeline, kinds: tuple[RepairKind, ...]) -> list[str]:
+def _ways(spec: Pipeline) -> list[str]:
     every = spec.ranges.every
     return [
         f"**Trigger > Backfill** makes a run for each {every}, in UTC, and each computes its "
@@ -44,7 +38,7 @@ def _ways(spec: Pipeline, kinds: tuple[RepairKind, ...]) -> list[str]:
         "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
         "records touch, which Sluice finds.",
         "",
-        *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in kinds),
+        *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in REPAIR_KINDS),
         "",
         f"**Approval**: {APPROVALS[spec.ranges.approve]}. The task waits for seven days.",
     ]

@@ -9,17 +9,17 @@ from airflow.sdk import Context, Param
 from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.request import Request, form
 
-OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify", "replay")
+OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify")
 """What Airflow's backfill may do with its data intervals. The form's default, `repair`, is sent by
 everybody who leaves it as it is: it means a backfill there.
 """
 
 
-def params(kinds: tuple[RepairKind, ...]) -> dict[str, Param]:
-    """The form's fields, which Airflow checks when a run is created; for these kinds."""
+def params() -> dict[str, Param]:
+    """The form's fields, which Airflow checks when a run is created."""
     return {
         name: Param(schema.pop("default"), description=schema.pop("description"), schema=schema)
-        for name, schema in form(kinds).items()
+        for name, schema in form().items()
     }
 
 

@@ -16,5 +16,4 @@ OF_DRAINS = [
 backfill's first run would drain everything and the others nothing, and all would look as if they
 had computed a range.
 """
-OF_REPAIRS = [DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED]
-OF_BACKFILLS = [*OF_REPAIRS, DagRunType.BACKFILL]
+OF_BACKFILLS = [DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED, DagRunType.BACKFILL]

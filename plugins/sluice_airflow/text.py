@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from spark_jobs.contract import state_checks
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.duration import interval
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Step, Transform
 
@@ -65,7 +66,7 @@ def page(spec: Pipeline) -> str:
             "",
             "**Backfill**: not with this DAG. A drain reads the records that are there, whatever "
             "its data interval, so Airflow's form is off here. "
-            f"The DAG `{spec.name}__backfill` computes ranges of the table again.",
+            f"{_again(spec)}",
         )
     )
 
@@ -110,3 +111,10 @@ def _bullets(checks: tuple[Check, ...]) -> list[str]:
         )
 
     return [bullet(check) for check in checks] or ["- none"]
+
+
+def _again(spec: Pipeline) -> str:
+    why = unranged(spec)
+    if why:
+        return f"Its ranges cannot be computed again: {why}."
+    return f"The DAG `{spec.name}__backfill` computes ranges of the table again."

@@ -8,9 +8,6 @@ from spark_jobs.contract.checks import Check, Severity
 from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.part import Part
 
-REMOVED_SHARE = 0.01
-"""Of the rows of the ranges: more than this may be removed only if a person agrees."""
-
 
 class Change(Part):
     """The computed rows of the ranges, held against the table's."""
@@ -21,7 +18,7 @@ class Change(Part):
     removed: int = Described(default=0, description="rows of the table that are not computed")
     changed: int = Described(default=0, description="groups with other values")
     unexplained: int = Described(
-        default=0, description="of the three, those that no late or replayed record explains"
+        default=0, description="of the three, those that no late record explains"
     )
     merged: int = Described(default=0, description="late records that are in the computed rows")
     duplicates: int = Described(default=0, description="late records that are copies of others")
@@ -37,10 +34,6 @@ class Change(Part):
     @property
     def differs(self) -> int:
         return self.added + self.removed + self.changed
-
-    @property
-    def removed_share(self) -> float:
-        return self.removed / self.rows_before if self.rows_before else 0.0
 
     def __str__(self) -> str:
         same = self.rows_before - self.removed - self.changed
@@ -58,7 +51,7 @@ def needs_approval(change: Change, policy: str) -> bool:
     """Whether a person must agree, by the policy of the spec or of the request."""
     if not change.differs or policy == "never":
         return False
-    return policy == "always" or bool(change.unexplained) or change.removed_share > REMOVED_SHARE
+    return policy == "always" or bool(change.unexplained)
 
 
 def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
@@ -67,30 +60,22 @@ def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
     What a person is asked about only warns; where nobody is asked it fails.
     """
     asked: Severity = "critical" if kind == "verify" or policy == "never" else "warning"
-    return (
-        _at_most(
-            "unaccounted",
-            0,
-            "critical",
-            "every record of the ranges must be accounted for; if not, records are gone from "
-            "Kafka, or Sluice has a bug",
-        ),
-        _at_most(
-            "unexplained",
-            0,
-            asked,
-            "rows differ that no late or replayed record explains: the logic changed since, "
-            "somebody edited rows, or a measure depends on the order of records",
-        ),
-        _at_most(
-            "differs" if kind == "verify" else "removed_share",
-            0 if kind == "verify" else REMOVED_SHARE,
-            asked,
-            "the table is not what its records give"
-            if kind == "verify"
-            else "a repair seldom removes rows: look at them before you agree",
-        ),
+    unaccounted = _at_most(
+        "unaccounted",
+        0,
+        "critical",
+        "every record of the ranges must be accounted for; if not, records are gone from Kafka, "
+        "or Sluice has a bug",
     )
+    unexplained = _at_most(
+        "unexplained",
+        0,
+        asked,
+        "rows differ that no late record explains: the logic changed since, somebody edited rows, "
+        "or a measure depends on the order of records",
+    )
+    differs = _at_most("differs", 0, "critical", "the table is not what its records give")
+    return (unaccounted, unexplained, *((differs,) if kind == "verify" else ()))
 
 
 def metrics(change: Change) -> dict[str, float]:
@@ -98,7 +83,6 @@ def metrics(change: Change) -> dict[str, float]:
     return {
         **change.model_dump(),
         "differs": change.differs,
-        "removed_share": change.removed_share,
     }
 
 

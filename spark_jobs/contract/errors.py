@@ -357,7 +357,7 @@ class RangeUnsupported(SluiceError):
     """No range of this pipeline's output can be computed by itself."""
 
     code, exit_status = "RANGE_UNSUPPORTED", 81
-    usual_remedy = "Compute all of it: `sluice rebuild`."
+    usual_remedy = "Compute all of it again from Kafka: `sluice reset`."
 
 
 class RangeOpen(SluiceError):
@@ -389,7 +389,7 @@ class StagingStale(SluiceError):
 
 
 class ChangeUnexplained(SluiceError):
-    """A repair would change rows that no late or replayed record explains."""
+    """A repair would change rows that no late record explains."""
 
     code, exit_status = "CHANGE_UNEXPLAINED", 86
     usual_remedy = "Look at the rows in the log, and approve the change or find its cause."
@@ -406,7 +406,7 @@ class ApprovalMissing(SluiceError):
     """The change waits for a person's approval."""
 
     code, exit_status = "APPROVAL_MISSING", 88
-    usual_remedy = "Approve it in Airflow, or with `sluice repair`, `backfill` or `replay`."
+    usual_remedy = "Approve it in Airflow, or with `--yes` on the command line."
 
 
 class RepairUnknown(SluiceError):

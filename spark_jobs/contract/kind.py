@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-RepairKind = Literal["repair", "backfill", "verify", "replay", "rebuild"]
+RepairKind = Literal["repair", "backfill", "verify"]
 """What a person may ask for beside the drain.
 
 repair     compute the ranges again that late records touch
 backfill   compute a given range again
 verify     compute a given range again and compare; change nothing
-replay     decode the quarantined records again and repair with those that are good now
-rebuild    compute everything again, with changed logic, beside the live table
 """
 REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)
 

@@ -61,17 +61,12 @@ class Ranged(NamedTuple):
 
 def ranged(spec: Pipeline) -> Ranged:
     """The pipeline as one with ranges. Raises RangeUnsupported with the reason and the way out."""
-    why = unranged(spec)
-    position = _position(spec)
+    why, position = unranged(spec), _position(spec)
     if why is None and position is not None:
         return Ranged(spec, position)
-    why = why or (
-        "only you know which column has the time of the rows behind its last step: declare "
-        "ranges=Ranges(by=...)"
-    )
     raise RangeUnsupported(
         f"{spec.name}: no range of its output can be computed by itself: {why}.",
-        f"Compute all of it: `sluice rebuild {spec.name}`.",
+        f"Compute all of it again from Kafka: `sluice reset {spec.name}`.",
     )
 
 
@@ -84,6 +79,11 @@ def unranged(spec: Pipeline) -> str | None:
             return why
         if isinstance(step, GroupState) and spec.output_mode == "update":
             return "in update mode a GroupState has one row a key, its last"
+    if _position(spec) is None:
+        return (
+            "only you know which column has the time of the rows behind its last step: declare "
+            "ranges=Ranges(by=...)"
+        )
     return None
 
 

@@ -20,20 +20,18 @@ from spark_jobs.contract.span import Span
 
 LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
-who means all of it asks for a rebuild.
+who means all of it starts again from Kafka (`sluice reset`).
 """
 RANGED: Final[tuple[RepairKind, ...]] = ("backfill", "verify")
-"""The kinds that compute a given range. `repair` and `replay` find theirs."""
+"""The kinds that compute a given range. `repair` finds its own."""
 MEANINGS: Final[dict[str, str]] = {
     "repair": "repair: merge the late records; Sluice finds the ranges",
     "backfill": "backfill: compute the range again",
     "verify": "verify: compute the range again and compare; change nothing",
-    "replay": "replay: decode the quarantined records again, merge those that are good now",
-    "rebuild": "rebuild: compute everything again, with changed logic",
 }
 APPROVALS: Final[dict[str, str]] = {
     "None": "as the spec says",
-    "unexplained": "if rows change that no late or replayed record explains",
+    "unexplained": "if rows change that no late record explains",
     "always": "always",
     "never": "never",
 }
@@ -87,7 +85,7 @@ class Request(Model):
     kind: RepairKind = Described(
         default="repair",
         title="What to do",
-        description="`backfill` and `verify` need a range. `repair` and `replay` find theirs; a "
+        description="`backfill` and `verify` need a range. `repair` finds its own; a "
         "range bounds them.",
         json_schema_extra={"values_display": dict(MEANINGS)},
     )
@@ -143,10 +141,6 @@ class Request(Model):
             if self.kind in RANGED:
                 refuse("from", None, f"{self.kind} computes a given range", "Give from and to")
             return self
-        if self.kind == "rebuild":
-            refuse(
-                "from", _text(span.start), "rebuild computes everything", "Leave out from and to"
-            )
         _refuse_impossible(span)
         return self
 
@@ -171,20 +165,17 @@ def _refuse_impossible(span: Span) -> None:
             "from",
             _text(span.start),
             f"it is {(span.end - span.start).days:,} days before to, more than {LONGEST.days:,}",
-            "Correct the year, give shorter ranges one after the other, or ask for a rebuild",
+            "Correct the year, give shorter ranges one after the other",
         )
 
 
-def form(kinds: tuple[RepairKind, ...]) -> dict[str, dict[str, Any]]:
-    """Field of the form -> its JSON schema, with default, title and description; for these kinds,
-    the first of which is the default.
+def form() -> dict[str, dict[str, Any]]:
+    """Field of the form -> its JSON schema, with default, title and description.
 
     A field that need not be filled in takes null, by which Airflow's form knows it.
     """
     properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
-    fields = {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
-    fields["kind"] |= {"enum": [*kinds], "default": kinds[0]}
-    return fields
+    return {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
 
 
 def _field(part: dict[str, Any]) -> dict[str, Any]:

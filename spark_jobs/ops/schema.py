@@ -221,7 +221,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _PIPELINE,
         Column("repair_id", _STRING, "the repair; its undo is a row of its own, `<repair>/undo`"),
         _GENERATION,
-        Column("kind", _STRING, "the kind of repair: repair, backfill, verify, replay or rebuild"),
+        Column("kind", _STRING, "the kind of repair: repair, backfill or verify"),
         Column(
             "state",
             _STRING,

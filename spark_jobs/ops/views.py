@@ -20,6 +20,7 @@ class Table(StrEnum):
     late = "late"
     quarantine = "quarantine"
     checks = "checks"
+    repairs = "repairs"
 
 
 class View(NamedTuple):
@@ -55,6 +56,10 @@ WHEN = "when"
 """
 
 
+LISTS = {"operators", "ranges"}
+"""Columns of ops tables that no view shows as they are."""
+
+
 def _same(*names: str) -> dict[str, str]:
     """Columns with the names of the ops table.
 
@@ -68,6 +73,7 @@ VIEWS = {
         _same("pipeline")
         | {WHEN: '"started_at"'}
         | _same(
+            "kind",
             "status",
             "problem",
             "read",
@@ -156,6 +162,28 @@ VIEWS = {
         "checked_at DESC, suite",
         "checks",
     ),
+    Table.repairs: View(
+        _same("pipeline", "repair_id", "kind", "state")
+        | {WHEN: '"staged_at"'}
+        | {
+            "first": "ranges[1]['start']",
+            "last": "array_element(ranges, -1)['end']",
+            "parts": "cardinality(ranges)",
+        }
+        | _same(
+            "added",
+            "removed",
+            "changed",
+            "unexplained",
+            "late_merged",
+            "table_version",
+            "seconds",
+            "approved_by",
+            "staged_at",
+        ),
+        "staged_at DESC",
+        "repairs",
+    ),
 }
 
 
@@ -166,7 +194,7 @@ def columns(table: Table) -> dict[str, str]:
     from spark_jobs.ops.schema import SCHEMAS  # noqa: PLC0415 - pyarrow, which the help does not need
 
     view = VIEWS[table]
-    stored = _same(*(field.name for field in SCHEMAS[view.stored] if field.name != "operators"))
+    stored = _same(*(field.name for field in SCHEMAS[view.stored] if field.name not in LISTS))
     more = stored if view.more is None else view.more
     shown = set(view.columns.values())
     return view.columns | {

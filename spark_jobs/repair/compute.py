@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions 
 
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.contract.position import Position
-from spark_jobs.contract.steps import Deduplicate, GroupState
+from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 from spark_jobs.dataflow import dataflow
 from spark_jobs.repair.change import identity
 from spark_jobs.repair.records import Fetched, records
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.ranged import Ranged
     from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
     from spark_jobs.repair.plan import RepairPlan
 
 
@@ -107,7 +108,7 @@ def compute(
 
 
 def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
-    spec = way.spec
+    spec = _unfiltered(way.spec, first)
     until = next_group_state(spec, first)
     rows = canonical_output(late, spec, first, until)
     if until == len(spec.steps):
@@ -118,6 +119,14 @@ def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
     if until + 1 < len(spec.steps) or not {*step.keys} <= {*step.output_columns}:
         return None
     return rows.select(*step.keys)
+
+
+def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
+    """Without the conditions from the step `first` on: a group that passes one may not pass it with
+    its late records alone.
+    """
+    kept = (step for step in spec.steps[first:] if not (isinstance(step, Transform) and step.where))
+    return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
 
 
 def _late() -> Column:

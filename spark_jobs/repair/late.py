@@ -24,14 +24,16 @@ class LateRecord(NamedTuple):
     """The watermark that it missed."""
 
 
-def waiting(paths: Paths, generations: Sequence[str]) -> list[LateRecord]:
-    """The late records of these generations that have no fate in ops.merged, by event time."""
+def waiting(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRecord]:
+    """The late records of these generations, up to this batch, that have no fate in ops.merged, by
+    event time.
+    """
     of_it = f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"
     rows = ops_tables.query(
         paths.root,
         "late",
         'SELECT "partition", "offset", event_time, watermark_missed FROM late '
-        f"WHERE {of_it} ORDER BY event_time",
+        f"WHERE {of_it} AND batch_id <= {batch} ORDER BY event_time",
     )
     if not rows.num_rows:
         return []
@@ -45,29 +47,20 @@ def waiting(paths: Paths, generations: Sequence[str]) -> list[LateRecord]:
     return [record for record in found if (record.partition, record.offset) not in settled]
 
 
-def within(paths: Paths, generations: Sequence[str], spans: Sequence[Span]) -> list[LateRecord]:
-    """The late records with an event time in the spans, whether a repair has merged them or not."""
+def within(
+    paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
+) -> list[LateRecord]:
+    """The late records, up to this batch, with an event time in the spans, whether a repair has
+    merged them or not.
+    """
+    if not spans:
+        return []
     rows = ops_tables.query(
         paths.root,
         "late",
         'SELECT "partition", "offset", event_time, watermark_missed FROM late '
         f"WHERE pipeline = '{paths.table.name}' "
-        f"AND {ops_tables.among('generation', generations)} "
+        f"AND {ops_tables.among('generation', generations)} AND batch_id <= {batch} "
         f"AND ({Position('event_time').sql(spans)})",
     )
     return [LateRecord(*row.values()) for row in rows.to_pylist()]
-
-
-def count_late(paths: Paths, generations: Sequence[str], spans: Sequence[Span]) -> int:
-    """How many late records have an event time within the spans."""
-    if not spans:
-        return 0
-    [row] = ops_tables.query(
-        paths.root,
-        "late",
-        f"SELECT count(*) AS n FROM late WHERE pipeline = '{paths.table.name}' "
-        f"AND {ops_tables.among('generation', generations)} "
-        f"AND ({Position('event_time').sql(spans)})",
-    ).to_pylist()
-    found: int = row["n"]
-    return found

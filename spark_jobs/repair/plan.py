@@ -24,7 +24,7 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.contract.store import is_remote
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.late import LateRecord, count_late, waiting
+from spark_jobs.repair.late import LateRecord, waiting, within
 from spark_jobs.repair.slices import Found, offsets_of
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
@@ -57,8 +57,10 @@ class RepairPlan(Stored):
     """The generations of the checkpoint's batches, the present one last."""
     table_version: int
     """The version of the table that the rows are compared with."""
+    batch: int
+    """The newest batch, which is accounted for."""
     horizon: Offsets
-    """Records before these offsets are accounted for; later ones are the next drain's."""
+    """Its end: later records are the next drain's."""
     parts: dict[int, tuple[tuple[int, int], ...]]
     """Partition -> ranges of offsets to read from Kafka, each without its end."""
     records: int | None
@@ -112,7 +114,7 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     require_writable(paths)
     closed = _closed(way, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
-    records = waiting(paths, generations) if request.kind == "repair" else []
+    records = waiting(paths, generations, closed.batch) if request.kind == "repair" else []
     spans, waits = _spans(way, closed, request, records)
     needed = joined(way.needed(span) for span in spans)
     begin = _begin(paths, generations)
@@ -120,6 +122,9 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         offsets_of(paths, generations, needed, begin, closed.horizon) if spans else Found({}, 0, 0)
     )
     _refuse_unreachable(spec, closed, where)
+    late = len(within(paths, generations, closed.batch, needed))
+    if not where.parts and not late:  # no record has a time there, or no window ends there
+        spans = ()
     plan = RepairPlan(
         repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
         pipeline=spec.name,
@@ -131,11 +136,12 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         needed=needed,
         generations=generations,
         table_version=table.version(paths.table),
+        batch=closed.batch,
         horizon=closed.horizon,
         parts=where.parts,
         records=None if where.unknown else where.records,
         topic_id=closed.found.topic.id,
-        late=count_late(paths, generations, needed),
+        late=late,
         until=closed.until,
         lines=(),
     )
@@ -242,10 +248,8 @@ def _lines(
         else ()
     )
     if plan.idle:
-        return (
-            f"{name}: nothing to {plan.kind}: no late record waits; {final}",
-            *open_yet,
-        )
+        why = "no late record waits" if plan.kind == "repair" else "no record's rows are there"
+        return (f"{name}: nothing to {plan.kind}: {why}; {final}", *open_yet)
     ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
     shown = "; ".join(map(str, plan.spans[:SHOWN]))
     more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""

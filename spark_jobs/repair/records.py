@@ -108,4 +108,5 @@ def _rejected(spark: SparkSession, paths: Paths, plan: RepairPlan, table: str) -
         return None
     rows = spark.read.format("delta").load(spark_url(path))
     mine = (F.col("pipeline") == plan.pipeline) & F.col("generation").isin(*plan.generations)
-    return rows.where(mine)
+    # A drain after the plan may have added more: those are beyond the plan's offsets.
+    return rows.where(mine & (F.col("batch_id") <= plan.batch))

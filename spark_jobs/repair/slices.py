@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Offset = tuple[int, int]
 """Offsets of one partition, from the first one up to the second one, which is not among them."""
 
-NEAR: Final = 20_000
+NEAR: Final = 4_000
 """Offsets that are read in about the time that one more range takes."""
 MOST_RANGES: Final = 16
 """Ranges of one partition: each is a read of its own in Spark."""

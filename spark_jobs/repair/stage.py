@@ -21,7 +21,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.report import Account, Report
 from spark_jobs.contract.store import spark_url
-from spark_jobs.contract.verdict import verdict
+from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.repair import late
 from spark_jobs.repair.change import change, explained, rows_after
@@ -142,7 +142,7 @@ def _compute_and_judge(
         *expectations.check_change(change_checks(plan.kind, plan.approve), metrics(outcome.change)),
     )
     outcome.lap("checks")
-    problem = verdict(plan.pipeline, None, outcome.checks)
+    problem = staged_verdict(plan.pipeline, outcome.checks)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("judged")
     return problem
@@ -156,7 +156,7 @@ def _live(scene: _Scene) -> DataFrame:
 
 
 def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:
-    found = late.within(scene.paths, scene.plan.generations, scene.plan.needed)
+    found = late.within(scene.paths, scene.plan.generations, scene.plan.batch, scene.plan.needed)
     entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
     return fates(scene.way, scene.plan, found, entered, kept)
 

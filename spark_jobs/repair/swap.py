@@ -79,7 +79,7 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
     that waits for a person.
     """
     name = manifest.pipeline
-    if manifest.kind in {"verify", "rebuild"}:
+    if manifest.kind == "verify":
         raise SwapRefused(
             f"repair {manifest.repair_id} is of the kind {manifest.kind}, of which no row is "
             "swapped in.",

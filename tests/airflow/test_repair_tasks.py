@@ -14,6 +14,7 @@ import pendulum
 import pytest
 from airflow.sdk import DAG
 
+from sluice_airflow import text
 from sluice_airflow.backfill_dag import build_backfill
 from sluice_airflow.form import request_of
 from sluice_airflow.publish import asset_of, repairs_of
@@ -61,10 +62,8 @@ class TestRequest:
         ("kind", "becomes"),
         [
             ("repair", "backfill"),
-            ("rebuild", "backfill"),
             ("backfill", "backfill"),
             ("verify", "verify"),
-            ("replay", "replay"),
         ],
     )
     def test_a_run_of_a_backfill_has_the_range_of_its_data_interval(
@@ -134,16 +133,14 @@ class TestDag:
 
     def test_its_page_explains_both_ways_and_who_approves(self, dag: DAG) -> None:
         page = dag.doc_md or ""
-        for text in ("Trigger > Backfill", "a run for each day", "RANGE_OPEN", "**verify**"):
-            assert text in page
-        assert "**Approval**: if rows change that no late or replayed record explains" in page
+        for said in ("Trigger > Backfill", "a run for each day", "RANGE_OPEN", "**verify**"):
+            assert said in page
+        assert "**Approval**: if rows change that no late record explains" in page
 
-    def test_a_pipeline_without_ranges_has_a_rebuild_alone_and_the_page_says_why(self) -> None:
-        spec = without_ranges()
-        dag = build_backfill(spec)
-        assert dag.params.get_param("kind").schema["enum"] == ["rebuild"]
-        assert "backfill" not in {kind.value for kind in dag.allowed_run_types or ()}
-        assert "**Only a rebuild is possible.** departure_delays: no range" in (dag.doc_md or "")
+    def test_a_pipeline_without_ranges_has_no_such_dag_and_the_page_of_its_drain_says_why(
+        self,
+    ) -> None:
+        assert "Its ranges cannot be computed again: only you know" in text.page(without_ranges())
 
 
 def without_ranges() -> Pipeline:

@@ -129,7 +129,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a field that a newer release has added makes its report unreadable",
-        "spark_jobs/contract/report.py",
+        "spark_jobs/contract/part.py",
         'extra="ignore"',
         'extra="forbid"',
         "tests/unit/test_report.py::test_a_field_that_a_newer_release_has_added_is_ignored",

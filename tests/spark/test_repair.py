@@ -148,12 +148,13 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
 def test_a_verify_of_a_table_that_lacks_late_records_fails_and_changes_nothing(
     scene: MakeScene,
 ) -> None:
-    made = drained(scene(operators.named("daily_flights").spec, events=3000))
+    made = drained(scene(operators.named("daily_flights").spec))
     before, work = table.version(made.paths.table), Repairs(made)
-    plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), watermark_of(made) - 30 * HOUR)
+    plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
+    assert work.plan("verify", *(datetime(2012, day, 1, tzinfo=UTC) for day in (1, 2))).idle
     report = work.stage(plan)
     assert report.problem is not None
-    assert report.problem.code == "CHECK_FAILED"
+    assert report.problem.code == "CHECK_FAILED", report.problem
     assert (table.version(made.paths.table), work.row(plan)["state"]) == (before, "failed")
 
 
@@ -196,11 +197,11 @@ def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the
     scene: MakeScene,
 ) -> None:
     operator = operators.named("daily_flights")
-    made = scene(operator.spec, events=3000)
-    for number in range(2):
+    made = scene(operator.spec, events=6000, deliveries=5)
+    work = Repairs(made)
+    for number in range(4):
         made.deliver()
         made.run(f"drain-{number}")
-    work = Repairs(made)
     plan = work.plan()
     made.deliver()
     made.run("between")

@@ -40,6 +40,10 @@ OPTIONS = {
     "drain": ("--report", "--run-id"),
     "explain": (),
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit"),
+    "repair": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
+    "backfill": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
+    "verify": ("--from", "--to", "--note", "--most-records", "--execute"),
+    "undo": ("--execute",),
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute"),
     "doctor": ("--execute",),
@@ -137,7 +141,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("show ", list(Table)),
         ("show runs --pipeline ", registry.names()),
         ("show runs --format ", ["table", "json", "csv"]),
-        ("re", ["reset", "rewind"]),
+        ("re", ["repair", "reset", "rewind"]),
     ],
 )
 def test_the_tab_key_completes_commands_pipelines_and_tables(

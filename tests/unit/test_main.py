@@ -43,7 +43,7 @@ def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written
         signal.raise_signal(signal.SIGTERM)
         path.write_text(report.model_dump_json())
 
-    monkeypatch.setitem(entry.RUNS, "drain", interrupted)
+    monkeypatch.setattr(entry, "drain", interrupted)
     monkeypatch.setattr(entry.registry, "load", lambda _: pipeline())
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     monkeypatch.setattr(Report, "write", write)

@@ -80,11 +80,12 @@ class Root:
 def test_only_slices_with_a_time_in_a_span_are_read(tmp_path):
     root = Root(tmp_path)
     for n in range(5):
-        root.slice(0, n * 20_000, n * 20_000 + 19_999, (n, n + 1))
-    assert root.found((1.5, 1.6)) == Found({0: ((20_000, 40_000),)}, 19_999, 0)
-    assert root.found((9, 10)) == Found({}, 0, 0)
-    assert root.found() == Found({}, 0, 0)
-    assert root.found((3.1, 3.0)) == Found({}, 0, 0), "an empty span has no time"
+        root.slice(0, n * NEAR, n * NEAR + NEAR - 1, (n, n + 1))
+    end = {0: 5 * NEAR - 1}
+    assert root.found((1.5, 1.6), end=end) == Found({0: ((NEAR, 2 * NEAR),)}, NEAR - 1, 0)
+    assert root.found((9, 10), end=end) == Found({}, 0, 0)
+    assert root.found(end=end) == Found({}, 0, 0)
+    assert root.found((3.1, 3.0), end=end) == Found({}, 0, 0), "an empty span has no time"
 
 
 def test_the_ends_of_a_span_and_of_a_slice_are_exact(tmp_path):

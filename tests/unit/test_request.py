@@ -65,7 +65,6 @@ def test_a_request_that_was_written_down_is_read_again() -> None:
         ({"from": "0001-01-01T00:00+14:00", "to": SECOND}, "outside of the years"),
         ({"from": FIRST, "to": "9999-01-01"}, "to is '9999-01-01T00:00:00Z': it is in the future"),
         ({"from": "0213-02-01", "to": SECOND}, "more than 3,653. Correct the year"),
-        ({"kind": "rebuild", "from": FIRST, "to": SECOND}, "rebuild computes everything"),
         ({"approve": "perhaps"}, "approve is 'perhaps': input should be 'unexplained', 'always'"),
         ({"most_records": 0}, "most_records is 0: input should be greater than or equal to 1"),
         ({"note": "x" * 501}, "string should have at most 500 characters"),
@@ -97,13 +96,8 @@ def test_each_kind_has_its_meaning_in_the_form_and_begins_with_its_name() -> Non
     assert all(text.startswith(f"{kind}: ") for kind, text in MEANINGS.items())
 
 
-def test_the_form_is_that_of_the_kinds_which_a_pipeline_has() -> None:
-    kind = form(("rebuild",))["kind"]
-    assert (kind["enum"], kind["default"]) == (["rebuild"], "rebuild")
-
-
 def test_the_form_takes_null_for_what_need_not_be_filled_in() -> None:
-    schemas = form(REPAIR_KINDS)
+    schemas = form()
     assert all("anyOf" not in schema for schema in schemas.values())
     assert schemas["approve"]["enum"] == [None, "unexplained", "always", "never"]
     assert schemas["from"]["type"] == ["null", "string"]

@@ -9,7 +9,6 @@ import pytest
 
 from spark_jobs import main
 from spark_jobs.contract.errors import JarsMissing
-from spark_jobs.contract.kind import KINDS, Kind
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
 
@@ -75,10 +74,14 @@ def test_the_command_is_one_that_the_application_understands(settings: Settings)
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_run_is_a_command_of_the_application(settings: Settings, kind: Kind) -> None:
-    command = submit.command(settings, "flight_events", Path("/reports/1.json"), "run-1", kind=kind)
-    assert main._parse(command[command.index(submit.application()) + 1 :]).command == kind  # noqa: SLF001 - as above
+def test_the_command_of_a_repair_is_one_that_the_application_understands(
+    settings: Settings,
+) -> None:
+    command = submit.stage_command(
+        settings, "flight_events", "r1", Path("/reports/1.json"), "run-1"
+    )
+    wanted = main._parse(command[command.index(submit.application()) + 1 :])  # noqa: SLF001 - as above
+    assert (wanted.command, wanted.repair, wanted.run_id) == ("stage", "r1", "run-1")
 
 
 def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(
