@@ -5,7 +5,7 @@ happens.
 import json
 import time
 from collections.abc import Callable, Collection, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -63,12 +63,14 @@ class Api:
             time.sleep(POLL_SECONDS)
 
     def trigger(self, dag_id: str, run_id: str, **params: object) -> None:
-        """Start a manual run with these params."""
-        now = datetime.now(UTC).isoformat()
+        """Start a manual run with these params.
+
+        It has no logical date: a date would hide one day from a later backfill of that DAG.
+        """
         self._answer(
             "POST",
             f"/api/v2/dags/{dag_id}/dagRuns",
-            {"dag_run_id": run_id, "logical_date": now, "conf": params},
+            {"dag_run_id": run_id, "logical_date": None, "conf": params},
         )
 
     def wait(

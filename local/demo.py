@@ -32,6 +32,10 @@ REPO = Path(__file__).resolve().parents[1]
 HOME = REPO / ".local" / "demo"
 TOPIC = "flights"
 PARTITIONS = 4
+REPAIRED = "departure_delays"
+BACKFILL = f"{REPAIRED}__backfill"
+PROVED = {"from": "2013-01-01", "to": "2013-01-31"}
+"""A range that is final after the first month: the demo's shortest form."""
 WIDTH = 150
 """Of the tables, where no terminal says how wide it is."""
 
@@ -71,8 +75,8 @@ def demo(
     clock = Clock()
     try:
         _clean()
-        reports = _run(clock, months, deliveries, seed)
-        _show(reports)
+        reports, repairs = _run(clock, months, deliveries, seed)
+        _show(reports, repairs)
     except BaseException:
         keep = False
         raise
@@ -82,7 +86,9 @@ def demo(
             _stop()
 
 
-def _run(clock: Clock, months: int, deliveries: int, seed: int) -> summary.Reports:
+def _run(
+    clock: Clock, months: int, deliveries: int, seed: int
+) -> tuple[summary.Reports, list[Report]]:
     clock.say("starting Kafka, and making Airflow's database")
     with ThreadPoolExecutor() as pool:
         making = pool.submit(airflow.prepare, HOME / "airflow")
@@ -103,7 +109,9 @@ def _run(clock: Clock, months: int, deliveries: int, seed: int) -> summary.Repor
         for number, part in enumerate(parts, 1):
             _publish(clock, brokers, number, part)
             reports |= _drain(clock, api, number)
-    return reports
+        clock.say(f"late records: {BACKFILL} merges them, and proves that the table is whole")
+        repairs = [_repair(clock, api, "repair"), _repair(clock, api, "verify", **PROVED)]
+    return reports, repairs
 
 
 def _publish(clock: Clock, brokers: str, number: int, part: Sequence[Delivered]) -> None:
@@ -130,6 +138,17 @@ def _drain(clock: Clock, api: Api, number: int) -> dict[tuple[str, int], Report]
     return {(name, number): read_report(_newest(name, run_id)) for name in registry.names()}
 
 
+def _repair(clock: Clock, api: Api, kind: str, **params: str) -> Report:
+    """Let Airflow compute ranges of one table again."""
+    api.trigger(BACKFILL, kind, kind=kind, **params)
+    if api.wait(kind, [BACKFILL], clock.say)[BACKFILL] != "success":
+        for line in api.errors(BACKFILL, kind):
+            clock.say(line)
+        message = f"{BACKFILL} failed in {kind}"
+        raise airflow.AirflowError(message)
+    return read_report(_newest(REPAIRED, f"{kind}-repair"))
+
+
 def _newest(pipeline: str, run_id: str) -> Path:
     folder = local_report_path(str(HOME / "root"), pipeline, run_id).parent
     return max(
@@ -139,10 +158,11 @@ def _newest(pipeline: str, run_id: str) -> Path:
     )
 
 
-def _show(reports: summary.Reports) -> None:
+def _show(reports: summary.Reports, repairs: Sequence[Report]) -> None:
     console.print()
     summary.show_runs(console, reports)
     summary.show_checks(console, reports)
+    summary.show_repairs(console, repairs)
     summary.show_rows(console, [HOME / "root" / "tables" / name for name in registry.names()])
     if not summary.show_verdict(console, reports, ledger.counts(HOME / "ledger")):
         raise typer.Exit(1)
@@ -153,6 +173,7 @@ NEXT = """
 Try next:
   export SLUICE_ROOT={root}
   .venv/bin/sluice show late --pipeline departure_delays   records behind the watermark
+  .venv/bin/sluice show repairs                            what was computed again
   .venv/bin/sluice show quarantine                         what could not be decoded, and why
   .venv/bin/sluice show batches                            the account of every micro-batch
   make up                                                  Kafka and Airflow's UI, until make down

@@ -63,6 +63,24 @@ def show_checks(console: Console, reports: Reports) -> None:
     console.print(table)
 
 
+def show_repairs(console: Console, repairs: Iterable[Report]) -> None:
+    """What was computed again, and how it differed from the table."""
+    table = _table("What was computed again", "pipeline", "kind")
+    names = ("rows_before", "rows_after", "added", "removed", "changed", "unexplained", "merged")
+    for name in ("read", "late", *names, "seconds"):
+        table.add_column(name, justify="right")
+    for report in repairs:
+        if report.change is None:
+            continue
+        counts = (report.account.read, report.account.late)
+        counts += tuple(getattr(report.change, name) for name in names)
+        seconds = (report.ended_at - report.started_at).total_seconds()
+        table.add_row(
+            report.pipeline, report.kind, *(f"{count:,}" for count in counts), f"{seconds:.1f}"
+        )
+    console.print(table)
+
+
 def show_rows(console: Console, tables: Iterable[Path], rows: int = 3) -> None:
     """Some rows of each table, read without a JVM."""
     for path in tables:
