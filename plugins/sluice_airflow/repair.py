@@ -45,7 +45,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
         with (
             one_line_errors(self.log),
             root_credentials(),
-            recorded(self.pipeline, attempt(context, RUN_OF), last),
+            recorded(self.pipeline, attempt(context, RUN_OF), last, "repair"),
         ):
             spec, settings, request = (
                 registry.load(self.pipeline),
@@ -74,6 +74,7 @@ class StageOperator(SubmitOperator):
     The table stays as it is.
     """
 
+    kind = "repair"
     run_of = RUN_OF
     judged = "the rows are staged, and the table is as it was"
 

@@ -25,6 +25,7 @@ from spark_jobs.contract.errors import (
     SettingInvalid,
     SparkFailed,
 )
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
@@ -46,6 +47,8 @@ class SubmitOperator(SparkSubmitOperator):
     without a report. A failed check does not fail this task but its check task.
     """
 
+    kind: Kind = "drain"
+    """Of the row in ops.runs of a run that was refused before it could write one."""
     run_of = ""
     """Tells its runs from those of another DAG of the pipeline; see retries.attempt."""
     judged = "the rows are written, but not published"
@@ -72,7 +75,7 @@ class SubmitOperator(SparkSubmitOperator):
         with (
             one_line_errors(self.log),
             root_credentials() as keys,
-            recorded(self.pipeline, run_id),
+            recorded(self.pipeline, run_id, kind=self.kind),
         ):
             master, given = require_spark(self._conn_id)
             own = task_settings()

@@ -34,10 +34,6 @@ class Ranges(Model):
     every: Literal["hour", "day"] = Described(
         default="day", description="the intervals that Airflow's form of a backfill offers"
     )
-    repair: Literal["by hand", "after drain"] = Described(
-        default="by hand",
-        description="after drain: a drain that kept late records triggers a repair",
-    )
     approve: Literal["unexplained", "always", "never"] = Described(
         default="unexplained",
         description="when a person must agree before a repair changes the table; unexplained: if "

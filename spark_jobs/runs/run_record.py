@@ -14,6 +14,7 @@ from spark_jobs.contract.errors import (
     SluiceError,
     unexpected,
 )
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import root as installed_root
 from spark_jobs.contract.store import opened
@@ -79,7 +80,10 @@ def append_once(report: Report, root: str) -> bool:
 
 @contextmanager
 def recorded(
-    pipeline: str, run_id: str, last: Callable[[Exception], bool] = lambda _: True
+    pipeline: str,
+    run_id: str,
+    last: Callable[[Exception], bool] = lambda _: True,
+    kind: Kind = "drain",
 ) -> Iterator[None]:
     """If the block fails, write the row of a run that did not come to write it: it was refused
     before its driver began, or its driver was killed.
@@ -93,6 +97,7 @@ def recorded(
         known = error if isinstance(error, SluiceError) else _known(error)
         if last(error) and known.code not in OF_THE_ROOT:
             report = Report(
+                kind=kind,
                 pipeline=pipeline,
                 run_id=run_id,
                 status="failed",
