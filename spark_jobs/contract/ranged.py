@@ -74,6 +74,11 @@ def unranged(spec: Pipeline) -> str | None:
     """Why no range of its output can be computed by itself; None if one can."""
     if spec.entry and mode_facts(spec.output_mode).replaces_table:
         return "in complete mode the next drain writes the whole result from its state"
+    if not all(step.where for step in spec.before_state):
+        return (
+            "a Transform with sql or a function before the first stateful step may change the "
+            "event time, by which the index finds records"
+        )
     for step in spec.steps:
         if why := step.unranged(spec.ranges):
             return why

@@ -140,7 +140,9 @@ class TestDag:
     def test_a_pipeline_without_ranges_has_no_such_dag_and_the_page_of_its_drain_says_why(
         self,
     ) -> None:
-        assert "Its ranges cannot be computed again: only you know" in text.page(without_ranges())
+        assert "Its ranges cannot be computed again: in complete mode" in text.page(
+            without_ranges()
+        )
 
 
 def without_ranges() -> Pipeline:
@@ -284,5 +286,7 @@ class TestSwap:
     def test_a_verify_changes_nothing_and_its_run_ends_there(self, dag: DAG) -> None:
         from airflow.sdk.exceptions import AirflowSkipException  # noqa: PLC0415
 
+        asked = {"plan": {"repair_id": REPAIR_ID, "kind": "verify"}}
+        assert run(dag.get_task("approve"), asked) is None, "its staging has no manifest"
         with pytest.raises(AirflowSkipException, match="a verify changes nothing"):
             run(dag.get_task("swap"), {"plan": {"repair_id": REPAIR_ID, "kind": "verify"}})
