@@ -25,6 +25,16 @@ class Change(Part):
     filtered: int = Described(
         default=0, description="late records that a condition of the spec leaves out"
     )
+    newly_bad: int = Described(
+        default=0,
+        description="records that are malformed or premature now, and were not when a drain read "
+        "them",
+    )
+    count_difference: int = Described(
+        default=0,
+        description="how far the records that an Aggregate's `counts` has gained are from the late "
+        "records that were merged",
+    )
     unaccounted: int = Described(
         default=0,
         description="mismatches between the records that were read and what became of them, or "
@@ -51,7 +61,9 @@ def needs_approval(change: Change, policy: str) -> bool:
     """Whether a person must agree, by the policy of the spec or of the request."""
     if not change.differs or policy == "never":
         return False
-    return policy == "always" or bool(change.unexplained)
+    return policy == "always" or bool(
+        change.unexplained or change.newly_bad or change.count_difference
+    )
 
 
 def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
@@ -74,8 +86,21 @@ def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
         "rows differ that no late record explains: the logic changed since, somebody edited rows, "
         "or a measure depends on the order of records",
     )
+    newly_bad = _at_most(
+        "newly_bad",
+        0,
+        asked,
+        "the spec decodes or classifies records otherwise than when drains read them",
+    )
+    counted = _at_most(
+        "count_difference",
+        0,
+        asked,
+        "the groups gained another number of records than were merged: an explained group may "
+        "hide a lost record",
+    )
     differs = _at_most("differs", 0, "critical", "the table is not what its records give")
-    return (unaccounted, unexplained, *((differs,) if kind == "verify" else ()))
+    return (unaccounted, unexplained, newly_bad, counted, *((differs,) if kind == "verify" else ()))
 
 
 def metrics(change: Change) -> dict[str, float]:

@@ -73,7 +73,6 @@ VIEWS = {
         _same("pipeline")
         | {WHEN: '"started_at"'}
         | _same(
-            "kind",
             "status",
             "problem",
             "read",
@@ -87,7 +86,7 @@ VIEWS = {
             "watermark",
         )
         | {"seconds": '"query_seconds"'}
-        | _same("run_id", "started_at"),
+        | _same("kind", "run_id", "started_at"),
         "started_at DESC",
         "runs",
     ),

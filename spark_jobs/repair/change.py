@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-9
 """Relative: the same doubles added in another order differ by less."""
 COPY = "_copy"
-"""Numbers equal rows of a pipeline whose rows have no group."""
+"""Numbers the rows of one identity."""
 
 
 def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
@@ -40,10 +40,10 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
             for field in live.schema
         )
     )
-    on = identity(spec)
-    if on is None:
-        live, computed = _numbered(live), _numbered(computed)
-        on = (*columns, COPY)
+    # A group that the table has twice is not one row: its surplus copy is removed.
+    of = identity(spec) or tuple(columns)
+    live, computed = _numbered(live, of), _numbered(computed, of)
+    on = (*of, COPY)
     paired = _side(live, columns, on, "before").join(
         _side(computed, columns, on, "after"),
         _all(F.col(f"before_{n}").eqNullSafe(F.col(f"after_{n}")) for n in range(len(on))),
@@ -106,8 +106,8 @@ def _side(rows: DataFrame, columns: Sequence[str], on: Sequence[str], name: str)
     return rows.select(F.struct(*columns).alias(name), *keys)
 
 
-def _numbered(rows: DataFrame) -> DataFrame:
-    equal = Window.partitionBy(*rows.columns).orderBy(F.lit(0))
+def _numbered(rows: DataFrame, identity: Sequence[str]) -> DataFrame:
+    equal = Window.partitionBy(*identity).orderBy(*rows.columns)
     return rows.withColumn(COPY, F.row_number().over(equal))
 
 

@@ -47,20 +47,20 @@ def waiting(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRe
     return [record for record in found if (record.partition, record.offset) not in settled]
 
 
-def within(
+def count_within(
     paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
-) -> list[LateRecord]:
-    """The late records, up to this batch, with an event time in the spans, whether a repair has
-    merged them or not.
+) -> int:
+    """How many late records, up to this batch, have an event time in the spans, whether a repair
+    has merged them or not.
     """
     if not spans:
-        return []
-    rows = ops_tables.query(
+        return 0
+    [row] = ops_tables.query(
         paths.root,
         "late",
-        'SELECT "partition", "offset", event_time, watermark_missed FROM late '
-        f"WHERE pipeline = '{paths.table.name}' "
+        f"SELECT count(*) AS n FROM late WHERE pipeline = '{paths.table.name}' "
         f"AND {ops_tables.among('generation', generations)} AND batch_id <= {batch} "
         f"AND ({Position('event_time').sql(spans)})",
-    )
-    return [LateRecord(*row.values()) for row in rows.to_pylist()]
+    ).to_pylist()
+    found: int = row["n"]
+    return found

@@ -5,18 +5,22 @@ It asks the broker and reads the checkpoint and the ops tables, and writes nothi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from datetime import MAXYEAR, UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.classification import classification
 from spark_jobs.contract.errors import (
     AccountBehind,
     RangeInvalid,
     RangeOpen,
     RecordsUnreachable,
 )
+from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
@@ -24,10 +28,11 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.contract.store import is_remote
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.late import LateRecord, waiting, within
+from spark_jobs.repair.late import LateRecord, count_within, waiting
 from spark_jobs.repair.slices import Found, offsets_of
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
+from spark_jobs.storage.delta import is_table
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
@@ -57,6 +62,8 @@ class RepairPlan(Stored):
     """The generations of the checkpoint's batches, the present one last."""
     table_version: int
     """The version of the table that the rows are compared with."""
+    spec_digest: str = ""
+    """Of the spec and its code: another one cannot be computed by this plan."""
     batch: int
     """The newest batch, which is accounted for."""
     horizon: Offsets
@@ -112,6 +119,9 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     way = ranged(spec)
     paths = Paths(settings.root, spec)
     require_writable(paths)
+    # Before the batches are looked at: rows of a batch that ends in between would be taken for
+    # rows without a record.
+    compared = table.version(paths.table) if is_table(paths.table) else 0
     closed = _closed(way, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
     records = waiting(paths, generations, closed.batch) if request.kind == "repair" else []
@@ -122,7 +132,7 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         offsets_of(paths, generations, needed, begin, closed.horizon) if spans else Found({}, 0, 0)
     )
     _refuse_unreachable(spec, closed, where)
-    late = len(within(paths, generations, closed.batch, needed))
+    late = count_within(paths, generations, closed.batch, needed)
     if not where.parts and not late:  # no record has a time there, or no window ends there
         spans = ()
     plan = RepairPlan(
@@ -135,7 +145,8 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         spans=spans,
         needed=needed,
         generations=generations,
-        table_version=table.version(paths.table),
+        table_version=compared,
+        spec_digest=digest(spec),
         batch=closed.batch,
         horizon=closed.horizon,
         parts=where.parts,
@@ -208,15 +219,32 @@ def _given(request: Request) -> tuple[datetime, datetime]:
     return request.start, request.end
 
 
+def digest(spec: Pipeline) -> str:
+    """Of all on which the computed rows depend."""
+    made = [fingerprint(spec, version("pyspark")), classification(spec).model_dump(mode="json")]
+    return hashlib.sha256(json.dumps(made, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 def _begin(paths: Paths, generations: tuple[str, ...]) -> Offsets:
-    """The offsets at which the checkpoint's first batch began."""
+    """The offsets at which the checkpoint's first batch began: of the oldest row in ops.batches,
+    or of the oldest slice, which outlives that row.
+    """
+    of_it = f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"
+    oldest = ops_tables.query(
+        paths.root,
+        "slices",
+        f'SELECT "partition", min(first_offset) AS first FROM slices WHERE {of_it} '
+        'GROUP BY "partition"',
+    ).to_pylist()
     rows = ops_tables.query(
         paths.root,
         "batches",
-        f"SELECT offsets_start FROM batches WHERE pipeline = '{paths.table.name}' "
-        f"AND {ops_tables.among('generation', generations)} ORDER BY batch_id LIMIT 1",
+        f"SELECT offsets_start FROM batches WHERE {of_it} ORDER BY batch_id LIMIT 1",
     ).to_pylist()
-    return {int(p): at for p, at in json.loads(rows[0]["offsets_start"]).items()} if rows else {}
+    began = {int(p): at for p, at in json.loads(rows[0]["offsets_start"]).items()} if rows else {}
+    for row in oldest:
+        began[row["partition"]] = min(row["first"], began.get(row["partition"], row["first"]))
+    return began
 
 
 def _refuse_unreachable(spec: Pipeline, closed: _Closed, where: Found) -> None:

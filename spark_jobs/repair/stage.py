@@ -20,14 +20,17 @@ from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.report import Account, Report
+from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
+from spark_jobs.contract.windows import Tumbling
 from spark_jobs.launch.cluster import Cluster
+from spark_jobs.ops import repairs
 from spark_jobs.repair import late
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
 from spark_jobs.repair.fates import fates, places
-from spark_jobs.repair.plan import PLAN, RepairPlan
+from spark_jobs.repair.plan import PLAN, RepairPlan, digest
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.staged import differing, write_changes, write_rows
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
@@ -99,6 +102,11 @@ def _run(
             f"{spec.name}: a reset or a rewind has begun another generation since the plan.",
             "Plan it again.",
         )
+    if plan.spec_digest != digest(spec):
+        raise StagingStale(
+            f"{spec.name}: its spec or its code changed since the plan.", "Plan it again."
+        )
+    _refuse_swapped(paths, plan)
     spec = in_force(spec, known.fingerprint)
     with lease(paths.staging_lease, outcome.run_id), Cluster(spec.name, settings) as cluster:
         outcome.lap("settle")
@@ -115,6 +123,17 @@ def _run(
             spark.catalog.clearCache()
 
 
+def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:
+    """Raise StagingStale for a repair that is in the table. What an earlier try staged is gone."""
+    row = repairs.one(paths.root, plan.pipeline, plan.repair_id)
+    if row is not None and row["state"] not in {"planned", "staged", "failed"}:
+        raise StagingStale(
+            f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.",
+            "Plan another one.",
+        )
+    (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)
+
+
 def _compute_and_judge(
     scene: _Scene, outcome: RunOutcome, stop: StopRequest, warming: Thread
 ) -> SluiceError | None:
@@ -127,7 +146,7 @@ def _compute_and_judge(
     paired = change(way.spec, _live(scene), computed.rows)
     paired = explained(paired, computed.explaining).persist()
     merged = _fates(scene, computed)
-    outcome.change = _change(plan, paired, computed, merged)
+    outcome.change = _change(way, plan, paired, computed, merged)
     outcome.drained = _drained(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     write_changes(paired, folder)
@@ -156,13 +175,17 @@ def _live(scene: _Scene) -> DataFrame:
 
 
 def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:
-    found = late.within(scene.paths, scene.plan.generations, scene.plan.batch, scene.plan.needed)
+    found = late.waiting(scene.paths, scene.plan.generations, scene.plan.batch)
     entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
     return fates(scene.way, scene.plan, found, entered, kept)
 
 
 def _change(
-    plan: RepairPlan, paired: DataFrame, computed: Computed, merged: tuple[MergedRecord, ...]
+    way: Ranged,
+    plan: RepairPlan,
+    paired: DataFrame,
+    computed: Computed,
+    merged: tuple[MergedRecord, ...],
 ) -> Change:
     told = paired.agg(
         F.count("before").alias("rows_before"),
@@ -176,8 +199,24 @@ def _change(
         merged=became.count("merged"),
         duplicates=became.count("duplicate"),
         filtered=became.count("filtered"),
+        newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
+        count_difference=_count_difference(way.spec, paired, became.count("merged")),
         unaccounted=_unaccounted(plan, computed),
     )
+
+
+def _count_difference(spec: Pipeline, paired: DataFrame, merged: int) -> int:
+    """How far the records that the groups have gained are from the late records that were merged:
+    0 where no measure counts each record once.
+    """
+    found = [step for step in spec.steps if isinstance(step, Aggregate)]
+    if len(found) != 1 or not found[0].counts or not isinstance(found[0].window, Tumbling):
+        return 0
+    if any(isinstance(step, Transform) for step in spec.steps[spec.first_stateful :]):
+        return 0  # it may leave out a record that is counted as merged
+    total = [F.sum(F.col(side)[found[0].counts]) for side in ("after", "before")]
+    after, before = paired.agg(*total).collect()[0]
+    return abs(int(after or 0) - int(before or 0) - merged)
 
 
 def _unaccounted(plan: RepairPlan, computed: Computed) -> int:

@@ -102,12 +102,6 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
     """Write the rows of ops.merged and ops.repairs. What the staging wrote there stays."""
     known = {"pipeline": manifest.pipeline, "repair_id": manifest.repair_id}
     known |= {"generation": manifest.generation}
-    repairs.put_merged(
-        paths.root,
-        manifest.pipeline,
-        manifest.repair_id,
-        [known | record.model_dump() for record in manifest.merged],
-    )
     before = repairs.one(paths.root, manifest.pipeline, manifest.repair_id) or {}
     row = before | known | described(manifest) | _merged(manifest)
     row |= {
@@ -118,6 +112,13 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
         "approved_by": manifest.approved_by,
     }
     repairs.put(paths.root, [row])
+    # After it: a rewind in between finds no fate of a repair that it does not know to be there.
+    repairs.put_merged(
+        paths.root,
+        manifest.pipeline,
+        manifest.repair_id,
+        [known | record.model_dump() for record in manifest.merged],
+    )
 
 
 def described(manifest: Manifest) -> Row:

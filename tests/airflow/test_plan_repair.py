@@ -41,6 +41,7 @@ def planned(*spans: Span) -> RepairPlan:
         needed=spans,
         generations=("g",),
         table_version=7,
+        batch=3,
         horizon={0: 10},
         records=10,
         topic_id="t",

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import deltalake
+import pyarrow.compute as pc
 import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
@@ -17,6 +18,7 @@ from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
 from spark_jobs.ops import repairs
+from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.plan import RepairPlan, plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
@@ -235,3 +237,45 @@ def _fates(report: Report) -> tuple[int, int, int]:
 
 def _utc(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
+    scene: MakeScene,
+) -> None:
+    made = drained(scene(operators.named("update_window").spec, events=3000))
+    work = Repairs(made)
+    work.done()
+    repaired = rows(made)
+    live = deltalake.DeltaTable(str(made.paths.table))
+    first = sorted(made.table(), key=lambda row: str(row["window_end"]))[0]
+    twice = live.to_pyarrow_table().filter(pc.field("window_end") == first["window_end"])
+    deltalake.write_deltalake(live, twice, mode="append")
+    ends = _utc(first["window_start"]), _utc(first["window_end"])
+    report = work.stage(work.plan("verify", *ends))
+    assert report.change is not None
+    assert report.change.removed == report.change.unexplained == twice.num_rows
+    assert report.problem is not None
+    plan = work.plan("backfill", *ends)
+    assert work.stage(plan).problem is None
+    approve(made.paths, plan.repair_id, "a person")
+    work.swap(plan)
+    assert_same(rows(made), repaired, "the table without the copies")
+
+
+def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_are_not_staged(
+    scene: MakeScene,
+) -> None:
+    made = drained(scene(operators.named("update_window").spec, events=3000))
+    work = Repairs(made)
+    plan, spec = work.plan(), made.spec
+    made.change(topic=spec.topic.model_copy(update={"max_ahead": 5 * HOUR}))
+    stale = work.stage(plan).problem
+    assert stale is not None
+    assert "changed since the plan" in stale.what
+    made.spec = spec
+    assert work.stage(plan).problem is None
+    work.swap(plan)
+    again = work.stage(plan).problem
+    assert again is not None
+    assert "is swapped already" in again.what
+    assert work.row(plan)["state"] == "swapped"

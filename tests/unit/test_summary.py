@@ -199,12 +199,12 @@ class TestDemo:
         return report().model_copy(update={"account": Account(**counts)})
 
     def test_that_agrees_with_its_ledger_says_so_and_ends_well(self) -> None:
-        demo._show({("sales", 1): self.ended()})  # noqa: SLF001 - the end of a demo, without its seven minutes
+        demo._show({("sales", 1): self.ended()}, [])  # noqa: SLF001 - the end of a demo, without its seven minutes
         assert "The ledger of what was published agrees" in demo.console.file.getvalue()  # type: ignore[attr-defined]
 
     def test_that_disagrees_with_its_ledger_says_in_what_and_ends_with_1(self) -> None:
         with pytest.raises(typer.Exit) as ended:
-            demo._show({("sales", 1): self.ended(unaccounted=2)})  # noqa: SLF001 - as above
+            demo._show({("sales", 1): self.ended(unaccounted=2)}, [])  # noqa: SLF001 - as above
         assert ended.value.exit_code == 1
         told = demo.console.file.getvalue()  # type: ignore[attr-defined]
         assert "✗ sales, delivery 1: unaccounted 2, but the ledger says 0" in told
