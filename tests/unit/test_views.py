@@ -99,6 +99,20 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "sample": "[1, 2, 3]",
         }
     ],
+    "repairs": [
+        {
+            "pipeline": PIPELINE,
+            "repair_id": "20260301T120000-abcdef",
+            "kind": "repair",
+            "state": "swapped",
+            "ranges": [
+                {"start": NOON, "end": NOON + timedelta(hours=1)},
+                {"start": NOON + timedelta(hours=5), "end": NOON + timedelta(hours=6)},
+            ],
+            "staged_at": NOON,
+            "added": 2,
+        }
+    ],
 }
 
 
@@ -291,3 +305,10 @@ def test_a_column_that_there_is_not_is_refused_with_those_there_are(
 def test_columns_come_in_the_order_in_which_they_are_named_and_once(root: Path) -> None:
     names = printed(root, "runs", "--columns", "read, run_id,read,table_version").splitlines()[1]
     assert names.split() == ["read", "run_id", "table_version"]
+
+
+def test_a_repair_is_shown_from_the_start_of_its_first_range_to_the_end_of_its_last(
+    root: Path,
+) -> None:
+    rows = select(str(root), Table.repairs, PIPELINE, 5, ("first", "last", "parts"))
+    assert rows.values == ((NOON, NOON + timedelta(hours=6), 2),)
