@@ -281,3 +281,19 @@ def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_ar
     assert again is not None
     assert "is swapped already" in again.what
     assert work.row(plan)["state"] == "swapped"
+
+
+def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_is_undone(
+    scene: MakeScene,
+) -> None:
+    made = drained(scene(operators.named("update_window").spec, events=3000))
+    work = Repairs(made)
+    first = work.plan()
+    assert work.stage(first).problem is None
+    work.swap(first)
+    span = first.spans[0]
+    report, _ = work.done("backfill", span.start, span.end)
+    assert report.change is not None
+    assert report.change.merged == 0, "they were merged before"
+    undo(made.spec, made.settings.root, first.repair_id, "undo")
+    assert work.plan().spans == first.spans
