@@ -131,12 +131,19 @@ def undo(
     execute: Execute = False,
 ) -> None:
     """Take one repair back: its ranges get the rows that they had before. Later drains stay."""
+    from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as below
     from spark_jobs.repair.undo import undo as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()
+        manifest = read_manifest(Paths(settings.root, spec), repair_id)
         if not execute:
-            say(f"{pipeline}: would take back repair {repair_id}")
+            spans = "; ".join(map(str, manifest.differing)) or "nothing"
+            say(
+                f"{pipeline}: would take back {manifest.kind} {repair_id}, which changed {spans}: "
+                f"{manifest.added:,} rows added, {manifest.removed:,} removed, "
+                f"{manifest.changed:,} changed"
+            )
             console.print("nothing is done yet: add --execute")
             return
         done = intend(spec, settings.root, repair_id, _run_id("undo"))

@@ -25,6 +25,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     LeaseHeld,
     PipelineUnknown,
+    RepairUnknown,
     SettingInvalid,
     SluiceError,
     SpecInvalid,
@@ -323,3 +324,7 @@ def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None
     assert "move" not in done.stdout
     assert "records that Kafka no longer holds are not read again" in done.stdout
     assert done.stdout.splitlines()[-1] == "nothing is done yet: add --execute"
+
+
+def test_an_undo_of_a_repair_that_there_is_not_is_refused_before_it_is_executed() -> None:
+    assert "nothing was staged" in refused(sluice("undo", "flight_events", "r1"), RepairUnknown)
