@@ -36,7 +36,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
         self.pipeline = pipeline
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.repair.plan import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
+        from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
         from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
 
         def last(error: Exception) -> bool:

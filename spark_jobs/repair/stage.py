@@ -8,32 +8,31 @@ import logging
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
-from spark_jobs.contract.change import Change, change_checks, metrics
-from spark_jobs.contract.errors import RepairUnknown, SluiceError, StagingStale
+from spark_jobs.contract.change import change_checks, metrics
+from spark_jobs.contract.errors import SluiceError, StagingStale
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.report import Account, Report
-from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.contract.report import Report
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
-from spark_jobs.contract.windows import Tumbling
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.ops import repairs
 from spark_jobs.repair import late
+from spark_jobs.repair.account import change_of, drained_of
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
 from spark_jobs.repair.fates import fates, places
-from spark_jobs.repair.plan import PLAN, RepairPlan, digest
+from spark_jobs.repair.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.staged import differing, write_changes, write_rows
-from spark_jobs.runs.run_outcome import Drained, RunOutcome
+from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.steps.sql_tree import refuse_unsafe_trees
@@ -67,17 +66,6 @@ def stage(
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
             problem = translate_error(error, spec.name)
         return append_row(outcome.report(problem), settings.root)
-
-
-def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
-    """The plan of a repair. Raises RepairUnknown if there is none, or it does not parse."""
-    path = paths.staging(repair_id) / PLAN
-    try:
-        return RepairPlan.read(path)
-    except (FileNotFoundError, ValueError):
-        raise RepairUnknown(
-            f"there is no plan at {path}.", f"Plan it again: `sluice repair {paths.table.name}`."
-        ) from None
 
 
 class _Scene(NamedTuple):
@@ -146,8 +134,8 @@ def _compute_and_judge(
     paired = change(way.spec, _live(scene), computed.rows)
     paired = explained(paired, computed.explaining).persist()
     merged = _fates(scene, computed)
-    outcome.change = _change(way, plan, paired, computed, merged)
-    outcome.drained = _drained(plan, computed, outcome.change)
+    outcome.change = change_of(way, plan, paired, computed, merged)
+    outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     write_changes(paired, folder)
     parts = differing(paired, way.position, plan.spans)
@@ -178,69 +166,3 @@ def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:
     found = late.waiting(scene.paths, scene.plan.generations, scene.plan.batch)
     entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
     return fates(scene.way, scene.plan, found, entered, kept)
-
-
-def _change(
-    way: Ranged,
-    plan: RepairPlan,
-    paired: DataFrame,
-    computed: Computed,
-    merged: tuple[MergedRecord, ...],
-) -> Change:
-    told = paired.agg(
-        F.count("before").alias("rows_before"),
-        F.count("after").alias("rows_after"),
-        *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
-        F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
-    ).collect()[0]
-    became = [record.fate for record in merged]
-    return Change(
-        **told.asDict(),
-        merged=became.count("merged"),
-        duplicates=became.count("duplicate"),
-        filtered=became.count("filtered"),
-        newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
-        count_difference=_count_difference(way.spec, paired, became.count("merged")),
-        unaccounted=_unaccounted(plan, computed),
-    )
-
-
-def _count_difference(spec: Pipeline, paired: DataFrame, merged: int) -> int:
-    """How far the records that the groups have gained are from the late records that were merged:
-    0 where no measure counts each record once.
-    """
-    found = [step for step in spec.steps if isinstance(step, Aggregate)]
-    if len(found) != 1 or not found[0].counts or not isinstance(found[0].window, Tumbling):
-        return 0
-    if any(isinstance(step, Transform) for step in spec.steps[spec.first_stateful :]):
-        return 0  # it may leave out a record that is counted as merged
-    total = [F.sum(F.col(side)[found[0].counts]) for side in ("after", "before")]
-    after, before = paired.agg(*total).collect()[0]
-    return abs(int(after or 0) - int(before or 0) - merged)
-
-
-def _unaccounted(plan: RepairPlan, computed: Computed) -> int:
-    """What Kafka gave, held against the index, which drains wrote, and the late records that Spark
-    read against those that the plan counted.
-    """
-    from_kafka: int = computed.fetched.kafka.get["records"] if plan.parts else 0
-    from_late: int = computed.fetched.late.get["records"] if plan.late else 0
-    indexed = from_kafka if plan.records is None else plan.records
-    return abs(from_kafka - indexed) + abs(from_late - plan.late)
-
-
-def _drained(plan: RepairPlan, computed: Computed, found: Change) -> Drained:
-    read, entered, kept = (seen.get for seen in (computed.read, computed.entered, computed.kept))
-    account = Account(
-        covered=plan.offsets,
-        read=read["read"],
-        malformed=read["malformed"],
-        premature=read["premature"],
-        filtered=read["good"] - entered["rows"],
-        late=plan.late,
-        accepted=entered["used"],
-        duplicates=entered["used"] - kept["rows"],
-        rows_out=found.rows_after,
-        unaccounted=found.unaccounted,
-    )
-    return Drained(generation=plan.generation, account=account, end=plan.horizon)

@@ -19,7 +19,8 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
 from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import approve
-from spark_jobs.repair.plan import RepairPlan, plan_repair
+from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo

@@ -1,0 +1,102 @@
+"""Carry out: what `sluice repair`, `backfill` and `verify` do: plan; with --execute stage, judge,
+ask and swap.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import typer
+
+from spark_jobs import log
+from spark_jobs.cli.terminal import console, one_line_errors, say
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths, report_path
+from spark_jobs.contract.report import read_report
+from spark_jobs.contract.request import Request
+from spark_jobs.contract.settings import Settings, log_format
+from spark_jobs.contract.summary import check_line
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.kind import RepairKind
+    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.repair.plan import RepairPlan
+
+
+def carry_out(
+    kind: RepairKind,
+    pipeline: str,
+    ends: tuple[str | None, str | None],
+    note: str,
+    most_records: int,
+    *,
+    yes: bool,
+    execute: bool,
+) -> None:
+    """Print the plan, and do it if `execute`. Ends the process with one line for an error."""
+    from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
+
+    run = run_id(kind)
+    log.setup(log_format())
+    with one_line_errors(), log.context(pipeline=pipeline, run=run):
+        spec = registry.load(pipeline)
+        request = Request(
+            kind=kind,
+            start=ends[0],
+            end=ends[1],
+            note=note,
+            most_records=most_records,
+            who=getpass.getuser(),
+        )
+        settings = Settings.from_environment()
+        plan = plan_repair(spec, settings, request)
+        for line in plan.lines:
+            say(line)
+        if plan.idle:
+            return
+        if not execute:
+            console.print("nothing is done yet: add --execute")
+            return
+        _execute(spec, settings, plan, run, yes=yes)
+
+
+def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
+    from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import application, environment, stage_command  # noqa: PLC0415
+    from spark_jobs.repair.manifest import approve, read_manifest  # noqa: PLC0415 - as above
+    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
+
+    paths = Paths(settings.root, spec)
+    plan.store(paths)
+    report_at = report_path(settings.root, spec.name, run)
+    words = stage_command(settings, spec.name, plan.repair_id, report_at, run, plan.offsets)
+    run_in_foreground(words, {**os.environ, **environment(settings)}, application())
+    report = read_report(report_at)
+    for check in report.checks:
+        if check.outcome != "passed":
+            say(f"  {check_line(check)}")
+    if report.problem:
+        raise report.problem.error()
+    if plan.kind == "verify":
+        say(f"{spec.name}: the table is what its records give: {report.change}")
+        return
+    manifest = read_manifest(paths, plan.repair_id)
+    if manifest.approval == "needed":
+        if not yes and not typer.confirm("Swap this change in?"):
+            say(f"{spec.name}: nothing is changed; repair {plan.repair_id} stays staged")
+            return
+        approve(paths, plan.repair_id, getpass.getuser())
+    done = swap(spec, settings.root, plan.repair_id, run)
+    at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"
+    say(
+        f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
+        f"changed, {done.merged:,} late records merged; {at}. The next run of its DAG publishes it"
+    )
+
+
+def run_id(kind: str) -> str:
+    """The id of a run that a person starts."""
+    return f"{kind}-cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"

@@ -1,0 +1,34 @@
+"""Beginning: the offsets at which a checkpoint began, from the ops tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.ops import ops_tables
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+
+
+def beginning(paths: Paths, generations: tuple[str, ...]) -> Offsets:
+    """The offsets at which the checkpoint's first batch began: of the oldest row in ops.batches,
+    or of the oldest slice, which outlives that row.
+    """
+    of_it = f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"
+    oldest = ops_tables.query(
+        paths.root,
+        "slices",
+        f'SELECT "partition", min(first_offset) AS first FROM slices WHERE {of_it} '
+        'GROUP BY "partition"',
+    ).to_pylist()
+    rows = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT offsets_start FROM batches WHERE {of_it} ORDER BY batch_id LIMIT 1",
+    ).to_pylist()
+    began = {int(p): at for p, at in json.loads(rows[0]["offsets_start"]).items()} if rows else {}
+    for row in oldest:
+        began[row["partition"]] = min(row["first"], began.get(row["partition"], row["first"]))
+    return began

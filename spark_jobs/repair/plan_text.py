@@ -1,0 +1,60 @@
+"""Plan text: a plan for a reader, before anything is done."""
+
+from __future__ import annotations
+
+from datetime import MAXYEAR, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.contract.micro_batch import Offsets
+
+if TYPE_CHECKING:
+    from spark_jobs.repair.plan import RepairPlan
+    from spark_jobs.repair.slices import Found
+    from spark_jobs.runs.preflight import Preflight
+
+SHOWN = 5
+"""Ranges that the plan prints one by one."""
+
+
+class Closed(NamedTuple):
+    """What is certain of the table before a repair begins."""
+
+    found: Preflight
+    until: datetime
+    batch: int
+    horizon: Offsets
+
+
+def plan_lines(
+    plan: RepairPlan, closed: Closed, covered: int, touching: int, waits: int, where: Found
+) -> tuple[str, ...]:
+    name, what = plan.pipeline, f"{plan.kind} of"
+    final = f"all rows before {closed.until:%F %H:%M:%S} are final (batch {closed.batch})"
+    if closed.until.year == MAXYEAR:
+        final = "nothing is ever late for it"
+    open_yet = (
+        (f"  waiting         {waits:,} late records whose rows drains still write",)
+        if waits
+        else ()
+    )
+    if plan.idle:
+        why = "no late record waits" if plan.kind == "repair" else "no record's rows are there"
+        return (f"{name}: nothing to {plan.kind}: {why}; {final}", *open_yet)
+    ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
+    shown = "; ".join(map(str, plan.spans[:SHOWN]))
+    more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""
+    offsets = "  ".join(f"{p}: {at:,}" for p, at in sorted(plan.horizon.items()))
+    share = f" ({plan.offsets / covered:.1%})" if covered else ""
+    parts = sum(map(len, plan.parts.values()))
+    unknown = f"; {where.unknown:,} of unknown event time" if where.unknown else ""
+    late = f"{touching:,} in these ranges, " if plan.kind == "repair" else ""
+    return (
+        f"{name}: {what} {ranges}: {shown}{more} UTC; {final}",
+        f"  late records    {late}{plan.late:,} needed, from ops.late",
+        *open_yet,
+        f"  as of offsets   {offsets} (batch {closed.batch}, audited)",
+        f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
+        f"  will read       {plan.offsets:,} of {covered:,} records{share} from Kafka, in "
+        f"{parts} parts{unknown}",
+        f"  compared with   version {plan.table_version} of the table",
+    )

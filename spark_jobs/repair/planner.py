@@ -1,0 +1,159 @@
+"""Planner: finds which ranges a repair computes again, and from which records; without a JVM.
+
+It asks the broker and reads the checkpoint and the ops tables, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.errors import (
+    AccountBehind,
+    RangeInvalid,
+    RangeOpen,
+    RecordsUnreachable,
+)
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import Ranged, ranged
+from spark_jobs.contract.span import Span, joined
+from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.late import LateRecord, count_within, waiting
+from spark_jobs.repair.plan import RepairPlan, digest
+from spark_jobs.repair.plan_text import Closed, plan_lines
+from spark_jobs.repair.slices import Found, offsets_of
+from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.sink import table
+from spark_jobs.storage.delta import is_table
+from spark_jobs.storage.object_store import require_writable
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.request import Request
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
+
+
+def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairPlan:
+    """Find the ranges and the records. Writes nothing.
+
+    Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
+    errors of the preflight.
+    """
+    way = ranged(spec)
+    paths = Paths(settings.root, spec)
+    require_writable(paths)
+    # Before the batches are looked at: rows of a batch that ends in between would be taken for
+    # rows without a record.
+    compared = table.version(paths.table) if is_table(paths.table) else 0
+    closed = _closed(way, preflight(spec, settings, paths))
+    generations = closed.found.identity.generations
+    records = waiting(paths, generations, closed.batch) if request.kind == "repair" else []
+    spans, waits = _spans(way, closed, request, records)
+    needed = joined(way.needed(span) for span in spans)
+    begin = beginning(paths, generations)
+    where = (
+        offsets_of(paths, generations, needed, begin, closed.horizon) if spans else Found({}, 0, 0)
+    )
+    _refuse_unreachable(spec, closed, where)
+    late = count_within(paths, generations, closed.batch, needed)
+    if not where.parts and not late:  # no record has a time there, or no window ends there
+        spans = ()
+    plan = RepairPlan(
+        repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
+        pipeline=spec.name,
+        kind=request.kind,
+        note=request.note,
+        who=request.who,
+        approve=request.approve or spec.ranges.approve,
+        spans=spans,
+        needed=needed,
+        generations=generations,
+        table_version=compared,
+        spec_digest=digest(spec),
+        batch=closed.batch,
+        horizon=closed.horizon,
+        parts=where.parts,
+        records=None if where.unknown else where.records,
+        topic_id=closed.found.topic.id,
+        late=late,
+        until=closed.until,
+        lines=(),
+    )
+    if plan.offsets > request.most_records:
+        raise RangeInvalid(
+            f"{spec.name}: {plan.offsets:,} records are to be read, and most_records is "
+            f"{request.most_records:,}.",
+            "Ask for a shorter range, or allow more records.",
+        )
+    covered = sum(closed.horizon[p] - begin.get(p, 0) for p in closed.horizon)
+    return plan.model_copy(
+        update={"lines": plan_lines(plan, closed, covered, len(records) - waits, waits, where)}
+    )
+
+
+def _closed(way: Ranged, found: Preflight) -> Closed:
+    """Raises RangeOpen before the first batch, AccountBehind while one has no account."""
+    name, committed = way.spec.name, found.checkpoint.committed()
+    if not committed:
+        raise RangeOpen(
+            f"{name}: no drain has committed a batch yet, so there is no row to compute again.",
+            f"Run it first: `sluice drain {name}`.",
+        )
+    if found.cursor.audited < committed[-1] or found.checkpoint.planned()[-1] != committed[-1]:
+        raise AccountBehind(
+            f"{name}: batch {found.checkpoint.planned()[-1]} is not accounted for yet, so nobody "
+            "knows which of its records were late.",
+            f"Let the next drain do it: `sluice drain {name}`.",
+        )
+    batch = found.checkpoint.batch(committed[-1])
+    until = way.closed_until(batch.watermark)
+    if until is None:
+        raise RangeOpen(
+            f"{name}: there is no watermark yet, so no row is final.",
+            "Ask again when drains have read records with later event times.",
+        )
+    return Closed(found, until, batch.id, batch.end)
+
+
+def _spans(
+    way: Ranged, closed: Closed, request: Request, records: list[LateRecord]
+) -> tuple[tuple[Span, ...], int]:
+    """The ranges, and how many late records are not among them since theirs is not closed."""
+    if request.kind != "repair":
+        given = Span(*_given(request))
+        if given.end > closed.until:
+            raise RangeOpen(
+                f"{way.spec.name}: drains still write rows of {given}: all before "
+                f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
+                "Ask again when the watermark has passed the end, or for a range that ends before.",
+            )
+        return (given,), 0
+    bound = Span(*_given(request)) if request.start is not None else None
+    touched = [way.touched(record.event_time, record.missed) for record in records]
+    within = [span for span in touched if bound is None or span.overlaps(bound)]
+    final = [span for span in within if span.end <= closed.until]
+    return joined(final), len(touched) - len(final)
+
+
+def _given(request: Request) -> tuple[datetime, datetime]:
+    if request.start is None or request.end is None:
+        message = "contract/request.py refuses this kind without both ends"
+        raise AssertionError(message)
+    return request.start, request.end
+
+
+def _refuse_unreachable(spec: Pipeline, closed: Closed, where: Found) -> None:
+    earliest = closed.found.topic.earliest
+    gone = {
+        partition: (ranges[0][0], min(earliest.get(partition, 0), ranges[-1][1]) - 1)
+        for partition, ranges in where.parts.items()
+        if ranges[0][0] < earliest.get(partition, 0)
+    }
+    if gone:
+        told = ", ".join(f"partition {p}: {a:,} to {b:,}" for p, (a, b) in gone.items())
+        raise RecordsUnreachable(
+            f"{spec.name}: records of the range are no longer in Kafka ({told}), and nothing else "
+            "has their bytes.",
+            "Ask for a later range; lengthen the topic's retention to reach farther back.",
+        )
