@@ -17,7 +17,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.request import Request
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair import plan as planning
+from spark_jobs.repair import planner as planning
 from spark_jobs.repair.plan import RepairPlan
 
 NAME = "departure_delays"
