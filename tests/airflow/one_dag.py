@@ -10,6 +10,8 @@ from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleA
 
 EVERYTHING = "everything"
 """The user without that limit."""
+NO_RUNS = "no runs"
+"""The user who may read all DAGs, and none of their runs."""
 
 
 class OneDag(SimpleAuthManager):
@@ -19,6 +21,8 @@ class OneDag(SimpleAuthManager):
         self, *, method: Any, user: Any, access_entity: Any = None, details: Any = None
     ) -> bool:
         mine = user.username == EVERYTHING or (details and details.id == user.username)
+        if user.username == NO_RUNS:
+            mine = access_entity is None
         return bool(mine) and super().is_authorized_dag(
             method=method, user=user, access_entity=access_entity, details=details
         )

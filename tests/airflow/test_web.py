@@ -223,6 +223,13 @@ def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(
     assert "No run yet" in get(f"/dags/{MINE}/runs/scheduled_%25", everything, page=True).text
 
 
+def test_a_user_who_may_read_dags_and_not_their_runs_sees_no_pipeline(
+    get: Callable[..., Any],
+) -> None:
+    assert get("/api/pipelines", "no runs").json() == {"pipelines": []}
+    assert get(f"/api/pipelines/{MINE}/late", "no runs").status_code == 404
+
+
 def test_a_user_without_a_role_sees_no_pipeline(server: Client) -> None:
     from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415 - the home comes first
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser  # noqa: PLC0415
@@ -339,7 +346,7 @@ def test_airflow_s_ui_is_told_of_the_three_places(server: Client) -> None:
     assert not any(each["href"].startswith("/") for each in VIEWS), "[api] base_url may have a path"
 
 
-def test_importing_the_plugin_and_making_the_app_load_nothing_heavy() -> None:
+def test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy() -> None:
     heavy = "('pyspark', 'delta', 'deltalake', 'duckdb', 'pandas', 'pyarrow', 'great_expectations')"
     script = (
         "import sys\n"
