@@ -7,12 +7,13 @@ module. So this is the only such file; the code is in the package beside it.
 from airflow.plugins_manager import AirflowPlugin
 
 from sluice_airflow.timetable import OnRequest
+from sluice_airflow.web.mount import APPS, VIEWS
 
 
 class SluicePlugin(AirflowPlugin):
-    """Airflow shows it under Admin > Plugins, and reads DAGs with its timetable. Later it will have
-    views and operator links.
-    """
+    """Airflow shows it under Admin > Plugins, reads DAGs by its timetable, and shows its views."""
 
     name = "sluice"
     timetables = [OnRequest]  # noqa: RUF012 - Airflow's attribute
+    fastapi_apps = APPS
+    external_views = VIEWS

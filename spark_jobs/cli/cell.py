@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from spark_jobs.contract.duration import approximate
+from spark_jobs.contract.visible import visible
 from spark_jobs.ops.views import WHEN
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
@@ -62,12 +63,3 @@ def _unit(time: datetime) -> str:
     if time.microsecond:
         return "milliseconds"
     return "seconds" if time.second else "minutes"
-
-
-def visible(text: str) -> str:
-    """The text with its control characters escaped, so that a record's bytes cannot break a line or
-    control the terminal.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

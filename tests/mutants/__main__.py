@@ -34,6 +34,7 @@ from tests.mutants import (
     rewind,
     slices,
     store,
+    web,
 )
 from tests.mutants.mutant import Mutant
 
@@ -48,6 +49,7 @@ MUTANTS = (
     *maintain.MUTANTS,
     *rewind.MUTANTS,
     *slices.MUTANTS,
+    *web.MUTANTS,
 )
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""

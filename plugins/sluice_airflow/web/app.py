@@ -1,0 +1,78 @@
+"""The app of the views: each of its routes asks who is there, before anything else."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from airflow.api_fastapi.app import API_ROOT_PATH
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi import Depends, FastAPI, HTTPException, Request, status
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+
+from sluice_airflow.web import data, pages
+from sluice_airflow.web.headers import Headers
+from sluice_airflow.web.mount import PREFIX
+from spark_jobs.contract.errors import SluiceError
+
+NOT_LOGGED_IN = (status.HTTP_401_UNAUTHORIZED, status.HTTP_403_FORBIDDEN)
+
+
+def create_app() -> FastAPI:
+    """The app, as Airflow mounts it."""
+    app = FastAPI(
+        title="Sluice",
+        dependencies=[Depends(get_user)],
+        # FastAPI's own routes for these ask nobody: data.py has one that does.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    app.include_router(data.router, prefix="/api")
+    app.include_router(pages.router)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(SluiceError, _error)
+    app.add_middleware(Headers)
+    return app
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """The login for a person without one who asks for a page; else the status, with the reason."""
+    assert isinstance(error, HTTPException)
+    if pages.wants_page(request):
+        if error.status_code in NOT_LOGGED_IN:
+            back = urlencode({"next": _address(request)})
+            return RedirectResponse(
+                f"{API_ROOT_PATH}api/v2/auth/login?{back}", status.HTTP_303_SEE_OTHER
+            )
+        return pages.message(error.status_code, "Nothing here", str(error.detail))
+    return JSONResponse({"detail": error.detail}, error.status_code)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """Which parameter is wrong, without what was given: FastAPI's own answer repeats that."""
+    assert isinstance(error, RequestValidationError)
+    what = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
+    if pages.wants_page(request):
+        return pages.message(status.HTTP_422_UNPROCESSABLE_CONTENT, "Not understood", what)
+    return JSONResponse({"detail": what}, status.HTTP_422_UNPROCESSABLE_CONTENT)
+
+
+def _error(request: Request, error: Exception) -> Response:
+    """What the installation lacks, in words: a setting of the api-server, or its store."""
+    assert isinstance(error, SluiceError)
+    if pages.wants_page(request):
+        return pages.message(
+            status.HTTP_503_SERVICE_UNAVAILABLE, error.code, f"{error.what} {error.remedy}"
+        )
+    body = {"code": error.code, "what": error.what, "remedy": error.remedy}
+    return JSONResponse(body, status.HTTP_503_SERVICE_UNAVAILABLE)
+
+
+def _address(request: Request) -> str:
+    """The address that was asked for, without its host."""
+    path = request.url.path
+    if PREFIX not in path:  # an older Starlette gives the path within the app
+        path = f"{request.scope.get('root_path', '')}{path}"
+    return f"{path}?{request.url.query}" if request.url.query else path

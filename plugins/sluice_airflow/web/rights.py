@@ -1,0 +1,56 @@
+"""Who may see what: asked of Airflow's auth manager in each request.
+
+A pipeline that a person may not see and one that does not exist are answered alike.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.batch_apis import IsAuthorizedDagRequest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import get_user
+from airflow.models.dag import DagModel
+from fastapi import Depends, HTTPException, status
+
+from spark_jobs.contract import registry
+
+Person = Annotated[BaseUser, Depends(get_user)]
+
+
+def readable(user: Person) -> list[str]:
+    """The pipelines whose DAG, and its runs, the person may read; sorted."""
+    names = registry.names()
+    teams = DagModel.get_dag_id_to_team_name_mapping(names)
+    return [
+        name for name in names if _granted(user, DagDetails(id=name, team_name=teams.get(name)))
+    ]
+
+
+def _granted(user: BaseUser, dag: DagDetails) -> bool:
+    """Both are asked: not every auth manager takes the right to a DAG's runs for one to the DAG."""
+    wanted: list[IsAuthorizedDagRequest] = [
+        {"method": "GET", "details": dag},
+        {"method": "GET", "details": dag, "access_entity": DagAccessEntity.RUN},
+    ]
+    return get_auth_manager().batch_is_authorized_dag(wanted, user=user)
+
+
+Readable = Annotated[list[str], Depends(readable)]
+
+
+def not_found() -> HTTPException:
+    """The answer to all that is not there, or not there for this person."""
+    return HTTPException(status.HTTP_404_NOT_FOUND, "there is nothing here that you may see")
+
+
+def permitted(pipeline: str, names: Readable) -> str:
+    """The pipeline in the path, if the person may read it. Raises HTTPException: 404."""
+    if pipeline not in names:
+        raise not_found()
+    return pipeline
+
+
+Permitted = Annotated[str, Depends(permitted)]

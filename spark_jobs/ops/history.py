@@ -1,0 +1,208 @@
+"""History: the runs and batches of a pipeline, read of the ops tables for a view, without a JVM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.errors import FormatNewer, ReportMissing
+from spark_jobs.contract.report import Account, CheckResult, Report, StateUse, parse_report
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.shown import (
+    Batches,
+    BatchLine,
+    CheckLine,
+    Overview,
+    PipelineLine,
+    RunLine,
+    RunPage,
+    Runs,
+    StepUse,
+)
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.ops.schema import Row
+
+LAST = 20
+"""Runs of a pipeline in the overview, and earlier values of a check."""
+COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
+_TRY = re.compile(r"([a-z]+-)?try\d+")
+LINE = ", ".join(RunLine.model_fields)
+BATCH = (
+    *(name for name in BatchLine.model_fields if name not in {"batch", "account", "steps"}),
+    *Account.model_fields,
+    "batch_id",
+    "operators",
+)
+
+
+def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
+    """The last drains of these pipelines, and how many records wait."""
+    if not pipelines:
+        return Overview(pipelines=())
+    these = ops_tables.among("pipeline", pipelines)
+    rows = ops_tables.query(
+        root,
+        "runs",
+        f"SELECT {LINE} FROM (SELECT {LINE}, row_number() OVER "
+        "(PARTITION BY pipeline ORDER BY started_at DESC) AS place FROM runs "
+        f"WHERE {these} AND kind = 'drain') WHERE place <= {LAST} ORDER BY started_at DESC",
+    ).to_pylist()
+    late, quarantined = (_waiting(root, table, these) for table in ("late", "quarantine"))
+    return Overview(
+        pipelines=tuple(
+            PipelineLine(
+                pipeline=name,
+                runs=tuple(_line(row) for row in rows if row["pipeline"] == name),
+                late=late.get(name, 0),
+                quarantined=quarantined.get(name, 0),
+            )
+            for name in pipelines
+        )
+    )
+
+
+def runs(root: UPath, pipeline: str, limit: int, offset: int) -> Runs:
+    """A page of runs, newest first."""
+    where = ops_tables.equals({"pipeline": pipeline})
+    rows = ops_tables.query(
+        root,
+        "runs",
+        f"SELECT {LINE} FROM runs WHERE {where} ORDER BY started_at DESC, run_id "
+        f"LIMIT {limit + 1} OFFSET {offset}",
+    ).to_pylist()
+    return Runs(runs=tuple(map(_line, rows[:limit])), more=len(rows) > limit)
+
+
+def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[RunLine, ...]:
+    """The runs of one DAG run of Airflow, newest first; a pipeline's two DAGs may have the same id.
+
+    A run's id is that of its DAG run and `-try<n>`, with a word between in the DAG of backfills.
+    """
+    own = ops_tables.equals({"pipeline": pipeline})
+    start = ops_tables.equals({"": f"{dag_run}-"}).removeprefix(" = ")
+    rows = ops_tables.query(
+        root,
+        "runs",
+        # Not LIKE, which takes a % or _ of the id for any text.
+        f"SELECT {LINE} FROM runs WHERE {own} AND starts_with(run_id, {start}) "
+        f"AND kind {'=' if drains else '<>'} 'drain' ORDER BY started_at DESC, run_id",
+    ).to_pylist()
+    return tuple(
+        _line(row) for row in rows if _TRY.fullmatch(row["run_id"].removeprefix(f"{dag_run}-"))
+    )
+
+
+def batches(root: UPath, pipeline: str, limit: int, offset: int) -> Batches:
+    """A page of batches, newest first."""
+    rows = _batches(
+        root,
+        ops_tables.equals({"pipeline": pipeline}),
+        f"audited_at DESC, batch_id DESC LIMIT {limit + 1} OFFSET {offset}",
+    )
+    return Batches(batches=tuple(rows[:limit]), more=len(rows) > limit)
+
+
+def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
+    """All that is stored of a run, by its last row; None without one."""
+    of_it = ops_tables.equals({"pipeline": pipeline, "run_id": run_id})
+    found = ops_tables.query(
+        root,
+        "runs",
+        f"SELECT {LINE}, report FROM runs WHERE {of_it} ORDER BY ended_at DESC LIMIT 1",
+    ).to_pylist()
+    if not found:
+        return None
+    report = _report(found[0])
+    line = _line(found[0])
+    results = report.checks if report else ()
+    return RunPage(
+        line=line,
+        what=report.problem if report else None,
+        account=report.account if report else Account(),
+        state=report.state if report else StateUse(),
+        seconds=report.seconds if report else {},
+        offsets_start=report.offsets_start if report else {},
+        offsets_end=report.offsets_end if report else {},
+        batches=tuple(_batches(root, of_it, "batch_id")),
+        checks=tuple(_with_history(root, line, results)),
+        next_command=_next(line),
+    )
+
+
+def _with_history(
+    root: UPath, line: RunLine, results: Iterable[CheckResult]
+) -> Iterable[CheckLine]:
+    """Each check with what it observed in runs before this one."""
+    rows = ops_tables.query(
+        root,
+        "checks",
+        f'SELECT suite, type, "column", observed FROM (SELECT *, row_number() OVER (PARTITION BY '
+        'suite, type, "column" ORDER BY checked_at DESC) AS place FROM checks '
+        f"WHERE {ops_tables.equals({'pipeline': line.pipeline})} "
+        f"AND checked_at < TIMESTAMP '{line.started_at.isoformat()}') WHERE place <= {LAST} "
+        "ORDER BY place",
+    ).to_pylist()
+    for result in results:
+        name = (result.suite, result.type, result.column)
+        before = (row for row in rows if (row["suite"], row["type"], row["column"]) == name)
+        yield CheckLine(result=result, history=tuple(row["observed"] or "" for row in before))
+
+
+def _next(line: RunLine) -> str:
+    """The command that tells more of a run, or what follows from it."""
+    if line.problem == "CHECK_FAILED":
+        return f"sluice show checks --pipeline {line.pipeline}"
+    if line.status == "failed":
+        return f"sluice plan {line.pipeline}"
+    return f"sluice show batches --pipeline {line.pipeline}"
+
+
+def _waiting(root: UPath, table: str, where: str) -> dict[str, int]:
+    rows = ops_tables.query(
+        root, table, f"SELECT pipeline, count(*) AS n FROM {table} WHERE {where} GROUP BY pipeline"
+    ).to_pylist()
+    return {row["pipeline"]: row["n"] for row in rows}
+
+
+def _line(row: Row) -> RunLine:
+    return RunLine(**row | {name: row[name] or 0 for name in COUNTS})
+
+
+def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
+    columns = ", ".join(f'"{name}"' for name in BATCH)
+    rows = ops_tables.query(
+        root, "batches", f"SELECT {columns} FROM batches WHERE {where} ORDER BY {order}"
+    ).to_pylist()
+    return [
+        BatchLine(
+            **row,
+            batch=row["batch_id"],
+            account=Account.of_row(row),
+            steps=tuple(map(_step, row["operators"] or ())),
+        )
+        for row in rows
+    ]
+
+
+def _step(operator: Row) -> StepUse:
+    return StepUse(
+        step=operator["step"] + 1,
+        kind=operator["kind"],
+        rows=operator["numRowsTotal"],
+        memory=operator["memoryUsedBytes"],
+        files=operator["rocksdbSstFileSize"],
+    )
+
+
+def _report(row: Row) -> Report | None:
+    """The run's report; None if another version of Sluice wrote it in a form that this one does not
+    read.
+    """
+    try:
+        return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}")
+    except (ReportMissing, FormatNewer):
+        return None

@@ -1,0 +1,45 @@
+"""Rejected: late and quarantined records for a view, by day and reason, without their bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.shown import Bucket, Rejected, RejectedLine
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+Table = Literal["late", "quarantine"]
+REASON = {"late": '"step"', "quarantine": "concat(kind, ': ', reason)"}
+"""Table -> SQL of why a record is in it."""
+MISSED = {"late": "watermark_missed", "quarantine": "CAST(NULL AS TIMESTAMP)"}
+MOST_REASON = 300
+"""Characters of a reason: the decoder's may repeat a value, of any length."""
+MOST_DAYS = 1000
+
+
+def rejected(root: UPath, pipeline: str, table: Table, limit: int, offset: int) -> Rejected:
+    """How many records of which kind on which day, and a page of them, newest first."""
+    own = ops_tables.equals({"pipeline": pipeline})
+    reason = f"coalesce(left({REASON[table]}, {MOST_REASON}), '')"
+    days = ops_tables.query(
+        root,
+        table,
+        f"SELECT coalesce(to_char(kafka_timestamp, '%Y-%m-%d'), '') AS day, {reason} AS reason, "
+        f"count(*) AS records FROM {table} WHERE {own} GROUP BY 1, 2 "
+        f"ORDER BY 1 DESC, 3 DESC, 2 LIMIT {MOST_DAYS}",
+    ).to_pylist()
+    rows = ops_tables.query(
+        root,
+        table,
+        f'SELECT topic, partition, "offset", kafka_timestamp, event_time, {reason} AS reason, '
+        f"{MISSED[table]} AS watermark_missed, batch_id AS batch, run_id FROM {table} WHERE {own} "
+        f'ORDER BY kafka_timestamp DESC, partition, "offset" DESC LIMIT {limit + 1} '
+        f"OFFSET {offset}",
+    ).to_pylist()
+    return Rejected(
+        days=tuple(Bucket(**row) for row in days),
+        records=tuple(RejectedLine(**row) for row in rows[:limit]),
+        more=len(rows) > limit,
+    )
