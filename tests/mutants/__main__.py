@@ -34,6 +34,7 @@ from tests.mutants import (
     rewind,
     slices,
     store,
+    told,
 )
 from tests.mutants.mutant import Mutant
 
@@ -48,6 +49,7 @@ MUTANTS = (
     *maintain.MUTANTS,
     *rewind.MUTANTS,
     *slices.MUTANTS,
+    *told.MUTANTS,
 )
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""
