@@ -15,6 +15,7 @@ from sluice_airflow.repair import PlanRepairOperator, StageOperator, SwapOperato
 from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
 from sluice_airflow.run_types import OF_BACKFILLS
 from sluice_airflow.timetable import OnRequest
+from sluice_airflow.told import CALLBACKS
 from sluice_airflow.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
 from spark_jobs.contract.spec import Pipeline
 
@@ -44,7 +45,7 @@ def build_backfill(spec: Pipeline) -> DAG:
         # A paused DAG runs no backfill, and says nothing of it.
         is_paused_upon_creation=False,
         tags=[TAG],
-        default_args=ARGUMENTS,
+        default_args=ARGUMENTS | CALLBACKS,
         params=params(),
         auto_register=False,
     ) as dag:

@@ -10,6 +10,7 @@ from sluice_airflow.operators import DrainOperator, PlanOperator
 from sluice_airflow.publish import PublishOperator
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.run_types import OF_DRAINS
+from sluice_airflow.told import CALLBACKS
 from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH
 from spark_jobs.contract.spec import Pipeline
 
@@ -32,7 +33,7 @@ def build(spec: Pipeline) -> DAG:
         max_active_runs=1,
         allowed_run_types=OF_DRAINS,
         tags=[TAG],
-        default_args=ARGUMENTS,
+        default_args=ARGUMENTS | CALLBACKS,
         # Airflow finds the DAG as a name in dags/sluice.py. A DAG that fails the validation below
         # must not be found.
         auto_register=False,

@@ -10,6 +10,7 @@ from airflow.sdk import DAG, BaseOperator, Context, CronTriggerTimetable
 from sluice_airflow.kafka import task_settings
 from sluice_airflow.retries import ARGUMENTS, one_line_errors
 from sluice_airflow.root import root_credentials
+from sluice_airflow.told import CALLBACKS
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import maintain_cron
 
@@ -65,7 +66,7 @@ def maintain_dag(tag: str) -> DAG:
         max_active_runs=1,
         max_active_tasks=1,
         tags=[tag],
-        default_args=ARGUMENTS | PATIENCE,
+        default_args=ARGUMENTS | PATIENCE | CALLBACKS,
         auto_register=False,
     ) as dag:
         for name in registry.names():

@@ -15,6 +15,7 @@ from airflow.sdk import DAG, BaseOperator, Context, CronDataIntervalTimetable
 from sluice_airflow.dag import TAG
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.root import root_credentials
+from sluice_airflow.told import CALLBACKS
 from spark_jobs.contract.errors import SluiceError, SpecInvalid
 
 
@@ -54,5 +55,5 @@ def refused_dag(pipeline: str, error: Exception) -> DAG:
         tags=[TAG, "spec refused"],
         auto_register=False,
     ) as dag:
-        RefusedOperator(task_id="spec", pipeline=pipeline, why=why, retries=0)
+        RefusedOperator(task_id="spec", pipeline=pipeline, why=why, retries=0, **CALLBACKS)
     return dag

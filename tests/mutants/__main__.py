@@ -34,6 +34,7 @@ from tests.mutants import (
     rewind,
     slices,
     store,
+    told,
     web,
 )
 from tests.mutants.mutant import Mutant
@@ -49,6 +50,7 @@ MUTANTS = (
     *maintain.MUTANTS,
     *rewind.MUTANTS,
     *slices.MUTANTS,
+    *told.MUTANTS,
     *web.MUTANTS,
 )
 SHARED = (".venv", "jars")

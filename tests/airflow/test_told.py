@@ -1,0 +1,299 @@
+"""Being told: real DAG runs, a real SMTP server and a real HTTP server on this machine."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import json
+import logging
+import socketserver
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, BaseOperator, Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+from sluice_airflow.checks import CheckOperator
+from sluice_airflow.message import Place, began, is_over, of_checks, of_error
+from sluice_airflow.refused import refused_dag
+from sluice_airflow.retries import ARGUMENTS
+from sluice_airflow.told import CALLBACKS
+from spark_jobs.contract.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
+from spark_jobs.contract.report import CheckResult, Report
+from tests.airflow.metadata import BUNDLE, REPO, rest_api
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOSTILE = "x\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script> {{ 7 * 7 }} <!channel> \u202egpj\x1b[2J"
+PATH = "services/T0/secret-of-the-hook"
+
+
+class Mailbox(socketserver.StreamRequestHandler):
+    """As much of SMTP as takes a message."""
+
+    def handle(self) -> None:
+        mails: list[bytes] = self.server.mails  # type: ignore[attr-defined]
+        self.wfile.write(b"220 here\r\n")
+        while line := self.rfile.readline().strip().upper():
+            if line == b"DATA":
+                self.wfile.write(b"354 go on\r\n")
+                mails.append(b"".join(iter(self.rfile.readline, b".\r\n")))
+            self.wfile.write(b"221 bye\r\n" if line == b"QUIT" else b"250 ok\r\n")
+
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posts.append((self.path, json.loads(body)))  # type: ignore[attr-defined]
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(server: Any) -> Iterator[Any]:
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def database() -> Iterator[None]:
+    with rest_api():
+        yield
+
+
+@pytest.fixture
+def mails(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox)) as server:
+        server.mails = []
+        extra = {
+            "to": "data@example.org",
+            "from_email": "sluice@example.org",
+            "disable_ssl": True,
+            "disable_tls": True,
+        }
+        connection = {"conn_type": "smtp", "host": "127.0.0.1", "port": server.server_address[1]}
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_MAIL", json.dumps(connection | {"extra": extra}))
+        yield server.mails
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Hook)) as server:
+        server.posts, server.status = [], 200
+        connection = {
+            "conn_type": "http",
+            "schema": "http",
+            "host": "127.0.0.1",
+            "port": server.server_address[1],
+            "password": PATH,
+        }
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_WEBHOOK", json.dumps(connection))
+        yield server
+
+
+class Does(BaseOperator):
+    """Returns, or raises what the test says: a list of what each try does."""
+
+    def __init__(self, *, tries: list[Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tries = tries
+
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 - Airflow passes it
+        now = self.tries.pop(0) if len(self.tries) > 1 else self.tries[0]
+        if isinstance(now, Exception):
+            raise now
+        return now
+
+
+def ran(dag: DAG, hour: int) -> str:
+    """The state of one DAG run, of a DAG that the database knows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Airflow's own
+        from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - the home comes first
+
+        bag = DagBag(REPO / "dags" / "none", bundle_path=REPO / "dags", bundle_name=BUNDLE)
+        dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
+        bag.dags[dag.dag_id] = dag
+        sync_bag_to_db(bag, BUNDLE, None)
+        return str(dag.test(logical_date=NOON + timedelta(hours=hour)).state)
+
+
+def dag_of(name: str) -> DAG:
+    no_wait = {"retries": 1, "retry_delay": timedelta(0)}
+    return DAG(name, schedule=None, default_args=ARGUMENTS | no_wait | CALLBACKS)
+
+
+def one_task(name: str, *tries: Any) -> DAG:
+    with dag_of(name) as dag:
+        Does(task_id="plan", tries=list(tries))
+    return dag
+
+
+def texts(hook: Any) -> list[str]:
+    return [body["text"] for _, body in hook.posts]
+
+
+def test_a_problem_is_told_once_through_retries_and_runs_and_once_when_it_is_over(
+    hook: Any,
+) -> None:
+    down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
+    assert ran(one_task("told_once", down), 0) == "failed"
+    assert texts(hook) == [
+        "[Sluice] told_once: KAFKA_UNREACHABLE\n\n"
+        "KAFKA_UNREACHABLE: broker:9092 did not answer in 10 s. Next: Start the brokers.\n"
+        "See: sluice show runs --pipeline told_once\n"
+        "Where: DAG told_once, task plan, run " + texts(hook)[0].split("run ")[-1]
+    ]
+    assert ran(one_task("told_once", down), 1) == "failed"
+    assert len(hook.posts) == 1
+    for hour in (2, 3):
+        assert ran(one_task("told_once", {}), hour) == "success"
+    assert len(hook.posts) == 2
+    assert texts(hook)[1].startswith("[Sluice] told_once: over\n\nKAFKA_UNREACHABLE is over.\n")
+    assert ran(one_task("told_once", down), 4) == "failed"
+    assert len(hook.posts) == 3, "it began again"
+    assert {path for path, _ in hook.posts} == {f"/{PATH}"}
+
+
+def test_a_retry_that_helps_is_no_problem_and_without_a_connection_nobody_is_told(
+    hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ran(one_task("told_retry", KafkaUnreachable("no answer."), {}), 0) == "success"
+    monkeypatch.delenv("AIRFLOW_CONN_SLUICE_WEBHOOK")
+    assert ran(one_task("told_retry", KafkaUnreachable("no answer.")), 1) == "failed"
+    assert hook.posts == []
+
+
+def test_hostile_text_stays_text_in_mail_and_chat(mails: list[bytes], hook: Any) -> None:
+    assert ran(refused_dag("told_hostile", SpecInvalid(HOSTILE)), 0) == "failed"
+    (raw,) = mails
+    mail = email.message_from_bytes(raw, policy=email.policy.default)
+    assert (mail["To"], mail["Bcc"]) == ("data@example.org", None)
+    assert mail["Subject"] == "[Sluice] told_hostile: SPEC_INVALID"
+    html = mail.get_body().get_content()  # type: ignore[union-attr]
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; {{ 7 * 7 }}" in html
+    assert "<script>" not in html
+    (text,) = texts(hook)
+    assert "&lt;!channel&gt; \\u202egpj\\x1b[2J" in text
+    assert "Bcc" in text.splitlines()[2], "on its line"
+
+
+def test_a_server_that_fails_changes_no_verdict_and_the_next_run_tells(
+    hook: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = {"to": "a@example.org", "from_email": "b@example.org", "retry_limit": 0}
+    nobody = {"conn_type": "smtp", "host": "127.0.0.1", "port": 1, "extra": gone}
+    monkeypatch.setenv("AIRFLOW_CONN_SLUICE_MAIL", json.dumps(nobody))
+    hook.status = 500
+    down = KafkaUnreachable("no answer.")
+    with caplog.at_level(logging.WARNING, "sluice_airflow"):
+        assert ran(one_task("told_down", down), 0) == "failed"
+    said = [line for line in caplog.messages if "could not tell" in line]
+    assert len(said) == 2
+    assert "'sluice_webhook' answered with status 500" in said[1]
+    assert PATH not in "".join(said)
+    hook.status = 200
+    assert ran(one_task("told_down", down), 1) == "failed"
+    assert len(hook.posts) == 2
+    hook.status = 500
+    assert ran(one_task("told_down", {}), 2) == "success"
+    hook.status = 200
+    assert ran(one_task("told_down", {}), 3) == "success"
+    assert texts(hook)[-1].startswith("[Sluice] told_down: over")
+
+
+def report(*checks: CheckResult) -> dict[str, Any]:
+    return Report(
+        pipeline="told_checks", run_id="r", status="failed", started_at=NOON, ended_at=NOON,
+        table_version=7, checks=checks,
+    ).model_dump(mode="json")  # fmt: skip
+
+
+def result(column: str, severity: Any, outcome: Any) -> CheckResult:
+    return CheckResult(
+        suite="output", type="not_null", column=column, severity=severity, outcome=outcome,
+        unexpected=3, sample='["a person"]', observed="a person",
+    )  # fmt: skip
+
+
+def checked(drained: Any) -> DAG:
+    with dag_of("told_checks") as dag:
+        drain = Does(task_id="drain", tries=[drained])
+        output = CheckOperator(task_id="check_output", suite="output")
+        publish = Does(task_id="publish", tries=[{}], trigger_rule="none_failed")
+        drain >> output >> publish
+    return dag
+
+
+def test_checks_are_told_with_counts_and_no_values_and_warnings_too(hook: Any) -> None:
+    bad, odd = result("a", "critical", "failed"), result("b", "warning", "failed")
+    assert ran(checked(report(bad, odd)), 0) == "failed"
+    assert texts(hook)[0].splitlines()[:5] == [
+        "[Sluice] told_checks: CHECK_FAILED and WARNING",
+        "",
+        "CHECK_FAILED: not_null(a), 3 failing rows.",
+        "WARNING: not_null(b), 3 failing rows.",
+        "See: sluice show checks --pipeline told_checks",
+    ]
+    assert "a person" not in texts(hook)[0]
+    good = result("a", "critical", "passed")
+    assert ran(checked(report(good, odd)), 1) == "success"
+    assert "CHECK_FAILED not_null(a) is over." in texts(hook)[1]
+    assert "WARNING" not in texts(hook)[1], "it is not over"
+    assert ran(checked(report(good, odd)), 2) == "success"
+    assert len(hook.posts) == 2
+
+
+def test_rows_that_a_person_accepted_and_that_are_published_are_a_problem_no_more(
+    hook: Any,
+) -> None:
+    ran(checked(report(result("z", "critical", "failed"))), 10)
+    assert "CHECK_FAILED: not_null(z), 3 failing rows." in texts(hook)[0]
+    nothing_to_do = AirflowSkipException("publish is all there is to do")
+    assert ran(checked(nothing_to_do), 11) == "success"
+    assert "CHECK_FAILED not_null(z) is over." in texts(hook)[-1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ProcessorFailed("ValueError: 'a person'"), ValueError("a person"), SluiceError("a person")],
+)
+def test_an_error_that_may_quote_a_record_is_told_without_its_text(error: Exception) -> None:
+    text = began(Place("p", "p", "drain", "r"), of_error(error)).text
+    assert "a person" not in text
+    assert "Next: " in text
+
+
+def test_the_document_shows_messages_as_they_are() -> None:
+    page = (REPO / "docs" / "being-told.md").read_text()
+    pipeline, run = "departure_delays", "scheduled__2026-03-01T12:00:00+00:00"
+    down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
+    assert began(Place(pipeline, pipeline, "plan", run), of_error(down)).text in page
+    later = run.replace("T12", "T13")
+    assert is_over(Place(pipeline, pipeline, "plan", later), of_error(down)).text in page
+    checks = (
+        CheckResult(
+            suite="output", type="expect_column_values_to_be_between", column="flights",
+            severity="critical", outcome="failed", unexpected=3,
+        ),
+        CheckResult(
+            suite="output", type="expect_column_values_to_not_be_null", column="carrier",
+            severity="warning", outcome="failed", unexpected=3,
+        ),
+    )  # fmt: skip
+    assert began(Place(pipeline, pipeline, "check_output", run), of_checks(checks)).text in page
