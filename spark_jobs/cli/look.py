@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated
@@ -22,6 +20,7 @@ from spark_jobs.cli.terminal import (
     installation,
     one_line_errors,
     require_readable,
+    terminal_width,
 )
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import root
@@ -192,7 +191,7 @@ def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[st
 
 def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
     """The title, the rows and the omitted columns, in lines that fit the terminal."""
-    width = _width()
+    width = terminal_width()
     layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
     left_out = ", ".join(layout.left_out)
     notes = (
@@ -202,13 +201,3 @@ def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
     )
     for text in (title, *(layout.lines if rows.values else ["no rows"]), *notes):
         yield from (line.rstrip() for line in fold(text, width)) if width else [text]
-
-
-def _width() -> int | None:
-    """The width of the terminal, or that of COLUMNS; None if the output is a pipe or a file."""
-    given = os.environ.get("COLUMNS", "")
-    return (
-        shutil.get_terminal_size().columns
-        if sys.stdout.isatty() or (given.isdigit() and int(given))
-        else None
-    )

@@ -4,6 +4,9 @@ commands share.
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -101,3 +104,13 @@ def one_line_errors() -> Iterator[None]:
         line = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
         Console(stderr=True, soft_wrap=True).print(line, highlight=False)
         raise typer.Exit(error.exit_status) from None
+
+
+def terminal_width() -> int | None:
+    """The width of the terminal, or that of COLUMNS; None if the output is a pipe or a file."""
+    given = os.environ.get("COLUMNS", "")
+    return (
+        shutil.get_terminal_size().columns
+        if sys.stdout.isatty() or (given.isdigit() and int(given))
+        else None
+    )

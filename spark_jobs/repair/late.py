@@ -24,27 +24,44 @@ class LateRecord(NamedTuple):
     """The watermark that it missed."""
 
 
+class Settled(NamedTuple):
+    """What a repair made of a late record."""
+
+    partition: int
+    offset: int
+    fate: str
+    """merged, duplicate or filtered."""
+
+
 def waiting(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRecord]:
     """The late records of these generations, up to this batch, that have no fate in ops.merged, by
     event time.
     """
-    of_it = f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"
+    found = recorded(paths, generations, batch)
+    done = {each[:2] for each in settled(paths, generations)} if found else set()
+    return [record for record in found if record[:2] not in done]
+
+
+def recorded(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRecord]:
+    """The late records of these generations, up to this batch, by event time."""
     rows = ops_tables.query(
         paths.root,
         "late",
         'SELECT "partition", "offset", event_time, watermark_missed FROM late '
-        f"WHERE {of_it} AND batch_id <= {batch} ORDER BY event_time",
+        f"WHERE {_of(paths, generations)} AND batch_id <= {batch} ORDER BY event_time",
     )
-    if not rows.num_rows:
-        return []
-    done = ops_tables.query(
+    return [LateRecord(*row.values()) for row in rows.to_pylist()]
+
+
+def settled(paths: Paths, generations: Sequence[str]) -> list[Settled]:
+    """The fates of late records that are in ops.merged."""
+    rows = ops_tables.query(
         paths.root,
         "merged",
-        f'SELECT "partition", "offset" FROM merged WHERE {of_it} AND source = \'late\'',
+        f'SELECT "partition", "offset", fate FROM merged WHERE {_of(paths, generations)} '
+        "AND source = 'late'",
     )
-    settled = set(zip(*(done.column(n).to_pylist() for n in ("partition", "offset")), strict=True))
-    found = (LateRecord(*row.values()) for row in rows.to_pylist())
-    return [record for record in found if (record.partition, record.offset) not in settled]
+    return [Settled(*row.values()) for row in rows.to_pylist()]
 
 
 def count_within(
@@ -58,9 +75,12 @@ def count_within(
     [row] = ops_tables.query(
         paths.root,
         "late",
-        f"SELECT count(*) AS n FROM late WHERE pipeline = '{paths.table.name}' "
-        f"AND {ops_tables.among('generation', generations)} AND batch_id <= {batch} "
+        f"SELECT count(*) AS n FROM late WHERE {_of(paths, generations)} AND batch_id <= {batch} "
         f"AND ({Position('event_time').sql(spans)})",
     ).to_pylist()
     found: int = row["n"]
     return found
+
+
+def _of(paths: Paths, generations: Sequence[str]) -> str:
+    return f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"

@@ -22,7 +22,7 @@ from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import LateRecord, count_within, waiting
 from spark_jobs.repair.plan import RepairPlan, digest
 from spark_jobs.repair.plan_text import Closed, plan_lines
-from spark_jobs.repair.slices import Found, offsets_of
+from spark_jobs.repair.slices import Found, gone, offsets_of
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
 from spark_jobs.storage.delta import is_table
@@ -144,14 +144,9 @@ def _given(request: Request) -> tuple[datetime, datetime]:
 
 
 def _refuse_unreachable(spec: Pipeline, closed: Closed, where: Found) -> None:
-    earliest = closed.found.topic.earliest
-    gone = {
-        partition: (ranges[0][0], min(earliest.get(partition, 0), ranges[-1][1]) - 1)
-        for partition, ranges in where.parts.items()
-        if ranges[0][0] < earliest.get(partition, 0)
-    }
-    if gone:
-        told = ", ".join(f"partition {p}: {a:,} to {b:,}" for p, (a, b) in gone.items())
+    lost = gone(where.parts, closed.found.topic.earliest)
+    if lost:
+        told = ", ".join(f"partition {p}: {a:,} to {b:,}" for p, (a, b) in lost.items())
         raise RecordsUnreachable(
             f"{spec.name}: records of the range are no longer in Kafka ({told}), and nothing else "
             "has their bytes.",

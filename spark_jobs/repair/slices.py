@@ -75,6 +75,32 @@ def offsets_of(
     return Found(parts, records, unknown)
 
 
+def times(paths: Paths, generations: Iterable[str]) -> Span | None:
+    """The first and the last event time of the slices; None without one."""
+    own = ops_tables.equals({"pipeline": paths.table.name})
+    [row] = ops_tables.query(
+        paths.root,
+        "slices",
+        "SELECT min(first_event_time) AS first, max(last_event_time) AS last FROM slices "
+        f"WHERE {own} AND {ops_tables.among('generation', generations)}",
+    ).to_pylist()
+    return None if row["first"] is None else Span(row["first"], row["last"])
+
+
+def gone(parts: dict[int, tuple[Offset, ...]], earliest: Offsets) -> dict[int, Offset]:
+    """Partition -> the first and the last of these offsets that are before the earliest that Kafka
+    still has.
+
+    >>> gone({0: ((5, 9), (20, 30)), 1: ((7, 9),)}, {0: 8, 1: 7})
+    {0: (5, 7)}
+    """
+    return {
+        partition: (ranges[0][0], min(earliest.get(partition, 0), ranges[-1][1]) - 1)
+        for partition, ranges in parts.items()
+        if ranges[0][0] < earliest.get(partition, 0)
+    }
+
+
 def gaps(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
     """What the ranges, ascending by their start, leave out.
 

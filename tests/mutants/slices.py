@@ -7,7 +7,30 @@ from tests.mutants.mutant import Mutant
 NOTED = "tests/unit/test_slices.py"
 FOUND = "tests/unit/test_offsets_of.py"
 
+COVERED = "tests/unit/test_coverage.py"
+
 MUTANTS = (
+    Mutant(
+        "an hour that drains still write is called final",
+        "spark_jobs/repair/coverage.py",
+        "until is None or span.end > until",
+        "until is None or span.start > until",
+        f"{COVERED}::test_hours_before_the_watermark_are_canonical_and_later_ones_are_open",
+    ),
+    Mutant(
+        "a late record whose repair was undone is not waiting",
+        "spark_jobs/repair/coverage.py",
+        "for each in late if each[:2] not in done]",
+        "for each in late if not done]",
+        f"{COVERED}::test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them",
+    ),
+    Mutant(
+        "a balance counts a record with two fates once",
+        "spark_jobs/repair/balance.py",
+        "off=len(late) - sum(counted.values())",
+        "off=len(known) - len(known)",
+        f"{COVERED}::test_the_balance_closes_unless_a_table_has_a_record_twice",
+    ),
     Mutant(
         "a record behind the watermark, whose window is open, is left out of its slice",
         "spark_jobs/contract/lateness.py",

@@ -18,6 +18,7 @@ from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
 from spark_jobs.ops import repairs
+from spark_jobs.repair.coverage import Coverage, coverage
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
@@ -25,6 +26,7 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
+from spark_jobs.source.topic_state import topic_state
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
@@ -98,6 +100,11 @@ def watermark_of(made: Scene) -> datetime:
     return found
 
 
+def covered(made: Scene) -> Coverage:
+    topic = topic_state(made.settings, made.spec.topic.name)
+    return coverage(made.spec, made.paths, topic.earliest)
+
+
 def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
 
@@ -137,8 +144,18 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
     made = drained(scene(pipeline, checked=True))
     watermark = watermark_of(made)
     wanted = DEMO[pipeline](oracle.events(made.ledger, set()), watermark)
+    before = covered(made)
+    assert before.balance.waiting == before.balance.late == len(made.ops("late"))
+    assert "late" in {each.state for each in before.intervals}
     report, swapped = Repairs(made).done()
     assert swapped is not None
+    after = covered(made)
+    assert {each.state for each in after.intervals} <= {"canonical", "open"}
+    assert after.balance.off == 0
+    assert after.balance.merged == swapped.merged
+    for one, other in zip(before.intervals, after.intervals, strict=True):
+        if one.state == "late":
+            assert (other.state, other.kind, other.who) == ("canonical", "repair", "test")
     assert_same(rows(made), oracle.comparable(wanted), "the table after the repair")
     assert [check.outcome for check in report.checks] == ["passed"] * len(report.checks)
     day = datetime(2013, 1, 1, tzinfo=UTC)

@@ -159,7 +159,8 @@ class Root:
     def account(self, batch: int) -> None:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
         found: Row = {"pipeline": SPEC.name, "generation": self.identity.generation}
-        found |= {"batch_id": batch, "run_id": f"run-{batch}", "offsets_end": "{}"}
+        found |= {"batch_id": batch, "run_id": f"run-{batch}", "offsets_start": "{}"}
+        found |= {"offsets_end": json.dumps({0: batch + 1})}
         ops_tables.append(
             self.paths.root, "batches", [found | counts | {"table_version": self.version}]
         )

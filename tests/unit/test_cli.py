@@ -41,6 +41,7 @@ OPTIONS = {
     "drain": ("--report", "--run-id"),
     "explain": (),
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit"),
+    "coverage": ("--from", "--to", "--format"),
     "repair": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "backfill": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "verify": ("--from", "--to", "--note", "--most-records", "--execute"),

@@ -1,0 +1,248 @@
+"""Coverage: which days of a table, or hours, have all their records, and which wait for a repair.
+
+It reads the checkpoint and the ops tables, without a JVM and without a broker, and writes nothing.
+`canonical` means that nothing which Sluice knows of is missing; `sluice verify` proves it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from pydantic import Field as Described
+
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import RangeOpen
+from spark_jobs.contract.part import Part
+from spark_jobs.contract.ranged import Ranged, ranged
+from spark_jobs.contract.span import Span, joined
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.balance import Balance, balance
+from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.late import recorded, settled
+from spark_jobs.repair.slices import gone, offsets_of, times
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.micro_batch import Offsets
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+MOST: Final = 20_000
+"""Intervals. A longer history shows its newest ones: since 1970 there are half a million hours."""
+
+ENDED: Final = "('swapped', 'canonical', 'staged')"
+"""SQL: the states of repairs whose computed rows are in the table, or can still be."""
+
+State = Literal["open", "unreachable", "staged", "late", "canonical"]
+
+
+class Interval(Part):
+    """A day or an hour, on the axis of positions."""
+
+    start: datetime = Described(description="its first instant")
+    end: datetime = Described(description="the first instant behind it")
+    state: State = Described(
+        description="open: drains still write its rows; late: late records wait for a repair; "
+        "staged: a repair of it waits for approval; unreachable: late records wait, and Kafka no "
+        "longer has the records beside them; canonical: nothing waits"
+    )
+    late: int = Described(description="late records that wait and touch a row of it")
+    repair_id: str | None = Described(description="what last computed rows of it; null if nothing")
+    kind: str | None = Described(description="of that: repair, backfill, verify or undo")
+    at: datetime | None = Described(description="when that ended")
+    who: str | None = Described(description="who asked for it")
+
+
+class Coverage(Part):
+    """A pipeline's coverage, oldest interval first."""
+
+    pipeline: str = Described(description="the pipeline")
+    batch: int = Described(description="the newest batch that is accounted for")
+    until: datetime | None = Described(
+        description="no drain writes a row before this position any more; null: there is no "
+        "watermark yet"
+    )
+    intervals: tuple[Interval, ...] = Described(description="the newest ones, at most 20,000")
+    left_out: int = Described(description="older intervals that are not shown")
+    balance: Balance = Described(description="what became of the late records")
+
+
+class _Done(NamedTuple):
+    """A repair of ops.repairs."""
+
+    at: datetime
+    spans: tuple[Span, ...]
+    row: dict[str, Any]
+
+
+def coverage(
+    spec: Pipeline, paths: Paths, earliest: Offsets | None = None, bound: Span | None = None
+) -> Coverage:
+    """Of all that was drained, or of `bound`. `earliest` are the first offsets that Kafka still
+    has; without them nothing is called unreachable.
+
+    Raises RangeUnsupported; RangeOpen before the first batch; CheckpointBroken.
+    """
+    way = ranged(spec)
+    identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if identity is None or audited < 0:
+        raise RangeOpen(
+            f"{spec.name}: no drain has accounted for a batch yet, so there is no row.",
+            f"Run it first: `sluice drain {spec.name}`.",
+        )
+    generations = identity.generations
+    late, fates = recorded(paths, generations, audited), settled(paths, generations)
+    done = {each[:2] for each in fates}
+    touched = [way.touched(each.event_time, each.missed) for each in late if each[:2] not in done]
+    newest = Checkpoint(paths.checkpoint).batch(audited)
+    until = way.closed_until(newest.watermark)
+    length = LENGTHS[spec.ranges.every]
+    buckets, left_out = _buckets(way, times(paths, generations), touched, length, bound)
+    waits = _count(touched, length)
+    lost = _lost(
+        way,
+        paths,
+        generations,
+        [span for span in buckets if waits[span.start]] if earliest else [],
+        earliest or {},
+        newest.end,
+    )
+    ended, staged = _repairs(paths, generations)
+    return Coverage(
+        pipeline=spec.name,
+        batch=audited,
+        until=until,
+        intervals=tuple(
+            _interval(span, until, waits[span.start], span in lost, ended, staged)
+            for span in buckets
+        ),
+        left_out=left_out,
+        balance=balance(late, fates),
+    )
+
+
+def _interval(
+    span: Span,
+    until: datetime | None,
+    late: int,
+    lost: bool,
+    ended: Sequence[_Done],
+    staged: Sequence[_Done],
+) -> Interval:
+    last = _newest(ended, span)
+    wait = _newest(staged, span)
+    state: State = "late" if late else "canonical"
+    if until is None or span.end > until:
+        state = "open"
+    elif lost:
+        state = "unreachable"
+    elif wait and (last is None or wait.at > last.at):
+        state = "staged"
+    row = last.row if last else {}
+    return Interval(
+        start=span.start,
+        end=span.end,
+        state=state,
+        late=late,
+        repair_id=row.get("repair_id"),
+        kind="undo" if str(row.get("repair_id", "")).endswith(repairs.UNDO) else row.get("kind"),
+        at=last.at if last else None,
+        who=json.loads(row.get("request") or "{}").get("who"),
+    )
+
+
+def _lost(
+    way: Ranged,
+    paths: Paths,
+    generations: Sequence[str],
+    spans: Sequence[Span],
+    earliest: Offsets,
+    horizon: Offsets,
+) -> set[Span]:
+    """Those for which Kafka lacks a record, by the question that the planner asks."""
+
+    def lacks(some: Sequence[Span]) -> bool:
+        needed = joined(map(way.needed, some))
+        begin = beginning(paths, tuple(generations))
+        found = offsets_of(paths, generations, needed, begin, horizon)
+        return bool(gone(found.parts, earliest))
+
+    # One question for all of them, since nearly always Kafka has everything.
+    return {span for span in spans if lacks([span])} if spans and lacks(spans) else set()
+
+
+def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
+    """The one that ended last of those with a range in the span."""
+    within = (each for each in found if any(part.overlaps(span) for part in each.spans))
+    return max(within, key=lambda each: each.at, default=None)
+
+
+def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
+    """Those that ended with the table as computed, and those that can still be swapped in."""
+    where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
+    rows = repairs.stored(paths.root, paths.table.name, where)
+    made = [
+        _Done(
+            row["swapped_at"] or row["staged_at"],
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+            row,
+        )
+        for row in rows
+        if row["swapped_at"] or row["staged_at"]
+    ]
+    waits = [
+        each
+        for each in made
+        if each.row["state"] == "staged"
+        and each.row["generation"] == generations[-1]
+        and (paths.staging(each.row["repair_id"]) / "manifest.json").exists()
+    ]
+    return [each for each in made if each.row["state"] != "staged"], waits
+
+
+def _buckets(
+    way: Ranged,
+    times: Span | None,
+    touched: Sequence[Span],
+    length: timedelta,
+    bound: Span | None,
+) -> tuple[list[Span], int]:
+    """The intervals from the first position to the last, and how many older ones are left out."""
+    ends = [way.touched(times.start), way.touched(times.end)] if times else []
+    spans = [span for span in (*ends, *touched) if not span.empty]
+    if not spans:
+        return [], 0
+    whole = Span(min(span.start for span in spans), max(span.end for span in spans))
+    if bound is not None:
+        whole = whole.within(bound)
+    if whole.empty:
+        return [], 0
+    first = _floor(whole.start, length)
+    number = -((first - whole.end) // length)
+    left_out = max(0, number - MOST)
+    return [
+        Span(first + n * length, first + (n + 1) * length) for n in range(left_out, number)
+    ], left_out
+
+
+def _count(touched: Sequence[Span], length: timedelta) -> Counter[datetime]:
+    """Start of an interval -> late records that touch it."""
+    return Counter(start for span in touched for start in _starts(span, length))
+
+
+def _starts(span: Span, length: timedelta) -> Iterator[datetime]:
+    at = _floor(span.start, length)
+    while at < span.end:
+        yield at
+        at += length
+
+
+def _floor(at: datetime, length: timedelta) -> datetime:
+    first = datetime.min.replace(tzinfo=UTC)
+    return at - (at - first) % length

@@ -1,0 +1,217 @@
+"""Coverage: the state of each hour, from a checkpoint and ops tables as the product makes them, and
+the balance of the late records, which counts each in two tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from typer.testing import CliRunner
+
+from spark_jobs.cli import app
+from spark_jobs.contract.errors import RangeOpen, RangeUnsupported
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair import coverage as covering
+from spark_jobs.repair.balance import balance
+from spark_jobs.repair.coverage import Coverage, coverage
+from spark_jobs.repair.late import LateRecord, Settled
+from spark_jobs.repair.swap import described
+from spark_jobs.source import topic_state
+from tests.unit.checkpoints import plan_batch
+from tests.unit.repaired import DAY, SPEC, Root, hour, hours, row
+
+HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
+FINAL = 6
+"""Hours of which all rows are final."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
+    made = Root(tmp_path)
+    made.drain(0, 9)
+    clock = int((DAY + timedelta(hours=FINAL)).timestamp() * 1000)
+    plan_batch(made.folder, 9, {0: 10}, clock, topic="sales")
+    own = {"pipeline": SPEC.name, "generation": "g1", "run_id": "r", "partition": 0}
+    times = [DAY + timedelta(hours=n, minutes=20) for n in range(10)]
+    slices = [
+        own
+        | {"batch_id": n, "first_offset": n, "last_offset": n, "records": 1, "late": 0}
+        | {"first_event_time": at, "last_event_time": at}
+        for n, at in enumerate(times)
+    ]
+    ops_tables.append(made.paths.root, "slices", slices)
+    return made
+
+
+def add_late(root: Root, *events: tuple[int, float]) -> None:
+    """The offset of each late record, and the hour that it is in."""
+    rows = [
+        {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r", "step": "late"}
+        | {"partition": 0, "offset": offset, "event_time": DAY + timedelta(hours=at)}
+        | {"watermark_missed": DAY + timedelta(hours=FINAL)}
+        for offset, at in events
+    ]
+    ops_tables.append(root.paths.root, "late", rows)
+
+
+def found(root: Root, earliest: Offsets | None = None, bound: Span | None = None) -> Coverage:
+    return coverage(HOURLY, root.paths, earliest, bound)
+
+
+def states(covered: Coverage) -> str:
+    """A letter an hour: c, o, l, s or u."""
+    return "".join(each.state[0] for each in covered.intervals)
+
+
+def test_hours_before_the_watermark_are_canonical_and_later_ones_are_open(root: Root) -> None:
+    covered = found(root)
+    assert states(covered) == "c" * FINAL + "o" * 4
+    assert [each.start for each in covered.intervals] == [
+        DAY + timedelta(hours=n) for n in range(10)
+    ]
+    assert (covered.batch, covered.left_out) == (9, 0)
+
+
+def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(
+    root: Root,
+) -> None:
+    add_late(root, (7, 0.5), (11, 3.2), (12, 3.9), (13, 8.1))
+    covered = found(root)
+    assert states(covered) == "lcclcc" + "oooo"
+    assert [each.late for each in covered.intervals] == [1, 0, 0, 2, 0, 0, 0, 0, 1, 0]
+    assert covered.balance.model_dump() == {
+        "late": 4,
+        "merged": 0,
+        "duplicates": 0,
+        "filtered": 0,
+        "waiting": 4,
+        "off": 0,
+    }
+    made = root.stage("r1", [(row(0, "a"), row(0, "a", 2))])  # it merges offset 7
+    staged = described(made) | {"pipeline": SPEC.name, "repair_id": "r1", "generation": "g1"}
+    repairs.put(root.paths.root, [staged | {"state": "staged", "staged_at": datetime.now(UTC)}])
+    assert states(found(root)) == "scclcc" + "oooo", "a late hour whose repair waits"
+    root.swap("r1")
+    covered = found(root)
+    assert states(covered) == "ccclcc" + "oooo"
+    assert (covered.intervals[0].repair_id, covered.intervals[0].kind) == ("r1", "repair")
+    assert covered.intervals[1].repair_id is None
+    assert (covered.balance.merged, covered.balance.waiting, covered.balance.off) == (1, 3, 0)
+    root.undo("r1")
+    covered = found(root)
+    assert states(covered)[0] == "l", "its record waits again"
+    assert (covered.intervals[0].repair_id, covered.intervals[0].kind) == ("r1/undo", "undo")
+
+
+def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root: Root) -> None:
+    add_late(root, (11, 1.5), (12, 4.5))
+    assert states(found(root, {0: 0})) == "clcclc" + "oooo"
+    # The hour of 1.5 needs records from two hours before on: the copies that a Deduplicate drops.
+    assert states(found(root, {0: 1})) == "cucclc" + "oooo"
+    assert states(found(root, {0: 4})) == "cuccuc" + "oooo"
+
+
+def test_rows_of_another_generation_or_pipeline_are_not_ours(root: Root) -> None:
+    add_late(root, (11, 1.5))
+    theirs = ops_tables.query(root.paths.root, "late", "SELECT * FROM late").to_pylist()
+    ops_tables.append(
+        root.paths.root,
+        "late",
+        [
+            *(each | {"generation": "old", "offset": 99} for each in theirs),
+            *(each | {"pipeline": "other", "offset": 98} for each in theirs),
+        ],
+    )
+    assert found(root).balance.late == 1
+
+
+def test_a_bound_shows_its_hours_alone_and_a_long_history_its_newest(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    covered = found(root, bound=hours(2, 4))
+    assert [each.end for each in covered.intervals] == [hour(n) for n in (2, 3, 4)]
+    assert found(root, bound=hours(40, 41)).intervals == ()
+    monkeypatch.setattr(covering, "MOST", 3)
+    covered = found(root)
+    assert ([each.end for each in covered.intervals], covered.left_out) == (
+        [hour(n) for n in (7, 8, 9)],
+        7,
+    )
+
+
+def test_before_the_first_batch_and_without_ranges_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RangeOpen, match="sluice drain sales_hourly"):
+        found(Root(tmp_path))
+    complete = SPEC.model_copy(update={"output_mode": "complete"})
+    with pytest.raises(RangeUnsupported):
+        coverage(complete, Root(tmp_path / "other").paths)
+
+
+FATES = ("merged", "duplicate", "filtered")
+
+
+@given(st.lists(st.sampled_from([*FATES, "", "twice", "two fates"]), max_size=20))
+def test_the_balance_closes_unless_a_table_has_a_record_twice(kinds: list[str]) -> None:
+    late, settled, wrong = list[LateRecord](), list[Settled](), 0
+    at = DAY
+    for offset, kind in enumerate(kinds):
+        late += [LateRecord(0, offset, at, at)] * (2 if kind == "twice" else 1)
+        fates = {"": [], "twice": ["merged"], "two fates": ["merged", "filtered"]}.get(kind, [kind])
+        settled += [Settled(0, offset, fate) for fate in fates]
+        wrong += {"twice": 1, "two fates": -1}.get(kind, 0)
+    told = balance(late, [*settled, Settled(0, 999, "merged")])
+    assert told.off == wrong
+    assert (told.late, told.waiting) == (len(late), kinds.count(""))
+    counted = Counter(each.fate for each in settled)
+    assert (told.merged, told.duplicates, told.filtered) == tuple(counted[each] for each in FATES)
+
+
+def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str) -> list[str]:
+    """What the command prints. No broker answers."""
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("spark_jobs.contract.registry.load", lambda _: HOURLY)
+    where = {"SLUICE_ROOT": root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1", "COLUMNS": "120"}
+    done = CliRunner().invoke(app, ["coverage", SPEC.name, *words], env=where)
+    assert done.exit_code == 0, done.output
+    return done.stdout.splitlines()
+
+
+def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_late(root, (11, 3.2), (12, 3.9))
+    title, _, _, *lines, balanced, unknown, advice = told(monkeypatch, root)
+    assert title == "sales_hourly: as of batch 9, rows before 2026-03-01 06:00 are final"
+    assert [line.split("UTC") for line in lines] == [
+        ["2026-03-01 00:00 ", "  2026-03-01 03:00 ", "  canonical     0"],
+        ["2026-03-01 03:00 ", "  2026-03-01 04:00 ", "  late          2"],
+        ["2026-03-01 04:00 ", "  2026-03-01 06:00 ", "  canonical     0"],
+        ["2026-03-01 06:00 ", "  2026-03-01 10:00 ", "  open          0"],
+    ]
+    assert balanced == "2 late = 0 merged + 0 duplicates + 0 filtered + 2 waiting"
+    assert unknown == "Kafka did not answer: which days it no longer has is not known"
+    assert advice == "merge the late records: sluice repair sales_hourly"
+
+
+def test_for_programs_each_hour_is_a_line(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_late(root, (11, 3.2))
+    hour_by_hour = told(monkeypatch, root, "--format", "json")
+    assert len(hour_by_hour) == 10
+    assert json.loads(hour_by_hour[3]) == {
+        "from": "2026-03-01T03:00:00Z",
+        "to": "2026-03-01T04:00:00Z",
+        "state": "late",
+        "late": 1,
+        "last": None,
+        "when": None,
+        "who": None,
+    }
