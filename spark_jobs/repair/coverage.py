@@ -48,7 +48,8 @@ class Interval(Part):
     start: datetime = Described(description="its first instant")
     end: datetime = Described(description="the first instant behind it")
     state: State = Described(
-        description="open: drains still write its rows; late: late records wait for a repair; "
+        description="open: drains still write its rows, or rows beside them that a late record "
+        "touches too; late: late records wait for a repair; "
         "staged: a repair of it waits for approval; unreachable: late records wait, and Kafka no "
         "longer has the records beside them; canonical: nothing waits"
     )
@@ -105,6 +106,8 @@ def coverage(
     length = LENGTHS[spec.ranges.every]
     buckets, left_out = _buckets(way, times(paths, generations), touched, length, bound)
     waits = _count(touched, length)
+    # A repair takes a late record only when all rows that it touches are final.
+    ripe = _count([each for each in touched if until is not None and each.end <= until], length)
     lost = _lost(
         way,
         paths,
@@ -119,7 +122,14 @@ def coverage(
         batch=audited,
         until=until,
         intervals=tuple(
-            _interval(span, until, waits[span.start], span in lost, ended, staged)
+            _interval(
+                span,
+                until is None or span.end > until or ripe[span.start] < bool(waits[span.start]),
+                waits[span.start],
+                span in lost,
+                ended,
+                staged,
+            )
             for span in buckets
         ),
         left_out=left_out,
@@ -129,7 +139,7 @@ def coverage(
 
 def _interval(
     span: Span,
-    until: datetime | None,
+    opened: bool,
     late: int,
     lost: bool,
     ended: Sequence[_Done],
@@ -138,7 +148,7 @@ def _interval(
     last = _newest(ended, span)
     wait = _newest(staged, span)
     state: State = "late" if late else "canonical"
-    if until is None or span.end > until:
+    if opened:
         state = "open"
     elif lost:
         state = "unreachable"

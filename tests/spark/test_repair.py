@@ -154,7 +154,7 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
     assert after.balance.off == 0
     assert after.balance.merged == swapped.merged
     for one, other in zip(before.intervals, after.intervals, strict=True):
-        if one.state == "late":
+        if one.state == "late" and not other.late:  # else its rest touches a row that is not final
             assert (other.state, other.kind, other.who) == ("canonical", "repair", "test")
     assert_same(rows(made), oracle.comparable(wanted), "the table after the repair")
     assert [check.outcome for check in report.checks] == ["passed"] * len(report.checks)
