@@ -41,26 +41,43 @@ def main(
 ) -> None:
     """Drain so many deliveries, and compare the last twenty with the twenty after the first ones.
 
+    The machine's speed changes within the minutes that this takes. So a second root reads all that
+    the first has read in one drain, and the two take turns on twenty more deliveries: same state
+    and same topic, long and short history.
+
     Examples:  python -m bench.short_drains   |   python -m bench.short_drains --drains 60
     """
     if WITHIN not in os.environ:
         _start_within_spark()
     home = Path(mkdtemp(prefix="sluice-drains-"))
     try:
-        with running(home, workload.deliveries(size, drains - 1, size)) as topic:
-            at = settings()._replace(root=str(home / "root"), kafka=topic.brokers)
+        more = WARM_UP + SAMPLE
+        with running(home, workload.deliveries(size, drains - 1 + more, size)) as topic:
+            long = settings()._replace(root=str(home / "long"), kafka=topic.brokers)
+            short = long._replace(root=str(home / "short"))
             seconds = []
             for number in range(drains):
                 topic.publish_next()
-                seconds.append(_drained(at, f"run-{number}"))
+                seconds.append(_drained(long, f"run-{number}"))
                 if (number + 1) % SAMPLE == 0:
                     last = median(seconds[-SAMPLE:])
                     console.print(
                         f"{number + 1} drains: median {last:.2f} s of the last {SAMPLE}, "
-                        f"{_state_files(at)} files of state"
+                        f"{_state_files(long)} files of state"
                     )
-        first, last = median(seconds[WARM_UP : WARM_UP + SAMPLE]), median(seconds[-SAMPLE:])
-        console.print(f"the last {SAMPLE} over the first {SAMPLE}: {last / first:.2f}")
+            first, last = median(seconds[WARM_UP : WARM_UP + SAMPLE]), median(seconds[-SAMPLE:])
+            console.print(f"the last {SAMPLE} over the first {SAMPLE}: {last / first:.2f}")
+            pairs = []
+            for number in range(more):
+                topic.publish_next()
+                turn = (long, short) if number % 2 else (short, long)
+                took = {at.root: _drained(at, f"pair-{number}") for at in turn}
+                pairs.append((took[long.root], took[short.root]))
+        after, fresh = (median(side) for side in zip(*pairs[WARM_UP:], strict=True))
+        console.print(
+            f"in turns with a root of {WARM_UP} drains: {after:.2f} s after {drains} drains, "
+            f"{fresh:.2f} s there: {after / fresh:.2f}"
+        )
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

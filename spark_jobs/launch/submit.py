@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parents[1]
 C2_MIN_RECORDS = 3_000_000
 """From this many records on, the JVM's optimizing compiler (C2) saves more time than it takes."""
+FIRST_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")
+"""The JVM's first compiler alone, with as much room for its code as both have.
+
+It has 48 MB otherwise. Some hundred queries of one session fill them; the JVM then throws code away
+and compiles it again without end (seen: 28 % of the processor seconds of 150 drains, each of them
+slower than the one before).
+"""
 ARCHIVE = "classes.jsa"
 """The JVM's class-data archive (CDS)."""
 FILES_JAR = "sluice-files.jar"
@@ -155,7 +162,7 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
         "-Dio.netty.jfr.enabled=false",
         *kafka,
     ]
-    options += ["-XX:TieredStopAtLevel=1"] if records < C2_MIN_RECORDS else []
+    options += FIRST_COMPILER if records < C2_MIN_RECORDS else ()
     options += _archived(Path(remote_jars) / ARCHIVE) if remote_jars else []
     return {
         **(
@@ -212,7 +219,7 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
     if records < C2_MIN_RECORDS:
         # Only the first compiler (C1): 42 seconds instead of 57 to 64 for 144,000 records, 65
         # instead of 85 for a million.
-        options.append("-XX:TieredStopAtLevel=1")
+        options += FIRST_COMPILER
     if archived and archive(settings).exists():
         # Classes as they are in memory, not read from jars and verified: 32 seconds instead of 43
         # for 144,000 records.

@@ -1,5 +1,5 @@
-"""Checkpoints that an older commit of Sluice wrote: this one resumes them, and every table is
-exact.
+"""Checkpoints that an older commit of Sluice wrote: this one resumes them; and the way back, where
+the older one resumes what this one wrote. Every table is exact.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from spark_jobs.contract.settings import REPO
+from tests.harness.broker import forget_topic
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 OLDER = "fe62465"
 """Before the packages, the typed outcome of a run and the operators of steps: everything that
 stores state has moved since.
+"""
+BEFORE = "2028800"
+"""The first commit whose files have a version of their form, and that version is this one's. It
+stands for the release before: an older release may be gone back to while the form is the same.
 """
 PIPELINES = ("flight_events", "departure_delays", "aircraft_rotations")
 SLUICE = "from spark_jobs.cli import app; app()"
@@ -29,49 +35,86 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 
 
 @pytest.fixture
-def older(tmp_path: Path) -> Path:
-    """The files of that commit."""
-    packed = subprocess.run(["git", "archive", OLDER], cwd=REPO, capture_output=True, check=False)
-    if packed.returncode:
-        pytest.skip(
-            f"commit {OLDER} is not in this clone: not tested is that its checkpoints are resumed"
+def at_commit(tmp_path: Path) -> Callable[[str], Path]:
+    """The files of a commit."""
+
+    def unpacked(commit: str) -> Path:
+        packed = subprocess.run(
+            ["git", "archive", commit], cwd=REPO, capture_output=True, check=False
         )
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as files:
-        files.extractall(tmp_path / "older", filter="data")
-    return tmp_path / "older"
+        if packed.returncode:
+            pytest.skip(
+                f"commit {commit} is not in this clone: not tested is that checkpoints are "
+                "resumed across versions"
+            )
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as files:
+            files.extractall(tmp_path / commit, filter="data")
+        return tmp_path / commit
+
+    return unpacked
 
 
-@long_form
-def test_a_checkpoint_of_an_older_commit_is_resumed_and_every_table_is_exact(
-    kafka, spark, tmp_path, older
-):
-    first = Scene(kafka, tmp_path, PIPELINES[0], events=2000, deliveries=2, topic="flights")
-    scenes = [
+@pytest.fixture
+def scenes(kafka: str, spark: object, tmp_path: Path) -> Iterator[list[Scene]]:
+    """Three pipelines of one topic, over one root. The topic goes with the test."""
+    first = Scene(kafka, tmp_path, PIPELINES[0], events=2000, deliveries=3, topic="flights")
+    yield [
         first,
         *(Scene(kafka, tmp_path, name, events=0, topic="flights") for name in PIPELINES[1:]),
     ]
-    first.deliver()
-    env = {
-        **os.environ,
-        **first.settings.environment(),
-        "SLUICE_JARS": str(REPO / "jars" / "spark"),
-        "PYTHONPATH": f"{older}:{older / 'plugins'}",
-    }
+    forget_topic(kafka, "flights")
+
+
+@long_form
+def test_a_checkpoint_of_an_older_commit_is_resumed_and_every_table_is_exact(scenes, at_commit):
+    older = at_commit(OLDER)
+    scenes[0].deliver()
     for scene in scenes:
-        drained = subprocess.run(
-            [sys.executable, "-c", SLUICE, "drain", scene.spec.name],
-            cwd=older,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-        assert drained.returncode == 0, drained.stdout + drained.stderr
+        _drain_by(older, scene)
         scene.assert_exact()
-    first.deliver()
+    scenes[0].deliver_all()
     for scene in scenes:
-        report = scene.run("resumed")
-        assert report.account.read < first.ledger.num_rows, "it has read on, and not anew"
-        assert min(report.batches) > 0
+        _resumed(scene, scenes[0])
+
+
+@long_form
+def test_the_release_before_resumes_what_this_one_wrote_and_this_one_what_that_wrote(
+    scenes, at_commit
+):
+    before = at_commit(BEFORE)
+    scenes[0].deliver()
+    for scene in scenes:
+        scene.run("new")
+    scenes[0].deliver()
+    for scene in scenes:
+        _drain_by(before, scene)
         scene.assert_exact()
+    scenes[0].deliver()
+    for scene in scenes:
+        _resumed(scene, scenes[0])
+
+
+def _resumed(scene: Scene, whole: Scene) -> None:
+    report = scene.run("resumed")
+    assert report.account.read < whole.ledger.num_rows, "it has read on, and not anew"
+    assert min(report.batches) > 0
+    scene.assert_exact()
+
+
+def _drain_by(code: Path, scene: Scene) -> None:
+    """A drain as that code's command line does it."""
+    drained = subprocess.run(
+        [sys.executable, "-c", SLUICE, "drain", scene.spec.name],
+        cwd=code,
+        env={
+            **os.environ,
+            **scene.settings.environment(),
+            "SLUICE_JARS": str(REPO / "jars" / "spark"),
+            "PYTHONPATH": f"{code}:{code / 'plugins'}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert drained.returncode == 0, drained.stdout + drained.stderr

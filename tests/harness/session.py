@@ -58,10 +58,6 @@ def start(settings: Settings, **more: str) -> SparkSession:
     """Start Spark's JVM, with the environment that this process has now."""
     builder = SparkSession.builder.master("local[2]").appName("sluice tests")
     options = configuration(settings)
-    # As a small drain: the second compiler took a third of a session's processor time. But hundreds
-    # of queries fill the 48 MB that the JVM has for the first one's code, and are then compiled
-    # again and again.
-    options["spark.driver.extraJavaOptions"] += " -XX:ReservedCodeCacheSize=256m"
     for key, value in {**options, **LOG_STORE, **STATIC, **more}.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:

@@ -25,6 +25,7 @@ from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink.table import GENERATION
+from tests.harness.cleaned import clean_log
 from tests.harness.crash import files, over
 from tests.harness.scene import Scene
 
@@ -98,6 +99,24 @@ def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_unt
         if row["run_id"] == "warned" and row["suite"] == "output"
     ]
     assert [row["outcome"] for row in kept] == ["failed"]
+    assert plan(drained.spec, drained.settings).idle
+    drained.assert_exact()
+
+
+def test_a_red_verdict_is_judged_over_all_rows_once_the_tables_log_is_cleaned_up(drained):
+    impossible = Check(
+        type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
+    )
+    drained.change(output_checks=(impossible,))
+    assert drained.drain("failed").problem.code == "CHECK_FAILED"
+    clean_log(Path(str(drained.paths.table)))
+    again = drained.drain("still red")
+    assert again.problem.code == "CHECK_FAILED"
+    assert again.failing("critical")[0].unexpected == len(drained.table())
+
+    drained.change(output_checks=(impossible.model_copy(update={"severity": "warning"}),))
+    passed = drained.run("warned")
+    assert read_cursor(drained.paths.cursor).judged_table_version == passed.table_version
     assert plan(drained.spec, drained.settings).idle
     drained.assert_exact()
 

@@ -10,6 +10,7 @@ import deltalake
 import pytest
 
 from spark_jobs.checks.rows import unjudged_rows
+from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
 
 
@@ -90,6 +91,17 @@ def test_where_the_changes_are_gone_all_rows_are_judged_and_it_says_so(table, mo
     deltalake.DeltaTable(str(table.path)).vacuum(0, enforce_retention_duration=False, dry_run=False)
     for file in (table.path / "_change_data").glob("*.parquet"):
         file.unlink()
+    said: list[str] = []
+    with heard(said.append):
+        assert table.unjudged(passed, last) == [("b", 2), ("old", 0)]
+    assert any("cannot be read" in line and "all rows of version" in line for line in said)
+
+
+def test_where_the_log_was_cleaned_up_all_rows_are_judged_and_it_says_so(table):
+    passed = table.do("INSERT INTO TABLE VALUES ('old', 0)")
+    table.do("INSERT INTO TABLE VALUES ('a', 1), ('b', 2)")
+    table.do("DELETE FROM TABLE WHERE k = 'a'")
+    last = clean_log(table.path)
     said: list[str] = []
     with heard(said.append):
         assert table.unjudged(passed, last) == [("b", 2), ("old", 0)]
