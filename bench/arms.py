@@ -1,4 +1,4 @@
-"""The two arms: each drains the topic in a process of its own, and says what that took."""
+"""The arms: each drains the topic in a process of its own, and says what that took."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Drained(NamedTuple):
     process: Cost
     """The whole process, as who starts it sees it."""
     report: Report | None = None
-    """Sluice's; the baseline has none."""
+    """Sluice's; the scripts have none."""
 
 
 class Arm(Protocol):
@@ -74,15 +74,17 @@ class Sluice:
         )
 
 
-class Baseline:
-    """The frozen script, as Spark's and Delta's guides submit it."""
+class Script:
+    """A frozen script, as Spark's and Delta's guides submit it."""
 
-    name = "baseline"
-
-    def __init__(self, home: Path, brokers: str, settings: Settings) -> None:
+    def __init__(
+        self, home: Path, brokers: str, settings: Settings, name: str, script: str
+    ) -> None:
         self._home = home
         self._brokers = brokers
         self._settings = settings
+        self._script = script
+        self.name = name
         self.table = home / "table"
         home.mkdir(parents=True)
 
@@ -96,7 +98,7 @@ class Baseline:
             "report": report,
         }
         arguments = [word for name, value in words.items() for word in (f"--{name}", str(value))]
-        cost = self._submit("baseline.py", arguments, label)
+        cost = self._submit(self._script, arguments, label)
         return Drained(json.loads(report.read_text())["query_seconds"], cost)
 
     def nothing(self, label: str) -> Cost:

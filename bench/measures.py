@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import on_cluster, oracle
-from bench.arms import Arm, Baseline, Drained, Sluice
+from bench.arms import Arm, Drained, Script, Sluice
 from bench.results import Measure
 from bench.topic import Topic
 from spark_jobs.contract.settings import Settings
 
 Say = Callable[[str], None]
-Pair = tuple[Drained, Drained]
-"""Sluice's drain and the baseline's, of the same records."""
+Round = dict[str, Drained]
+"""The drains of the same records, one for each arm, by the arm's name."""
+SLUICE, EXPERT, GUIDE, BATCH = "Sluice", "expert's script", "guide's script", "Spark batch"
+HADOOP = "Sluice with Hadoop's local files"
+"""What setting a file's mode without a process gains."""
+SCRIPTS = {EXPERT: "expert.py", GUIDE: "baseline.py", BATCH: "batch.py"}
 
 
 class Bench:
@@ -24,120 +28,101 @@ class Bench:
         self._topic = topic
         self._settings = settings
         self._say = say
-        self._sluice: Sluice
-        self._baseline: Baseline
-        self._hadoop: Sluice
-        """Sluice with Hadoop's own local file system: what setting a file's mode without a process
-        gains.
-        """
+        self._arms: dict[str, Arm] = {}
+        """The last that were made: their tables and state stay for the deliveries."""
 
     def first_load(self, repetitions: int) -> list[Measure]:
-        """Everything that the topic holds, from nothing, as often as is wanted; the last one's
-        tables and state stay.
-        """
+        """Everything that the topic holds, from nothing, as often as is wanted."""
         records = self._topic.publish_next()
-        pairs = []
+        rounds = []
         for number in range(1, repetitions + 1):
-            self._sluice = Sluice(
-                self._home / f"sluice-{number}", self._topic.brokers, self._settings
-            )
-            self._baseline = Baseline(
-                self._home / f"baseline-{number}", self._topic.brokers, self._settings
-            )
-            pairs.append(self._both(f"load-{number}", records, first_is_sluice=number % 2 == 1))
-        hadoop = self._settings._replace(local_files="hadoop")
-        self._hadoop = Sluice(
-            self._home / "hadoop", self._topic.brokers, hadoop, "Sluice with Hadoop's local files"
-        )
-        self._drained(self._hadoop, "load", records)
+            self._arms = {name: self._arm(name, number) for name in (SLUICE, EXPERT, GUIDE, BATCH)}
+            rounds.append(self._round(f"load-{number}", records, turn=number))
+        del self._arms[BATCH]  # it resumes nothing
+        self._arms[HADOOP] = self._arm(HADOOP, 1)
+        self._drained(self._arms[HADOOP], "load", records)
+        work = f"{records:,} records"
         return [
-            Measure.faster(
-                f"{records:,} records, records/s, query",
-                4,
-                [records / s.query_seconds for s, _ in pairs],
-                [records / b.query_seconds for _, b in pairs],
+            *(
+                measure
+                for rival, target in ((EXPERT, 1.6), (GUIDE, 5.0), (BATCH, None))
+                for measure in (
+                    Measure.less(
+                        f"{work}, seconds, query",
+                        rival,
+                        target,
+                        *_of(rounds, rival, lambda drained: drained.query_seconds),
+                    ),
+                    Measure.less(
+                        f"{work}, seconds, process",
+                        rival,
+                        None,
+                        *_of(rounds, rival, lambda drained: drained.process.seconds),
+                    ),
+                )
             ),
-            Measure.faster(
-                f"{records:,} records, records/s, process",
-                None,
-                [records / s.process.seconds for s, _ in pairs],
-                [records / b.process.seconds for _, b in pairs],
-            ),
-            Measure.less(
-                f"{records:,} records, processor seconds",
-                None,
-                [s.process.cpu_seconds for s, _ in pairs],
-                [b.process.cpu_seconds for _, b in pairs],
+            *(
+                Measure.less(
+                    f"{work}, processor seconds",
+                    rival,
+                    target,
+                    *_of(rounds, rival, lambda drained: drained.process.cpu_seconds),
+                )
+                for rival, target in ((EXPERT, 1.6), (GUIDE, 5.0), (BATCH, 1.0))
             ),
             Measure.share(
                 "audit and checks of the whole run",
                 0.15,
-                [_share(s, "audit", "checks") for s, _ in pairs],
+                [_share(one[SLUICE], "audit", "checks") for one in rounds],
             ),
             Measure.share(
                 "lease, fingerprint and audit of it",
                 0.1,
-                [_share(s, "settle", "audit") for s, _ in pairs],
+                [_share(one[SLUICE], "settle", "audit") for one in rounds],
             ),
             Measure.memory(
-                "driver and its workers, GB at most",
-                4,
-                [_gigabytes(s) for s, _ in pairs],
-                [_gigabytes(b) for _, b in pairs],
+                "driver and its workers, GB at most", EXPERT, 3, *_of(rounds, EXPERT, _gigabytes)
             ),
         ]
 
     def deliveries(self, count: int) -> list[Measure]:
-        """One delivery after another, each drained by both arms in a process of its own."""
-        pairs, hadoop = [], []
+        """One delivery after another, each drained by every arm in a process of its own."""
+        rounds = []
         for number in range(1, count + 1):
             records = self._topic.publish_next()
-            pairs.append(self._both(f"delivery-{number}", records, first_is_sluice=number % 2 == 1))
-            hadoop.append(
-                (pairs[-1][0], self._drained(self._hadoop, f"delivery-{number}", records))
-            )
-        files = "the same against Sluice with Hadoop's local files"
-        what = f"{count} deliveries of {records:,} records"
+            rounds.append(self._round(f"delivery-{number}", records, turn=number))
+        work = f"{count} deliveries of {records:,} records"
         return [
-            Measure.less(
-                f"{what}, seconds, query",
-                8,
-                *_seconds(pairs, lambda drained: drained.query_seconds),
-            ),
-            Measure.less(
-                f"{what}, seconds, process",
-                2.5,
-                *_seconds(pairs, lambda drained: drained.process.seconds),
-            ),
-            Measure.less(
-                f"{what}, processor seconds",
-                None,
-                *_seconds(pairs, lambda drained: drained.process.cpu_seconds),
-            ),
-            Measure.less(
-                f"{files}, seconds, process",
-                None,
-                *_seconds(hadoop, lambda drained: drained.process.seconds),
-            ),
-            Measure.less(
-                f"{files}, processor seconds",
-                None,
-                *_seconds(hadoop, lambda drained: drained.process.cpu_seconds),
-            ),
+            Measure.less(f"{work}, {what}", rival, targets.get(rival), *_of(rounds, rival, of))
+            for what, of, targets in (
+                ("seconds, query", lambda drained: drained.query_seconds, {GUIDE: 8.0}),
+                (
+                    "seconds, process",
+                    lambda drained: drained.process.seconds,
+                    {EXPERT: 2.2, GUIDE: 2.5},
+                ),
+                ("processor seconds", lambda drained: drained.process.cpu_seconds, {}),
+            )
+            for rival in (EXPERT, GUIDE, HADOOP)
         ]
 
     def nothing_new(self, repetitions: int) -> list[Measure]:
         """A run that finds nothing to do, against a spark-submit of an empty script."""
+        sluice, script = self._arms[SLUICE], self._arms[GUIDE]
+        assert isinstance(sluice, Sluice)
+        assert isinstance(script, Script)
         ours, theirs = [], []
         for number in range(1, repetitions + 1):
-            ours.append(self._sluice.plan(f"plan-{number}").seconds)
-            theirs.append(self._baseline.nothing(f"nothing-{number}").seconds)
+            ours.append(sluice.plan(f"plan-{number}").seconds)
+            theirs.append(script.nothing(f"nothing-{number}").seconds)
             self._say(
                 f"nothing new, {number} of {repetitions}: sluice plan {ours[-1]:.2f} s, empty "
                 f"script {theirs[-1]:.2f} s"
             )
         return [
-            Measure.fraction("a run with nothing new, against an empty script", 0.3, ours, theirs)
+            Measure.fraction(
+                "a run with nothing new, seconds", "empty spark-submit", 0.25, ours, theirs
+            )
         ]
 
     def on_cluster(self, repetitions: int) -> list[Measure]:
@@ -146,14 +131,22 @@ class Bench:
             self._home, self._topic, self._settings, self._drained, repetitions
         )
 
-    def _both(self, label: str, records: int, *, first_is_sluice: bool) -> Pair:
-        arms: Sequence[Arm] = (
-            (self._sluice, self._baseline) if first_is_sluice else (self._baseline, self._sluice)
-        )
-        drained: dict[str, Drained] = {}
-        for arm in arms:
-            drained[arm.name] = self._drained(arm, label, records)
-        return drained[self._sluice.name], drained[self._baseline.name]
+    def _arm(self, name: str, number: int) -> Arm:
+        home = self._home / f"{name.replace(' ', '-')}-{number}"
+        if name in SCRIPTS:
+            return Script(home, self._topic.brokers, self._settings, name, SCRIPTS[name])
+        files = self._settings.local_files if name == SLUICE else "hadoop"
+        there = self._settings._replace(local_files=files)
+        return Sluice(home, self._topic.brokers, there, name)
+
+    def _round(self, label: str, records: int, *, turn: int) -> Round:
+        """A drain by each arm; who begins changes with the turn."""
+        names = [*self._arms]
+        first = turn % len(names)
+        return {
+            name: self._drained(self._arms[name], label, records)
+            for name in (*names[first:], *names[:first])
+        }
 
     def _drained(self, arm: Arm, label: str, records: int) -> Drained:
         """A drain whose table is DuckDB's."""
@@ -169,9 +162,9 @@ class Bench:
         return done
 
 
-def _seconds(pairs: list[Pair], of: Callable[[Drained], float]) -> Iterator[list[float]]:
-    """Of Sluice, then of the baseline."""
-    return ([of(pair[arm]) for pair in pairs] for arm in (0, 1))
+def _of(rounds: list[Round], rival: str, of: Callable[[Drained], float]) -> Iterator[list[float]]:
+    """Of Sluice, then of the rival."""
+    return ([of(one[arm]) for one in rounds] for arm in (SLUICE, rival))
 
 
 def _share(drained: Drained, *phases: str) -> float:

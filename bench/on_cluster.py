@@ -50,13 +50,15 @@ def measures(
             cold.append((pair[0], pair[1]))
     return [
         Measure.less(
-            f"{records:,} records, seconds of the query, two executors against one, each on a core",
+            f"{records:,} records, seconds of the query, two executors, each on a core",
+            "one executor",
             1.6,
             [two for two, _ in both],
             [one for _, one in both],
         ),
         Measure.fraction(
-            f"{size:,} records, seconds of the process, on a cluster against local[2]",
+            f"{size:,} records, seconds of the process, on a cluster",
+            "local[2]",
             1.6,
             [there for there, _ in cold],
             [here for _, here in cold],

@@ -23,8 +23,11 @@ class Measure(NamedTuple):
     """
 
     work: str
+    rival: str
+    """What Sluice is held against; empty where it is held against a limit."""
     sluice: list[float]
-    baseline: list[float]
+    against: list[float]
+    """The rival's values."""
     ratios: list[float]
     kind: Kind
     target: float | None
@@ -32,40 +35,55 @@ class Measure(NamedTuple):
 
     @classmethod
     def faster(
-        cls, work: str, target: float | None, sluice: list[float], baseline: list[float]
+        cls,
+        work: str,
+        rival: str,
+        target: float | None,
+        sluice: list[float],
+        against: list[float],
     ) -> Self:
-        """Rates: Sluice's over the baseline's."""
+        """Rates: Sluice's over the rival's."""
         return cls(
             work,
+            rival,
             sluice,
-            baseline,
-            [s / b for s, b in zip(sluice, baseline, strict=True)],
+            against,
+            [s / b for s, b in zip(sluice, against, strict=True)],
             "at least",
             target,
         )
 
     @classmethod
     def less(
-        cls, work: str, target: float | None, sluice: list[float], baseline: list[float]
+        cls,
+        work: str,
+        rival: str,
+        target: float | None,
+        sluice: list[float],
+        against: list[float],
     ) -> Self:
-        """Costs: the baseline's over Sluice's, so that more is better."""
+        """Costs: the rival's over Sluice's, so that more is better."""
         return cls(
             work,
+            rival,
             sluice,
-            baseline,
-            [b / s for s, b in zip(sluice, baseline, strict=True)],
+            against,
+            [b / s for s, b in zip(sluice, against, strict=True)],
             "at least",
             target,
         )
 
     @classmethod
-    def fraction(cls, work: str, target: float, sluice: list[float], baseline: list[float]) -> Self:
-        """Costs: Sluice's over the baseline's, so that less is better."""
+    def fraction(
+        cls, work: str, rival: str, target: float, sluice: list[float], against: list[float]
+    ) -> Self:
+        """Costs: Sluice's over the rival's, so that less is better."""
         return cls(
             work,
+            rival,
             sluice,
-            baseline,
-            [s / b for s, b in zip(sluice, baseline, strict=True)],
+            against,
+            [s / b for s, b in zip(sluice, against, strict=True)],
             "at most",
             target,
         )
@@ -74,13 +92,15 @@ class Measure(NamedTuple):
     def share(cls, work: str, target: float, shares: list[float]) -> Self:
         """A share of Sluice's own time."""
         return cls(
-            work, shares, [], [100 * share for share in shares], "at most", 100 * target, "%"
+            work, "", shares, [], [100 * share for share in shares], "at most", 100 * target, "%"
         )
 
     @classmethod
-    def memory(cls, work: str, target: float, sluice: list[float], baseline: list[float]) -> Self:
-        """A limit, whatever the baseline takes; the largest counts."""
-        return cls(work, sluice, baseline, sluice, "at most", target, "GB")
+    def memory(
+        cls, work: str, rival: str, target: float, sluice: list[float], against: list[float]
+    ) -> Self:
+        """A limit, whatever the rival takes; the largest counts."""
+        return cls(work, rival, sluice, against, sluice, "at most", target, "GB")
 
     @property
     def value(self) -> float:
@@ -98,11 +118,10 @@ class Measure(NamedTuple):
 def table(measures: list[Measure]) -> Table:
     """For the terminal."""
     shown = Table(
-        title="Sluice against the frozen baseline: medians; the ratio's smallest and largest in "
-        "brackets"
+        title="Sluice against frozen scripts: medians; the ratio's smallest and largest in brackets"
     )
-    for name in ("work", "Sluice", "baseline", "ratio", "target", ""):
-        shown.add_column(name, justify="left" if name in {"work", ""} else "right")
+    for name in ("work", "Sluice", "against", "", "ratio", "target", ""):
+        shown.add_column(name, justify="left" if name in {"work", "against"} else "right")
     for measure in measures:
         unit = "" if measure.unit == "x" else f" {measure.unit}"
         low = min(measure.ratios)
@@ -114,7 +133,8 @@ def table(measures: list[Measure]) -> Table:
         shown.add_row(
             measure.work,
             _number(measure.sluice) if measure.unit == "x" else "",
-            _number(measure.baseline),
+            measure.rival,
+            _number(measure.against),
             f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})",
             target,
             verdict,

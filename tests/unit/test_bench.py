@@ -24,12 +24,12 @@ from spark_jobs.contract.settings import REPO
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MEASURES = [
-    Measure.faster("records/s", 4, [100.0, 300.0, 200.0], [20.0, 50.0, 80.0]),
-    Measure.less("seconds", 8, [2.0, 1.0], [6.0, 4.0]),
-    Measure.fraction("nothing new", 0.3, [1.0, 2.0, 3.0], [10.0, 10.0, 10.0]),
+    Measure.faster("records/s", "script", 4, [100.0, 300.0, 200.0], [20.0, 50.0, 80.0]),
+    Measure.less("seconds", "script", 8, [2.0, 1.0], [6.0, 4.0]),
+    Measure.fraction("nothing new", "script", 0.3, [1.0, 2.0, 3.0], [10.0, 10.0, 10.0]),
     Measure.share("audit", 0.15, [0.1, 0.2, 0.3]),
-    Measure.memory("GB", 4, [1.0, 3.5], [2.0, 2.0]),
-    Measure.less("no target", None, [1.0], [2.0]),
+    Measure.memory("GB", "script", 4, [1.0, 3.5], [2.0, 2.0]),
+    Measure.less("no target", "script", None, [1.0], [2.0]),
 ]
 
 
@@ -59,8 +59,8 @@ def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(
     assert told["parameters"] == {"events": 1000}
     assert set(told["machine"]) == {"cores", "system", "python"}
     assert [
-        (row["work"], row["sluice"], row["baseline"], row["reached"]) for row in told["measures"]
-    ] == [(measure.work, measure.sluice, measure.baseline, measure.reached) for measure in MEASURES]
+        (row["work"], row["rival"], row["against"], row["reached"]) for row in told["measures"]
+    ] == [(measure.work, measure.rival, measure.against, measure.reached) for measure in MEASURES]
 
     out = io.StringIO()
     Console(file=out, width=200).print(results.table(MEASURES))
@@ -163,6 +163,9 @@ def test_a_process_that_fails_is_not_measured_and_one_that_ends_well_costs_what_
     assert cost.cpu_seconds >= 0.6
     assert cost.seconds >= 0.6
     assert cost.peak_bytes > 80_000_000
+    orphan = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {busy!r}])"
+    left = process.run([sys.executable, "-c", orphan], {}, tmp_path / "orphan.log", tmp_path)
+    assert left.cpu_seconds >= 0.6, "of a process that outlives the one that started it"
     with pytest.raises(process.ProcessFailed, match=r"(?s)ended with status 3.*what went wrong"):
         process.run(
             ["/bin/sh", "-c", "echo what went wrong; exit 3"], {}, tmp_path / "failed.log", tmp_path
