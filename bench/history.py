@@ -29,6 +29,8 @@ from spark_jobs.runs.run_record import append_row
 PIPELINE = "departure_delays"
 CHECKS = 12
 FEW = 50
+A_WEEK = 7 * 24
+"""Runs of an hourly pipeline between two runs of the DAG of maintenance."""
 console = Console(width=120, highlight=False)
 
 
@@ -42,9 +44,11 @@ class History:
         counted = ops_tables.query(self.root, "batches", "SELECT count(*) AS n FROM batches")
         self.batches = int(counted.to_pylist()[0]["n"])
 
-    def grow(self, batches: int) -> None:
+    def grow(self, batches: int, maintain_every: int = 0) -> None:
         """Write as many runs as are missing, each table's row in a commit of its own."""
         while self.batches < batches:
+            if maintain_every and self.batches and self.batches % maintain_every == 0:
+                self.maintain()
             ops_tables.append(self.root, "batches", [self._row()])
             self._judged()
             self.batches += 1
@@ -130,6 +134,9 @@ class History:
 def main(
     batches: Annotated[int, typer.Option(min=FEW, help="batches of the long history")] = 5_000,
     runs: Annotated[int, typer.Option(min=3, help="runs of which each median is made")] = 25,
+    maintain_every: Annotated[
+        int, typer.Option(min=0, help="batches between two maintenances; 0: none until the end")
+    ] = A_WEEK,
     home: Annotated[
         Path | None, typer.Option(help="the folder of both histories, which is kept")
     ] = None,
@@ -141,8 +148,9 @@ def main(
     folder = home or Path(mkdtemp(prefix="sluice-history-"))
     few, many = History(folder / "few"), History(folder / "many")
     few.grow(FEW)
-    many.grow(batches)
-    _compare("before maintain", few, many, runs)
+    many.grow(batches, maintain_every)
+    since = batches % maintain_every if maintain_every else batches
+    _compare(f"{since} batches after the last maintain", few, many, runs)
     seconds = many.maintain()
     _compare(f"after maintain, which took {seconds:.1f} s", few, many, runs)
 
