@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.settings import Settings
@@ -18,13 +19,18 @@ from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import LOG_STORE, configuration, environment, s3_jars
 
 SESSION = pytest.StashKey[SparkSession]()
-COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 """Spark compiles each query's expressions to bytecode otherwise: of a warm drain of few records a
-sixth to a third of the time.
+sixth to a third of the time. And it plans each batch query again between its stages: a tenth.
 
 Every form of an operator also runs compiled, as a drain does, for docs/operators.md (the fixture
 `compiled`); so do the drains that have processes of their own.
@@ -52,6 +58,27 @@ def surroundings(kafka: str) -> Iterator[pytest.MonkeyPatch]:
         time.tzset()
         yield patch
     time.tzset()
+
+
+def remember_names(kind: type[JVMView | JavaPackage]) -> None:
+    """Let Python ask the JVM once what the name of a package or class stands for.
+
+    PySpark asks for each part of each name every time, and the JVM looks through all jars: a
+    twentieth of the processor time of a warm drain.
+    """
+    ask = kind.__getattr__
+
+    def asked_once(self: JVMView | JavaPackage, name: str) -> Any:
+        found = ask(self, name)
+        if isinstance(found, JavaClass | JavaPackage):
+            self.__dict__[name] = found
+        return found
+
+    kind.__getattr__ = asked_once
+
+
+remember_names(JVMView)
+remember_names(JavaPackage)
 
 
 def start(settings: Settings, **more: str) -> SparkSession:

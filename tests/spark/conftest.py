@@ -46,9 +46,8 @@ def compiled(spark: Any) -> Iterator[None]:
 @pytest.fixture(scope="package")
 def drained_once(kafka: str, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """A pipeline that has drained its first delivery; a second one waits."""
-    made = Scene(
-        kafka, tmp_path_factory.mktemp("drained"), "flight_events", events=600, deliveries=2
-    )
+    folder = tmp_path_factory.mktemp("drained")
+    made = Scene(kafka, folder, "flight_events", events=600, deliveries=2, stores=1)
     made.deliver()
     made.run("first")
     made.deliver()

@@ -193,7 +193,7 @@ def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
     report = drained.drain("changed", said.append)
     assert report.status == "succeeded", report.problem
     assert any(
-        "state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in said
+        "state.shuffle_partitions: the spec sets 3; the checkpoint uses 1" in line for line in said
     )
     assert any(
         "state.provider: the spec sets 'hdfs'; the checkpoint uses 'rocksdb'" in line
@@ -208,7 +208,7 @@ def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
     assert {
         (operator["numShufflePartitions"], operator["rocksdbGetCount"] is None)
         for operator in operators
-    } == {(2, False)}
+    } == {(1, False)}
     drained.assert_exact()
 
 
