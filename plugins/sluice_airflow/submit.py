@@ -12,35 +12,29 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook, Context
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
+from sluice_airflow import metrics
 from sluice_airflow.kafka import config_in_file, task_settings
+from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.xcom import to_xcom
 from spark_jobs.contract import spark_options
-from spark_jobs.contract.errors import (
-    ChangeUnexplained,
-    CheckBroken,
-    CheckFailed,
-    ConnectionMissing,
-    SettingInvalid,
-    SparkFailed,
-)
+from spark_jobs.contract.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.summary import summary
+from spark_jobs.contract.verdict import CHECK_CODES
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
 
 CONNECTION = "sluice_spark"
 GRACE_SECONDS = 3.0
 """Airflow gives a killed task 5 seconds in total."""
-CHECK_CODES = {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code}
-"""Problems of a run that did its work. For these the check tasks fail, not the run's task."""
 
 
-class SubmitOperator(SparkSubmitOperator):
+class SubmitOperator(TellsLineage, SparkSubmitOperator):
     """Submits a run to Spark with spark-submit, in client mode, and returns its report as a dict.
 
     The report decides, not the exit status: it raises the report's problem, or ReportMissing
@@ -59,6 +53,9 @@ class SubmitOperator(SparkSubmitOperator):
         super().__init__(conn_id=conn_id, name=f"sluice-{pipeline}", deploy_mode="client", **kwargs)
         self.pipeline = pipeline
         self._secrets: tuple[Path, ...] = ()
+        self.brokers = ""
+        self.report: Report | None = None
+        """Both of them for lineage, once `execute` knows them."""
 
     @abstractmethod
     def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
@@ -79,6 +76,7 @@ class SubmitOperator(SparkSubmitOperator):
         ):
             master, given = require_spark(self._conn_id)
             own = task_settings()
+            self.brokers = own.kafka
             own = own._replace(
                 master=master, spark_conf=spark_options.merged(own.spark_conf, given)
             )
@@ -90,7 +88,8 @@ class SubmitOperator(SparkSubmitOperator):
                 self.application_args = self.application_words(context, path, run_id)
                 self._set_submit_arguments(settings, self.planned_records(context))
                 self._submit(context)
-            report = read_report(path)
+            report = self.report = read_report(path)
+            metrics.of_run(report)
             return to_xcom(self._checked_report(report))
 
     def on_kill(self) -> None:
