@@ -61,7 +61,7 @@ class CheckOperator(TellsLineage, BaseOperator):
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
         if self.report is None:
-            return tasks.OperatorLineage()
+            return tasks.of_nothing()
         data = datasets.Datasets(registry.load(self.report.pipeline), root())
         return tasks.of_checks(data, self.suite, self.report)
 

@@ -147,7 +147,7 @@ def _tagged() -> bool:
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - as above
 
     def on(name: str) -> bool:
-        return conf.getboolean("metrics", name, fallback=False)
+        return bool(conf.getboolean("metrics", name, fallback=False))
 
     plain = on("statsd_on") and not on("statsd_influxdb_enabled")
     return on("statsd_datadog_enabled") or not plain

@@ -44,7 +44,10 @@ def on_failure(context: Context) -> None:
 
     def settle() -> None:
         found = _of_checks(context)
-        failed = of_error(context.get("exception")) if found is None else found
+        by_checks = any(not key.startswith(WARNING) for key in found or {})
+        # A check task may fail though its checks have passed: its worker is lost, say.
+        other = {} if by_checks else of_error(context.get("exception"))
+        failed = {**(found or {}), **other}
         _settle(_declared(), _place(context), failed, complete=found is not None)
 
     _guarded(settle)

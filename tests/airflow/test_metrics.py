@@ -17,7 +17,7 @@ from sluice_airflow import metrics
 from spark_jobs.contract.errors import CheckFailed, SparkFailed
 from spark_jobs.contract.event import Event
 from spark_jobs.contract.report import Account, Problem, Report
-from tests.airflow.test_lineage import NOON, check, report
+from tests.airflow.reports import NOON, check, report
 from tests.harness.statsd import Statsd, statsd
 
 REPO = Path(__file__).parents[2]
@@ -42,13 +42,21 @@ def sending(patch: pytest.MonkeyPatch, **options: object) -> Iterator[None]:
     """As Airflow's task runner begins, with these options of `[metrics]`."""
     for name, value in options.items():
         patch.setenv(f"AIRFLOW__METRICS__{name.upper()}", str(value))
+    factory, made = stats_utils.get_stats_factory(), list[Any]()
+
+    def kept() -> Any:
+        made.append(factory())
+        return made[-1]
+
     stats.initialize(
-        factory=stats_utils.get_stats_factory(),
-        export_legacy_names=conf.getboolean("metrics", "legacy_names_on"),
+        factory=kept, export_legacy_names=conf.getboolean("metrics", "legacy_names_on")
     )
     try:
         yield
     finally:
+        for backend in made:
+            if hasattr(backend, "statsd"):
+                backend.statsd.close()
         stats.initialize(factory=stats_utils.NoStatsLogger, export_legacy_names=False)
 
 
@@ -116,6 +124,35 @@ def test_where_there_are_tags_the_pipeline_is_one_and_the_name_is_the_same_for_a
     assert found[f"airflow.sluice.read,{tags}"] == "12|c"
     assert found[f"airflow.sluice.quarantined,{tags},reason=malformed"] == "1|c"
     assert found[f"airflow.sluice.phase,{tags},phase=query"] == "6250.000000|ms"
+
+
+def test_opentelemetry_has_them_by_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow's own logger over OpenTelemetry's SDK, which keeps what it would export."""
+    from airflow.sdk._shared.observability.metrics.otel_logger import SafeOtelLogger  # noqa: PLC0415 - heavy, and only here
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: PLC0415
+
+    reader = InMemoryMetricReader()
+    provider = MeterProvider(metric_readers=[reader])
+    monkeypatch.setenv("AIRFLOW__METRICS__OTEL_ON", "True")
+    stats.initialize(factory=lambda: SafeOtelLogger(provider), export_legacy_names=True)
+    try:
+        metrics.of_run(report())
+        found = reader.get_metrics_data()
+    finally:
+        stats.initialize(factory=stats_utils.NoStatsLogger, export_legacy_names=False)
+        provider.shutdown()
+    assert found is not None
+    points = {
+        (metric.name, *sorted(dict(point.attributes or {}).values())): point
+        for resource in found.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        for point in metric.data.data_points
+    }
+    assert points["airflow.sluice.read", "drain", PIPELINE].value == 12  # type: ignore[union-attr]
+    assert points["airflow.sluice.state_rows", "drain", PIPELINE].value == 7  # type: ignore[union-attr]
+    assert points["airflow.sluice.phase", "drain", "query", PIPELINE].sum == 6250  # type: ignore[union-attr]
 
 
 def test_a_run_that_failed_counts_what_it_had_accounted_for_and_a_staging_counts_when_it_is_done(

@@ -350,3 +350,16 @@ def test_a_check_whose_report_cannot_be_read_is_told_by_its_own_error(hook: Any)
     unread = checked({"report_version": 2})
     assert ran(unread, 20) == "failed"
     assert "ValidationError: the task failed. Next: read its log." in texts(hook)[0]
+
+
+def test_a_check_task_that_fails_though_its_checks_have_passed_is_told(hook: Any) -> None:
+    class Dies(CheckOperator):
+        def execute(self, context: Context) -> dict[str, int]:  # noqa: ARG002 - Airflow passes it
+            raise MemoryError
+
+    odd = result("a", "warning", "failed")
+    with dag_of("told_dies") as dag:
+        drain = Does(task_id="drain", tries=[report(odd)])
+        drain >> Dies(task_id="check_output", suite="output", retries=0)
+    assert ran(dag, 0) == "failed"
+    assert texts(hook)[0].startswith("[Sluice] told_dies: MemoryError and WARNING")

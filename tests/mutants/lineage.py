@@ -48,6 +48,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "::test_a_measure_comes_from_the_columns_that_stand_in_it_and_a_count_from_none",
     ),
     Mutant(
+        "lineage has the rows that a person approves",
+        "plugins/sluice_airflow/approve.py",
+        'super().hitl_summary | {"body": None}',
+        "super().hitl_summary",
+        f"{LINEAGE}::test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event",
+    ),
+    Mutant(
         "every try of a staging is counted",
         SENT,
         'if report.kind == "drain" or finished:',
@@ -67,6 +74,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "thread.join(SECONDS)",
         "thread.join()",
         f"{TOLD}::test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling",
+    ),
+    Mutant(
+        "a check task that fails for another reason than its checks is told to nobody",
+        "plugins/sluice_airflow/told.py",
+        "failed = {**(found or {}), **other}",
+        "failed = found or other if found is None else found",
+        f"{TOLD}::test_a_check_task_that_fails_though_its_checks_have_passed_is_told",
     ),
     Mutant(
         "a check that failed is told to nobody where its report cannot be read",

@@ -17,7 +17,7 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
-from spark_jobs.contract.origin import Origins, origins_of
+from spark_jobs.contract.origin import Origin, Origins, origins_of
 from spark_jobs.contract.paths import Paths
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Datasets:
 
     def published(self) -> OutputDataset:
         """The table of judged rows. Consumers know it as Airflow's asset too."""
-        same = {name: ((name, "identity"),) for name in self._names()}
+        same = {name: (Origin(name, "identity"),) for name in self._names()}
         facets = self._delta(None) | self._columns() | self._asset()
         return OutputDataset(*self._published, facets=facets | _fields(same, self._table))
 
@@ -96,7 +96,7 @@ class Datasets:
 
     def swapped(self, version: int | None, rows: int) -> OutputDataset:
         """The table after a repair."""
-        same = {name: ((name, "identity"),) for name in self._names()}
+        same = {name: (Origin(name, "identity"),) for name in self._names()}
         facets = self._delta(version) | self._columns() | _fields(same, self._stagings)
         return OutputDataset(*self._table, facets=facets, outputFacets=_rows(rows))
 
@@ -113,7 +113,9 @@ class Datasets:
     def late_read(self, report: Report) -> list[InputDataset]:
         """The late records that a repair has merged or left out."""
         count = report.account.late
-        facets = {"inputStatistics": read_rows.InputStatisticsInputDatasetFacet(rowCount=count)}
+        facets: dict[str, Any] = {
+            "inputStatistics": read_rows.InputStatisticsInputDatasetFacet(rowCount=count)
+        }
         return [InputDataset(*self._late, facets=self._delta(None), inputFacets=facets)][
             : bool(count)
         ]

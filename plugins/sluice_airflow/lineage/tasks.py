@@ -21,8 +21,15 @@ from spark_jobs.contract.report import CheckResult, Report
 SEVERITIES = {"critical": "error", "warning": "warn", "info": "info"}
 """Sluice's severity -> the specification's example of it."""
 
+Told = OperatorLineage[Any, Any]
 
-def of_drain(data: Datasets, report: Report | None) -> OperatorLineage:
+
+def of_nothing() -> Told:
+    """What a task tells that does not know yet what it reads."""
+    return OperatorLineage()
+
+
+def of_drain(data: Datasets, report: Report | None) -> Told:
     """From the topic into the table and, of rejected records, into the ops tables."""
     if report is None:
         return OperatorLineage(inputs=data.topic(None), outputs=[data.table(None)])
@@ -34,7 +41,7 @@ def of_drain(data: Datasets, report: Report | None) -> OperatorLineage:
     )
 
 
-def of_stage(data: Datasets, repair_id: str, report: Report | None) -> OperatorLineage:
+def of_stage(data: Datasets, repair_id: str, report: Report | None) -> Told:
     """From the topic, late records and the table that they are compared with, to staged rows."""
     if report is None:
         return OperatorLineage(
@@ -53,7 +60,7 @@ def of_stage(data: Datasets, repair_id: str, report: Report | None) -> OperatorL
     )
 
 
-def of_swap(data: Datasets, done: dict[str, Any] | None) -> OperatorLineage:
+def of_swap(data: Datasets, done: dict[str, Any] | None) -> Told:
     """From the staged rows into the table. `done` is what the swap has returned."""
     if done is None:
         return OperatorLineage(outputs=[data.table(None)])
@@ -65,9 +72,7 @@ def of_swap(data: Datasets, done: dict[str, Any] | None) -> OperatorLineage:
     )
 
 
-def of_checks(
-    data: Datasets, suite: Literal["output", "state", "change"], report: Report
-) -> OperatorLineage:
+def of_checks(data: Datasets, suite: Literal["output", "state", "change"], report: Report) -> Told:
     """The results of one suite, about the version of the table or the staged rows."""
     facet = assertions.DataQualityAssertionsDatasetFacet(
         assertions=[_assertion(check) for check in report.checks if check.suite == suite]
@@ -80,7 +85,7 @@ def of_checks(
     return OperatorLineage(inputs=[read])
 
 
-def of_publication(data: Datasets, event: dict[str, Any] | None) -> OperatorLineage:
+def of_publication(data: Datasets, event: dict[str, Any] | None) -> Told:
     """From the table into the published one. `event` is what consumers are told."""
     if event is None:
         return OperatorLineage()
