@@ -40,6 +40,11 @@ class ConfirmOperator(ApprovalOperator):
         )
         self.pipeline = pipeline
 
+    @property
+    def hitl_summary(self) -> dict[str, Any]:
+        """What listeners are told, for example OpenLineage's: without the rows."""
+        return super().hitl_summary | {"body": None}
+
     def execute(self, context: Context) -> Any:
         """Raises Airflow's TaskAwaitingInput while a person is needed."""
         if planned_repair(context)["kind"] == "verify":

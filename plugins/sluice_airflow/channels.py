@@ -71,7 +71,9 @@ def _webhook(connection: Any, message: Message) -> None:
     path = (connection.password or "").lstrip("/")
     address = f"{connection.schema or 'https'}://{connection.host}{port}/{path}"
     try:
-        status = httpx.post(address, json=body, timeout=TIMEOUT_SECONDS).status_code
+        # Of the answer only the status is read: it may have any length.
+        with httpx.stream("POST", address, json=body, timeout=TIMEOUT_SECONDS) as answer:
+            status = answer.status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise OSError(f"{type(error).__name__}: {WEBHOOK!r} did not answer") from None
     if status >= httpx.codes.MULTIPLE_CHOICES:

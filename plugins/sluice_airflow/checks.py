@@ -11,16 +11,19 @@ from typing import Any, Literal
 
 from airflow.sdk import BaseOperator, Context
 
+from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.xcom import DRAIN, STAGE, report_from_xcom
-from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract import registry
+from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.contract.settings import root
 from spark_jobs.contract.summary import check_line
 from spark_jobs.contract.verdict import staged_verdict, verdict
 
 LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 
-class CheckOperator(BaseOperator):
+class CheckOperator(TellsLineage, BaseOperator):
     """Logs every check result of one suite.
 
     Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one failed, or
@@ -34,10 +37,11 @@ class CheckOperator(BaseOperator):
         super().__init__(**kwargs)
         self.suite = suite
         self.of = of
+        self.report: Report | None = None
 
     def execute(self, context: Context) -> dict[str, int]:
         with one_line_errors(self.log):
-            report = report_from_xcom(context, self.of)
+            report = self.report = report_from_xcom(context, self.of)
             checks = [check for check in report.checks if check.suite == self.suite]
             for check in checks:
                 self.log.log(_level(check), "%s", check_line(check))
@@ -52,6 +56,14 @@ class CheckOperator(BaseOperator):
             outcome: sum(check.outcome == outcome for check in checks)
             for outcome in ("passed", "failed")
         }
+
+    def lineage(self) -> Any:
+        from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
+
+        if self.report is None:
+            return tasks.of_nothing()
+        data = datasets.Datasets(registry.load(self.report.pipeline), root())
+        return tasks.of_checks(data, self.suite, self.report)
 
 
 def _level(check: CheckResult) -> int:

@@ -17,6 +17,7 @@ from sluice_airflow.root import root_credentials
 from sluice_airflow.submit import SubmitOperator
 from sluice_airflow.xcom import PUBLISH, planned_records
 from spark_jobs.contract import registry
+from spark_jobs.contract.settings import root
 from spark_jobs.launch import submit
 
 
@@ -73,3 +74,9 @@ class DrainOperator(SubmitOperator):
 
     def planned_records(self, context: Context) -> int:
         return planned_records(context)
+
+    def lineage(self) -> Any:
+        from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
+
+        data = datasets.Datasets(registry.load(self.pipeline), root(), self.brokers)
+        return tasks.of_drain(data, self.report)

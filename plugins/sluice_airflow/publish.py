@@ -7,6 +7,8 @@ from typing import Any
 from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from sluice_airflow import metrics
+from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
 from spark_jobs.contract import registry
@@ -31,7 +33,7 @@ def repairs_of(pipeline: str) -> AssetAlias:
     return AssetAlias(name=f"{pipeline}-repairs", group="sluice")
 
 
-class PublishOperator(BaseOperator):
+class PublishOperator(TellsLineage, BaseOperator):
     """Moves the published table to what has passed, emits the asset event of it, and returns the
     event's extra (contract/event.py).
 
@@ -43,6 +45,7 @@ class PublishOperator(BaseOperator):
         self.pipeline = pipeline
         self.asset = asset_of(pipeline)
         self.through = through
+        self.extra: dict[str, Any] | None = None
         super().__init__(inlets=[self.asset], outlets=[through or self.asset], **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -55,7 +58,7 @@ class PublishOperator(BaseOperator):
             event = publish(Paths(root(), spec), spec, announced(context, self.asset))
         if event is None:
             raise AirflowSkipException("consumers know of every version that has passed")
-        extra = event.model_dump(mode="json")
+        extra = self.extra = event.model_dump(mode="json")
         # Airflow emits it with the success of the task. If the task is killed before, the next
         # publish sees that the newest event is of another version, and tells these rows too.
         if self.through is None:
@@ -63,7 +66,14 @@ class PublishOperator(BaseOperator):
         else:
             context["outlet_events"][self.through].add(self.asset, extra)
         self.log.info("published version %s of %s", extra["table_version"], extra["table"])
+        metrics.of_publication(event)
         return extra
+
+    def lineage(self) -> Any:
+        from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
+
+        data = datasets.Datasets(registry.load(self.pipeline), root())
+        return tasks.of_publication(data, self.extra)
 
 
 RECENT = 50

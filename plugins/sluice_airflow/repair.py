@@ -8,8 +8,10 @@ from typing import Any
 from airflow.sdk import BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowSkipException
 
+from sluice_airflow import metrics
 from sluice_airflow.form import request_of
 from sluice_airflow.kafka import task_settings
+from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.submit import SubmitOperator
@@ -77,16 +79,23 @@ class StageOperator(SubmitOperator):
     kind = "repair"
     run_of = RUN_OF
     judged = "the rows are staged, and the table is as it was"
+    repair_id = ""
 
     def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
-        repair_id = planned_repair(context)["repair_id"]
-        return submit.stage_arguments(self.pipeline, repair_id, report, run_id)
+        self.repair_id = planned_repair(context)["repair_id"]
+        return submit.stage_arguments(self.pipeline, self.repair_id, report, run_id)
 
     def planned_records(self, context: Context) -> int:
         return int(planned_repair(context).get("offsets", 0))
 
+    def lineage(self) -> Any:
+        from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-class SwapOperator(BaseOperator):
+        data = datasets.Datasets(registry.load(self.pipeline), root(), self.brokers)
+        return tasks.of_stage(data, self.repair_id, self.report)
+
+
+class SwapOperator(TellsLineage, BaseOperator):
     """Puts the staged rows into the table, in one commit, without a JVM.
 
     Skips itself, and so publish, where nothing is to be changed: at a verify. Raises LeaseHeld
@@ -96,6 +105,7 @@ class SwapOperator(BaseOperator):
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pipeline = pipeline
+        self.done: dict[str, Any] | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         planned = planned_repair(context)
@@ -123,4 +133,11 @@ class SwapOperator(BaseOperator):
             )
             if not done.passed:
                 self.log.warning("a verdict is open: the next drain judges these rows first")
-        return dict(done._asdict())
+        self.done = dict(done._asdict())
+        metrics.of_swap(self.pipeline, planned["kind"], self.done)
+        return self.done
+
+    def lineage(self) -> Any:
+        from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
+
+        return tasks.of_swap(datasets.Datasets(registry.load(self.pipeline), root()), self.done)

@@ -6,42 +6,41 @@ import os
 import sys
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import BaseHook, Context
+from airflow.sdk import BaseHook, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
+from sluice_airflow import metrics
 from sluice_airflow.kafka import config_in_file, task_settings
+from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.xcom import to_xcom
 from spark_jobs.contract import spark_options
-from spark_jobs.contract.errors import (
-    ChangeUnexplained,
-    CheckBroken,
-    CheckFailed,
-    ConnectionMissing,
-    SettingInvalid,
-    SparkFailed,
-)
+from spark_jobs.contract.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.summary import summary
+from spark_jobs.contract.verdict import CHECK_CODES
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
+
+if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 CONNECTION = "sluice_spark"
 GRACE_SECONDS = 3.0
 """Airflow gives a killed task 5 seconds in total."""
-CHECK_CODES = {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code}
-"""Problems of a run that did its work. For these the check tasks fail, not the run's task."""
 
 
-class SubmitOperator(SparkSubmitOperator):
+class SubmitOperator(TellsLineage, BaseOperator):
     """Submits a run to Spark with spark-submit, in client mode, and returns its report as a dict.
+
+    By the hook of Airflow's Spark provider. The provider's operator would load the OpenLineage
+    client, and half a second with it, whenever a DAG is parsed.
 
     The report decides, not the exit status: it raises the report's problem, or ReportMissing
     without a report. A failed check does not fail this task but its check task.
@@ -55,10 +54,14 @@ class SubmitOperator(SparkSubmitOperator):
     """What is the case if only a check failed."""
 
     def __init__(self, *, pipeline: str, conn_id: str = CONNECTION, **kwargs: Any) -> None:
-        # Client mode, also if the connection says otherwise: the report is a file of this machine.
-        super().__init__(conn_id=conn_id, name=f"sluice-{pipeline}", deploy_mode="client", **kwargs)
+        super().__init__(**kwargs)
         self.pipeline = pipeline
+        self._conn_id = conn_id
+        self._hook: SparkSubmitHook | None = None
         self._secrets: tuple[Path, ...] = ()
+        self.brokers = ""
+        self.report: Report | None = None
+        """Both of them for lineage, once `execute` knows them."""
 
     @abstractmethod
     def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
@@ -68,7 +71,7 @@ class SubmitOperator(SparkSubmitOperator):
     def planned_records(self, context: Context) -> int:
         """How many records it will read; 0 if unknown."""
 
-    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the provider's returns nothing
+    def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         run_id = attempt(context, self.run_of)
@@ -79,6 +82,7 @@ class SubmitOperator(SparkSubmitOperator):
         ):
             master, given = require_spark(self._conn_id)
             own = task_settings()
+            self.brokers = own.kafka
             own = own._replace(
                 master=master, spark_conf=spark_options.merged(own.spark_conf, given)
             )
@@ -87,10 +91,11 @@ class SubmitOperator(SparkSubmitOperator):
             with config_in_file(own) as settings:
                 declaration = Path(settings.kafka_config.path) if settings != own else None
                 self._secrets = tuple(filter(None, (declaration, keys)))
-                self.application_args = self.application_words(context, path, run_id)
-                self._set_submit_arguments(settings, self.planned_records(context))
-                self._submit(context)
-            report = read_report(path)
+                words = self.application_words(context, path, run_id)
+                self._hook = self._hook_for(settings, self.planned_records(context), words)
+                self._submit(self._hook)
+            report = self.report = read_report(path)
+            metrics.of_run(report)
             return to_xcom(self._checked_report(report))
 
     def on_kill(self) -> None:
@@ -106,27 +111,34 @@ class SubmitOperator(SparkSubmitOperator):
         ) in self._secrets:  # Airflow may kill the task before the blocks that remove it end
             secret.unlink(missing_ok=True)
 
-    def _set_submit_arguments(self, settings: Settings, records: int) -> None:
-        # Set here and not when the DAG is parsed: they depend on the machine that runs the task.
-        self.application = submit.application()
-        self.conf = submit.configuration(settings, records, pipeline=submit.options(self.pipeline))
+    def _hook_for(self, settings: Settings, records: int, words: list[str]) -> SparkSubmitHook:
+        from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - parsing a DAG submits nothing
+
         # The provider finds spark-submit by its name only, so this interpreter's folder comes first
         # on the PATH.
         search = os.pathsep.join(
             (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
         )
-        self.env_vars = {**submit.environment(settings), "PATH": search}
+        return SparkSubmitHook(
+            conf=submit.configuration(settings, records, pipeline=submit.options(self.pipeline)),
+            conn_id=self._conn_id,
+            name=f"sluice-{self.pipeline}",
+            # Also if the connection says otherwise: the report is a file of this machine.
+            deploy_mode="client",
+            application_args=words,
+            env_vars={**submit.environment(settings), "PATH": search},
+        )
 
-    def _submit(self, context: Context) -> None:
+    def _submit(self, hook: SparkSubmitHook) -> None:
         try:
-            super().execute(context)
+            hook.submit(submit.application())
         except FileNotFoundError:
             raise SparkFailed(
                 "this worker has no spark-submit on its PATH.",
                 "Install pyspark in Airflow's environment.",
             ) from None
         except AirflowException:
-            status = getattr(getattr(self._hook, "_submit_sp", None), "returncode", None)
+            status = getattr(getattr(hook, "_submit_sp", None), "returncode", None)
             self.log.warning(
                 "spark-submit ended with exit status %s; see the report's error, or the lines "
                 "above",

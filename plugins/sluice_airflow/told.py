@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow.sdk import Context, Variable
 
+from sluice_airflow.bounded import Bounded
 from sluice_airflow.channels import channels
 from sluice_airflow.checks import CheckOperator
 from sluice_airflow.message import (
@@ -33,24 +34,35 @@ from spark_jobs.contract.errors import ReportMissing
 SPEC = "spec"
 """The task of a DAG that is refused; the plan of the corrected one ends its problems."""
 PREFIX = "sluice_told__"
+Channels = Mapping[str, Callable[[Message], None]]
+"""Connection -> what sends a message. One that did not answer is not waited for again in a task."""
 log = logging.getLogger(__name__)
 
 
 def on_failure(context: Context) -> None:
     """Airflow calls it when no try of the task is left."""
-    found = _of_checks(context)
-    failed = of_error(context.get("exception")) if found is None else found
-    _guarded(lambda: _settle(_place(context), failed, complete=found is not None))
+
+    def settle() -> None:
+        found = _of_checks(context)
+        by_checks = any(not key.startswith(WARNING) for key in found or {})
+        # A check task may fail though its checks have passed: its worker is lost, say.
+        other = {} if by_checks else of_error(context.get("exception"))
+        failed = {**(found or {}), **other}
+        _settle(_declared(), _place(context), failed, complete=found is not None)
+
+    _guarded(settle)
 
 
 def on_success(context: Context) -> None:
     """Airflow calls it when the task has succeeded."""
 
     def settle() -> None:
-        place = _place(context)
-        _settle(place, _of_checks(context) or {}, complete=True)
+        to, place, found = _declared(), _place(context), _of_checks(context)
+        # Unread checks of a task that has succeeded may still have warnings.
+        unread = found is None and isinstance(context["task"], CheckOperator)
+        _settle(to, place, found or {}, complete=not unread)
         for task in _also_over(context):
-            _settle(place._replace(task=task, log=""), {}, complete=True, warnings=False)
+            _settle(to, place._replace(task=task, log=""), {}, complete=True, warnings=False)
 
     _guarded(settle)
 
@@ -67,9 +79,14 @@ def _guarded(work: Callable[[], None]) -> None:
         log.warning("nobody was told: %s", _short(error))
 
 
-def _settle(place: Place, found: Problems, *, complete: bool, warnings: bool = True) -> None:
+def _declared() -> Channels:
+    return {name: Bounded(send) for name, send in channels()}
+
+
+def _settle(
+    to: Channels, place: Place, found: Problems, *, complete: bool, warnings: bool = True
+) -> None:
     """Tell what is new, and if `found` is all there is, what is over. `warnings`: those too."""
-    to = dict(channels())
     if not to:
         return
     variable = f"{PREFIX}{place.dag}__{place.task}"
@@ -129,13 +146,18 @@ def _place(context: Context) -> Place:
 
 
 def _of_checks(context: Context) -> Problems | None:
-    """All problems of a check task; None of another task, or if there is no report."""
+    """All problems of a check task; None of another task, or if its report cannot be read: then
+    the task's own error is told.
+    """
     task = context["task"]
     if not isinstance(task, CheckOperator):
         return None
     try:
         report = report_from_xcom(context, task.of)
     except ReportMissing:
+        return None
+    except Exception as error:  # noqa: BLE001 - a report of another version, or Airflow's API
+        log.warning("the report of %s was not read: %s", task.of, _short(error))
         return None
     return of_checks(tuple(check for check in report.checks if check.suite == task.suite))
 

@@ -25,6 +25,8 @@ _OPEN = re.compile(r"['\"`]|/\*|\*/")
 _JAVA = re.compile(r"\b(reflect|try_reflect|java_method)\s*\(\s*''", re.IGNORECASE)
 """A call with a text as its first argument: a column's name never has one."""
 _SECOND = re.compile(r";\s*[^\s;]")
+_NAME = re.compile(r"(?<![\w.`])(?:`((?:[^`]|``)+)`|([A-Za-z_]\w*+))(?!\s*\()")
+"""A name that is no function's and no field's of a struct."""
 
 
 def refuse_unsafe(field: str, sql: str, *, query: bool = False) -> None:
@@ -44,6 +46,16 @@ def refuse_unsafe(field: str, sql: str, *, query: bool = False) -> None:
         )
     if _SECOND.search(text) or (";" in text and not query):
         refuse(field, sql, "it is more than one statement", "Write one statement without ';'")
+
+
+def names_in(sql: str) -> set[str]:
+    """The names that stand in an expression, in lower case: of columns, and words of SQL.
+
+    >>> sorted(names_in("sum(delay) + max(`odd name`.x) - length('carrier')"))
+    ['delay', 'odd name']
+    """
+    text = _QUOTED.sub(lambda found: found["name"] or _bare(found), sql)
+    return {(quoted.replace("``", "`") or plain).lower() for quoted, plain in _NAME.findall(text)}
 
 
 def _bare(found: re.Match[str]) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed, SluiceError
 from spark_jobs.contract.report import CheckResult
 
+CHECK_CODES = frozenset({CheckFailed.code, CheckBroken.code, ChangeUnexplained.code})
+"""Problems of a run that did its work. For these the check tasks fail, not the run's task."""
 UNEXPLAINED = "unexplained"
 """The metric of a repair's suite `change`: changed rows which no record explains."""
 

@@ -202,7 +202,7 @@ before = time.process_time()
 import runpy
 found = runpy.run_path("dags/sluice.py")
 took = time.process_time() - before
-heavy = [name for name in ("pyspark", "delta", "deltalake", "pandas", "great_expectations", "confluent_kafka") if name in sys.modules]
+heavy = [name for name in ("pyspark", "delta", "deltalake", "pandas", "great_expectations", "confluent_kafka", "openlineage") if name in sys.modules]
 print(took, sum(isinstance(value, DAG) for value in found.values()), *heavy)
 """
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import email
 import email.policy
 import json
 import logging
+import socket
 import socketserver
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +22,7 @@ import pytest
 from airflow.sdk import DAG, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from sluice_airflow import bounded
 from sluice_airflow.checks import CheckOperator
 from sluice_airflow.message import Place, began, is_over, of_checks, of_error
 from sluice_airflow.refused import refused_dag
@@ -297,3 +301,65 @@ def test_the_document_shows_messages_as_they_are() -> None:
         ),
     )  # fmt: skip
     assert began(Place(pipeline, pipeline, "check_output", run), of_checks(checks)).text in page
+
+
+def test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling(
+    hook: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Airflow ends the process 20 seconds after the task: whoever waits longer tells nobody."""
+    monkeypatch.setattr(bounded, "SECONDS", 1.0)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen(8)
+        extra = {"to": "a@example.org", "from_email": "b@example.org", "timeout": 60}
+        extra |= {"disable_ssl": True, "disable_tls": True}
+        server = {"conn_type": "smtp", "host": "127.0.0.1", "port": mute.getsockname()[1]}
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_MAIL", json.dumps(server | {"extra": extra}))
+        began = time.monotonic()
+        with caplog.at_level(logging.WARNING, "sluice_airflow"):
+            assert ran(one_task("told_mute", KafkaUnreachable("no answer.")), 0) == "failed"
+        assert time.monotonic() - began < 30
+    assert len(hook.posts) == 1
+    assert "sluice_mail could not tell" in caplog.text
+    assert "no answer in 1 s" in caplog.text
+
+
+def test_of_a_webhooks_answer_no_more_is_read_than_its_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Endless(Hook):
+        def do_POST(self) -> None:
+            self.server.posts.append(self.path)  # type: ignore[attr-defined]
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(b" " * 65_536)
+
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Endless)) as server:
+        server.posts = []
+        connection = {"conn_type": "http", "schema": "http", "host": "127.0.0.1"}
+        connection |= {"port": server.server_address[1], "password": PATH}
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_WEBHOOK", json.dumps(connection))
+        dag = one_task("told_endless", KafkaUnreachable("no answer."))
+        assert [ran(dag, hour) for hour in (0, 1)] == ["failed", "failed"]
+        assert server.posts == [f"/{PATH}"], "told, once"
+
+
+def test_a_check_whose_report_cannot_be_read_is_told_by_its_own_error(hook: Any) -> None:
+    unread = checked({"report_version": 2})
+    assert ran(unread, 20) == "failed"
+    assert "ValidationError: the task failed. Next: read its log." in texts(hook)[0]
+
+
+def test_a_check_task_that_fails_though_its_checks_have_passed_is_told(hook: Any) -> None:
+    class Dies(CheckOperator):
+        def execute(self, context: Context) -> dict[str, int]:  # noqa: ARG002 - Airflow passes it
+            raise MemoryError
+
+    odd = result("a", "warning", "failed")
+    with dag_of("told_dies") as dag:
+        drain = Does(task_id="drain", tries=[report(odd)])
+        drain >> Dies(task_id="check_output", suite="output", retries=0)
+    assert ran(dag, 0) == "failed"
+    assert texts(hook)[0].startswith("[Sluice] told_dies: MemoryError and WARNING")

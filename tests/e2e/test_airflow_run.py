@@ -5,6 +5,7 @@ tell the world, or do not.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,9 @@ from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import read_report
 from spark_jobs.launch.submit import application
 from tests.e2e import pipelines
+from tests.harness.openlineage import Receiver, problems, receiving
 from tests.harness.scene import Scene
+from tests.harness.statsd import Statsd, statsd
 
 PIPELINE, REFUSED, ACCEPT = "departure_delays", "impossible_delays", "sluice_accept"
 PATIENCE_SECONDS = 300
@@ -35,6 +38,8 @@ class Installed(NamedTuple):
     home: Path
     root: Path
     scene: Scene
+    lineage: Receiver
+    metrics: Statsd
 
     def tries(self, pipeline: str, run_id: str, task: str) -> int:
         """How often a task was begun: Airflow keeps a log of each try."""
@@ -61,18 +66,23 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     home = folder / "airflow"
     root = folder / "root"
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
-    variables = {
-        "SLUICE_KAFKA": kafka,
-        "SLUICE_ROOT": str(root),
-        "SLUICE_PIPELINES": pipelines.__name__,
-    }
-    try:
-        running = airflow.start(home, variables, schedule=False)
-        with Api(running) as client:
-            client.await_dags({PIPELINE, REFUSED, ACCEPT})
-            yield Installed(client, home, root, scene)
-    finally:
-        airflow.stop(home)
+    with receiving() as lineage, statsd() as metrics:
+        variables = {
+            "SLUICE_KAFKA": kafka,
+            "SLUICE_ROOT": str(root),
+            "SLUICE_PIPELINES": pipelines.__name__,
+            "AIRFLOW__OPENLINEAGE__TRANSPORT": lineage.transport,
+            "AIRFLOW__METRICS__STATSD_ON": "True",
+            "AIRFLOW__METRICS__STATSD_PORT": str(metrics.port),
+            "AIRFLOW__METRICS__METRICS_ALLOW_LIST": "sluice",
+        }
+        try:
+            running = airflow.start(home, variables, schedule=False)
+            with Api(running) as client:
+                client.await_dags({PIPELINE, REFUSED, ACCEPT})
+                yield Installed(client, home, root, scene, lineage, metrics)
+        finally:
+            airflow.stop(home)
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +178,36 @@ def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_agai
     assert not (installed.root / "published" / REFUSED).exists(), "and no consumer sees them"
     [told] = [line for line in installed.api.errors(REFUSED, "first") if "CHECK_FAILED" in line]
     assert "expect_column_values_to_be_between(flights)" in told
+
+
+def test_lineage_and_metrics_tell_what_the_reports_say(installed, first):
+    lineage, metrics = installed.lineage, installed.metrics.lines()
+    assert [said for event in lineage.events for said in problems(event)] == []
+    for pipeline, run_id in ((PIPELINE, "first-try2"), (REFUSED, "first-try1")):
+        report = read_report(installed.root / "reports" / pipeline / f"{run_id}.json")
+        [drained] = lineage.of(f"{pipeline}.drain", "COMPLETE")
+        [topic] = drained["inputs"]
+        assert topic["namespace"] == f"kafka://{os.environ['SLUICE_KAFKA']}"
+        offsets = topic["inputFacets"]["sluice_offsets"]
+        assert (offsets["start"], offsets["end"]) == (report.offsets_start, report.offsets_end)
+        table = drained["outputs"][0]
+        assert table["name"] == str(installed.root / "tables" / pipeline)
+        assert table["facets"]["version"]["datasetVersion"] == str(report.table_version)
+        [checked] = lineage.of(f"{pipeline}.check_output", "COMPLETE", "FAIL")
+        [judged] = checked["inputs"]
+        assertions = judged["inputFacets"]["dataQualityAssertions"]["assertions"]
+        results = [check for check in report.checks if check.suite == "output"]
+        assert [(said["name"], said["success"]) for said in assertions] == [
+            (check.name, check.outcome == "passed") for check in results
+        ]
+        name = f"airflow.sluice.{pipeline}.drain"
+        assert metrics[f"{name}.read"] == [f"{report.account.read}|c"], "once for both tries"
+        assert metrics[f"{name}.rows_out"] == [f"{report.account.rows_out}|c"]
+        assert metrics[f"{name}.state_rows"] == [f"{report.state.rows}|g"]
+    assert len(lineage.of(f"{PIPELINE}.drain", "FAIL")) == 1, "the try that was killed"
+    assert lineage.of(f"{REFUSED}.check_output", "FAIL")
+    assert [*metrics[f"airflow.sluice.{PIPELINE}.publish.published"]] == ["1|c"]
+    assert not lineage.of(f"{REFUSED}.publish")
 
 
 def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_again(installed, first):

@@ -7,11 +7,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import runpy
+import sysconfig
 from collections.abc import Iterator
+from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import yaml
 from sybil import Example, Sybil
 from sybil.document import Document
 from sybil.evaluators.skip import Skipper
@@ -26,7 +30,7 @@ from tests.harness.certificates import Authority
 PLACE = "/etc/sluice/"
 """Where the documents' certificates lie."""
 
-LANGUAGES = frozenset({"", "console", "json", "properties", "python", "sh", "sql"})
+LANGUAGES = frozenset({"", "console", "ini", "json", "properties", "python", "sh", "sql"})
 """Of fences. One without a language is output or a diagram, and sql is Spark's: neither is run."""
 
 
@@ -48,6 +52,25 @@ def run_console(example: Example) -> None:
 
 def run_json(example: Example) -> None:
     json.loads(example.parsed)
+
+
+def run_ini(example: Example) -> None:
+    """Options of airflow.cfg: Airflow, or its OpenLineage provider, has each of them."""
+    given = ConfigParser()
+    given.read_string(example.parsed)
+    assert given.sections()
+    for section in given.sections():
+        assert {*given[section]} <= _airflow_options()[section], f"[{section}]"
+
+
+@cache
+def _airflow_options() -> dict[str, set[str]]:
+    """Read from files: who imports Airflow settles its home."""
+    airflow = Path(sysconfig.get_path("purelib")) / "airflow"
+    core = yaml.safe_load((airflow / "config_templates" / "config.yml").read_text())
+    provider = runpy.run_path(str(airflow / "providers" / "openlineage" / "get_provider_info.py"))
+    sections = core | provider["get_provider_info"]()["config"]
+    return {name: {*section["options"]} for name, section in sections.items()}
 
 
 def run_properties(example: Example) -> None:
@@ -80,6 +103,7 @@ DOCUMENTS = Sybil(
     parsers=[
         SkipParser(),
         PythonCodeBlockParser(),
+        CodeBlockParser("ini", run_ini),
         CodeBlockParser("json", run_json),
         CodeBlockParser("properties", run_properties),
         CodeBlockParser("sh", run_sh),

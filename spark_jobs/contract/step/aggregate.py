@@ -10,6 +10,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.origin import Origins, computed, of_sql
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -157,6 +158,16 @@ class Aggregate(StepBase):
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return {name: kind for name, kind in types.items() if name in self.keys}
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
+        times = {"window_start", "window_end"} if self.window else set()
+        of_window = computed(filter(None, [event_time]), origins, "transformation")
+        found = {
+            **{name: origins.get(name, ()) for name in self.keys},
+            **dict.fromkeys((*times, *filter(None, [self.event_time])), of_window),
+            **{name: of_sql(sql, origins, "aggregation") for name, sql in self.measures.items()},
+        }
+        return {name: from_ for name, from_ in found.items() if from_}
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time

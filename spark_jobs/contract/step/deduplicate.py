@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -101,6 +102,9 @@ class Deduplicate(StepBase):
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+        return origins
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time

@@ -11,6 +11,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -197,6 +198,9 @@ class GroupState(StepBase):
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:  # noqa: ARG002 - as the other steps
         return {field.name: field.type for field in self.output}
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+        return {}
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time

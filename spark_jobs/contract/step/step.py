@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.model import Model
+from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -121,6 +122,14 @@ class StepBase(Model):
         """Output column -> Spark SQL type, given the same of the input.
 
         Only the types that are known without Spark.
+        """
+
+    @abstractmethod
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
+        """Output column -> the topic's columns that it is computed from, given the same of the
+        input and its event-time column.
+
+        Only what is known without Spark, and without reading the pipeline's code.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -113,6 +114,9 @@ class Transform(StepBase):
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types if self.where else {}
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+        return origins if self.where else {}
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time

@@ -1,0 +1,179 @@
+"""The datasets of a pipeline: its topic, its tables, and the ops tables with rejected records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from openlineage.client.event_v2 import InputDataset, OutputDataset
+from openlineage.client.facet_v2 import (
+    column_lineage_dataset as lineage,
+    dataset_version_dataset as versions,
+    input_statistics_input_dataset as read_rows,
+    output_statistics_output_dataset as written_rows,
+    schema_dataset as schema,
+    storage_dataset as storage,
+    symlinks_dataset as symlinks,
+)
+
+from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
+from sluice_airflow.lineage.names import Name, table_name, topic_name
+from spark_jobs.contract.origin import Origin, Origins, origins_of
+from spark_jobs.contract.paths import Paths
+
+if TYPE_CHECKING:
+    from openlineage.client.generated.base import DatasetFacet
+
+    from spark_jobs.contract.report import Report
+    from spark_jobs.contract.spec import Pipeline
+
+SUBTYPES = {
+    "identity": "IDENTITY",
+    "transformation": "TRANSFORMATION",
+    "aggregation": "AGGREGATION",
+}
+"""An origin's `how` -> OpenLineage's name of a direct transformation."""
+
+
+class Datasets:
+    """Those of one pipeline. `brokers` may be empty where the task does not know them."""
+
+    def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
+        paths = Paths(root, spec)
+        self._spec = spec
+        self._topic = topic_name(brokers, spec.topic.name) if brokers else None
+        self._table = table_name(str(paths.table))
+        self._published = table_name(str(paths.published_table))
+        self._stagings = table_name(str(paths.stagings))
+        self._late = table_name(str(paths.ops("late")))
+        self._quarantine = table_name(str(paths.ops("quarantine")))
+
+    def topic(self, report: Report | None) -> list[InputDataset]:
+        """The topic, with the offsets that were read; nothing where its brokers are not known."""
+        if self._topic is None:
+            return []
+        facets: dict[str, Any] = {}
+        if report is not None:
+            facets = {
+                OFFSETS: OffsetsFacet(start=report.offsets_start, end=report.offsets_end),
+                "inputStatistics": read_rows.InputStatisticsInputDatasetFacet(
+                    rowCount=report.account.read
+                ),
+            }
+        fields = [
+            schema.SchemaDatasetFacetFields(
+                name=field.name, type=field.type, description=field.about or None
+            )
+            for field in self._spec.topic.fields
+        ]
+        shape: DatasetFacet = schema.SchemaDatasetFacet(fields=fields)
+        return [InputDataset(*self._topic, facets={"schema": shape}, inputFacets=facets)]
+
+    def table(self, version: int | None, rows: int | None = None) -> OutputDataset:
+        """The pipeline's table as a run has left it, after it wrote so many rows."""
+        facets = self._delta(version) | self._columns() | self._from_topic()
+        if not self._spec.published_table:
+            facets |= self._asset()
+        return OutputDataset(*self._table, facets=facets, outputFacets=_rows(rows))
+
+    def table_read(self, version: int | None, **facets: Any) -> InputDataset:
+        """The same table, read by a task."""
+        return InputDataset(*self._table, facets=self._delta(version), inputFacets=facets)
+
+    def published(self) -> OutputDataset:
+        """The table of judged rows. Consumers know it as Airflow's asset too."""
+        same = {name: (Origin(name, "identity"),) for name in self._names()}
+        facets = self._delta(None) | self._columns() | self._asset()
+        return OutputDataset(*self._published, facets=facets | _fields(same, self._table))
+
+    def staged(self, repair_id: str, rows: int | None) -> OutputDataset:
+        """The rows of a repair beside the table. Its version is the repair."""
+        facets = self._delta(repair_id) | self._columns() | self._from_topic()
+        return OutputDataset(*self._stagings, facets=facets, outputFacets=_rows(rows))
+
+    def staged_read(self, repair_id: str, **facets: Any) -> InputDataset:
+        """The same rows, read by a check or by the swap."""
+        return InputDataset(*self._stagings, facets=self._delta(repair_id), inputFacets=facets)
+
+    def swapped(self, version: int | None, rows: int) -> OutputDataset:
+        """The table after a repair."""
+        same = {name: (Origin(name, "identity"),) for name in self._names()}
+        facets = self._delta(version) | self._columns() | _fields(same, self._stagings)
+        return OutputDataset(*self._table, facets=facets, outputFacets=_rows(rows))
+
+    def rejected(self, report: Report) -> list[OutputDataset]:
+        """The ops tables into which a run has put records."""
+        bad = report.account.malformed + report.account.premature
+        found = ((self._late, report.account.late), (self._quarantine, bad))
+        return [
+            OutputDataset(*name, facets=self._delta(None), outputFacets=_rows(count))
+            for name, count in found
+            if count
+        ]
+
+    def late_read(self, report: Report) -> list[InputDataset]:
+        """The late records that a repair has merged or left out."""
+        count = report.account.late
+        facets: dict[str, Any] = {
+            "inputStatistics": read_rows.InputStatisticsInputDatasetFacet(rowCount=count)
+        }
+        return [InputDataset(*self._late, facets=self._delta(None), inputFacets=facets)][
+            : bool(count)
+        ]
+
+    def _delta(self, version: int | str | None) -> dict[str, Any]:
+        facets: dict[str, Any] = {
+            "storage": storage.StorageDatasetFacet(storageLayer="delta", fileFormat="parquet")
+        }
+        if version is not None:
+            facets["version"] = versions.DatasetVersionDatasetFacet(datasetVersion=str(version))
+        return facets
+
+    def _names(self) -> tuple[str, ...]:
+        """The table's columns; none where only Spark knows them."""
+        columns: tuple[str, ...] | None = self._spec.topic.columns
+        for step in self._spec.steps:
+            columns = step.columns_after(columns)
+        return columns or ()
+
+    def _columns(self) -> dict[str, Any]:
+        types = {field.name: field.type for field in self._spec.topic.fields}
+        for step in self._spec.steps:
+            types = step.types_after(types)
+        fields = [
+            schema.SchemaDatasetFacetFields(name=name, type=types.get(name))
+            for name in self._names()
+        ]
+        return {"schema": schema.SchemaDatasetFacet(fields=fields)} if fields else {}
+
+    def _from_topic(self) -> dict[str, Any]:
+        return _fields(origins_of(self._spec), self._topic) if self._topic else {}
+
+    def _asset(self) -> dict[str, Any]:
+        known = symlinks.Identifier("x-sluice://tables", self._spec.name, "TABLE")
+        return {"symlinks": symlinks.SymlinksDatasetFacet(identifiers=[known])}
+
+
+def _rows(count: int | None) -> dict[str, Any]:
+    if count is None:
+        return {}
+    return {
+        "outputStatistics": written_rows.OutputStatisticsOutputDatasetFacet(rowCount=count),
+    }
+
+
+def _fields(origins: Origins, of: Name) -> dict[str, Any]:
+    """The facet of column lineage: from columns of one dataset."""
+    fields = {
+        name: lineage.Fields(
+            inputFields=[
+                lineage.InputField(
+                    *of,
+                    column,
+                    transformations=[lineage.Transformation(type="DIRECT", subtype=SUBTYPES[how])],
+                )
+                for column, how in found
+            ]
+        )
+        for name, found in origins.items()
+    }
+    return {"columnLineage": lineage.ColumnLineageDatasetFacet(fields=fields)} if fields else {}

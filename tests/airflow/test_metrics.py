@@ -1,0 +1,239 @@
+"""Metrics of runs, as a real StatsD server receives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.configuration import conf
+from airflow.sdk.observability import stats
+from airflow.sdk.observability.metrics import stats_utils
+
+from sluice_airflow import metrics
+from spark_jobs.contract.errors import CheckFailed, SparkFailed
+from spark_jobs.contract.event import Event
+from spark_jobs.contract.report import Account, Problem, Report
+from tests.airflow.reports import NOON, check, report
+from tests.harness.statsd import Statsd, statsd
+
+REPO = Path(__file__).parents[2]
+PIPELINE = "sales_hourly"
+
+
+@pytest.fixture
+def server() -> Iterator[Statsd]:
+    with statsd() as found:
+        yield found
+
+
+def lines(server: Statsd) -> dict[str, str]:
+    """Name -> value and type; each came once."""
+    found = server.lines()
+    assert all(len(values) == 1 for values in found.values()), found
+    return {name: value for name, [value] in found.items()}
+
+
+@contextmanager
+def sending(patch: pytest.MonkeyPatch, **options: object) -> Iterator[None]:
+    """As Airflow's task runner begins, with these options of `[metrics]`."""
+    for name, value in options.items():
+        patch.setenv(f"AIRFLOW__METRICS__{name.upper()}", str(value))
+    factory, made = stats_utils.get_stats_factory(), list[Any]()
+
+    def kept() -> Any:
+        made.append(factory())
+        return made[-1]
+
+    stats.initialize(
+        factory=kept, export_legacy_names=conf.getboolean("metrics", "legacy_names_on")
+    )
+    try:
+        yield
+    finally:
+        for backend in made:
+            if hasattr(backend, "statsd"):
+                backend.statsd.close()
+        stats.initialize(factory=stats_utils.NoStatsLogger, export_legacy_names=False)
+
+
+@pytest.fixture
+def plain(server: Statsd, monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
+    with sending(monkeypatch, statsd_on=True, statsd_port=server.port):
+        yield server
+
+
+def event(**changes: Any) -> Event:
+    return Event(
+        **{
+            "table": "/t",
+            "pipeline": PIPELINE,
+            "run_id": "r",
+            "generation": "g",
+            "table_version": 7,
+            "table_version_before": 5,
+            "account": Account(rows_out=4),
+            "watermark": None,
+            "offsets_end": {},
+        }
+        | changes
+    )
+
+
+def test_a_drain_sends_its_account_its_state_and_its_times_once(plain: Statsd) -> None:
+    metrics.of_run(report(None, check(), check("failed", "state"), waiting=5))
+    drain = f"airflow.sluice.{PIPELINE}.drain"
+    assert lines(plain) == {
+        f"{drain}.{name}": value
+        for name, value in {
+            "runs.succeeded": "1|c",
+            "read": "12|c",
+            "accepted": "6|c",
+            "filtered": "0|c",
+            "late": "3|c",
+            "quarantined.malformed": "1|c",
+            "quarantined.premature": "2|c",
+            "duplicates": "0|c",
+            "unaccounted": "0|c",
+            "rows_out": "4|c",
+            "checks.passed": "1|c",
+            "checks.failed": "1|c",
+            "checks.broken": "0|c",
+            "state_rows": "7|g",
+            "state_bytes": "900|g",
+            "watermark_lag": "3620.0|g",
+            "waiting": "5|g",
+            "phase.start": "2500.000000|ms",
+            "phase.query": "6250.000000|ms",
+            "run": "20000.000000|ms",
+        }.items()
+    }
+
+
+def test_where_there_are_tags_the_pipeline_is_one_and_the_name_is_the_same_for_all(
+    server: Statsd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = {"statsd_on": True, "statsd_port": server.port, "statsd_influxdb_enabled": True}
+    with sending(monkeypatch, **on):
+        metrics.of_run(report())
+    found = lines(server)
+    tags = f"pipeline={PIPELINE},kind=drain"
+    assert found[f"airflow.sluice.read,{tags}"] == "12|c"
+    assert found[f"airflow.sluice.quarantined,{tags},reason=malformed"] == "1|c"
+    assert found[f"airflow.sluice.phase,{tags},phase=query"] == "6250.000000|ms"
+
+
+def test_opentelemetry_has_them_by_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow's own logger over OpenTelemetry's SDK, which keeps what it would export."""
+    from airflow.sdk._shared.observability.metrics.otel_logger import SafeOtelLogger  # noqa: PLC0415 - heavy, and only here
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: PLC0415
+
+    reader = InMemoryMetricReader()
+    provider = MeterProvider(metric_readers=[reader])
+    monkeypatch.setenv("AIRFLOW__METRICS__OTEL_ON", "True")
+    stats.initialize(factory=lambda: SafeOtelLogger(provider), export_legacy_names=True)
+    try:
+        metrics.of_run(report())
+        found = reader.get_metrics_data()
+    finally:
+        stats.initialize(factory=stats_utils.NoStatsLogger, export_legacy_names=False)
+        provider.shutdown()
+    assert found is not None
+    points = {
+        (metric.name, *sorted(dict(point.attributes or {}).values())): point
+        for resource in found.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        for point in metric.data.data_points
+    }
+    assert points["airflow.sluice.read", "drain", PIPELINE].value == 12  # type: ignore[union-attr]
+    assert points["airflow.sluice.state_rows", "drain", PIPELINE].value == 7  # type: ignore[union-attr]
+    assert points["airflow.sluice.phase", "drain", "query", PIPELINE].sum == 6250  # type: ignore[union-attr]
+
+
+def test_a_run_that_failed_counts_what_it_had_accounted_for_and_a_staging_counts_when_it_is_done(
+    plain: Statsd,
+) -> None:
+    died, unjudged = Problem.of(SparkFailed("x")), Problem.of(CheckFailed("x"))
+    metrics.of_run(report(died))
+    assert lines(plain)[f"airflow.sluice.{PIPELINE}.drain.read"] == "12|c"
+    metrics.of_run(report(died, kind="repair"))
+    assert lines(plain) == {}, "another try computes all of it again"
+    metrics.of_run(report(unjudged, kind="repair"))
+    found = lines(plain)
+    assert found[f"airflow.sluice.{PIPELINE}.repair.late"] == "3|c"
+    assert not [name for name in found if "state" in name or "watermark" in name]
+
+
+def test_a_run_without_a_batch_says_nothing_of_the_state_that_it_has_not_seen(
+    plain: Statsd,
+) -> None:
+    metrics.of_run(
+        report(batches=(), account=Account(), state=Report.model_fields["state"].default)
+    )
+    found = lines(plain)
+    assert found[f"airflow.sluice.{PIPELINE}.drain.read"] == "0|c"
+    assert f"airflow.sluice.{PIPELINE}.drain.state_rows" not in found
+
+
+def test_a_watermark_ahead_of_the_clock_is_no_lag(plain: Statsd) -> None:
+    metrics.of_run(report(watermark=NOON + timedelta(hours=1)))
+    assert lines(plain)[f"airflow.sluice.{PIPELINE}.drain.watermark_lag"] == "0|g"
+
+
+def test_a_swap_and_a_publication_send_theirs(plain: Statsd) -> None:
+    metrics.of_swap(PIPELINE, "backfill", {"added": 6, "removed": 1, "changed": 20, "merged": 26})
+    metrics.of_publication(event())
+    name = f"airflow.sluice.{PIPELINE}"
+    assert lines(plain) == {
+        f"{name}.backfill.rows_changed.added": "6|c",
+        f"{name}.backfill.rows_changed.removed": "1|c",
+        f"{name}.backfill.rows_changed.changed": "20|c",
+        f"{name}.backfill.late_merged": "26|c",
+        f"{name}.publish.published": "1|c",
+        f"{name}.publish.published_version": "7|g",
+        f"{name}.publish.published_rows": "4|c",
+    }
+
+
+def test_nothing_is_sent_where_metrics_are_off(
+    server: Statsd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sending(monkeypatch, statsd_port=server.port):
+        metrics.of_run(report())
+    assert lines(server) == {}
+
+
+def test_a_library_of_metrics_that_fails_does_not_fail_the_run(
+    plain: Statsd, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("count must be a positive value.")
+
+    monkeypatch.setattr(stats, "incr", fails)
+    metrics.of_run(report())
+    assert "no metrics were sent: ValueError: count must be" in caplog.text
+
+
+def test_the_document_has_each_metric_with_its_type_and_unit() -> None:
+    page = (REPO / "docs" / "metrics.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [
+        f"| `{name}` | {metric.type} | {metric.unit} | {f'`{metric.by}`' if metric.by else ''} "
+        f"| {metric.about} |"
+        for name, metric in metrics.METRICS.items()
+    ]
+
+
+def test_each_metric_of_the_table_is_sent_by_something(
+    plain: Statsd,
+) -> None:
+    metrics.of_run(report(None, check()))
+    metrics.of_swap(PIPELINE, "repair", {"added": 1, "removed": 1, "changed": 1, "merged": 1})
+    metrics.of_publication(event())
+    sent = {name.split(".")[4] for name in lines(plain)}
+    assert sent == set(metrics.METRICS)

@@ -1,0 +1,214 @@
+"""A receiver of OpenLineage events, and what is wrong with an event by the specification.
+
+The specification's JSON schemas are in no package. Its Python client has classes made from them,
+which say the same of names, types and what is required. `OPENLINEAGE_SPEC` may name a folder with
+the schemas (`spec/` of the specification's repository): then they are asked too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pkgutil
+import threading
+import types
+import typing
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import attr
+
+Event = dict[str, Any]
+SPEC = "OPENLINEAGE_SPEC"
+
+
+class Receiver(ThreadingHTTPServer):
+    """Keeps what is sent to it."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.bodies: list[str] = []
+
+    @property
+    def transport(self) -> str:
+        """For Airflow's `[openlineage] transport`."""
+        return json.dumps({"type": "http", "url": f"http://127.0.0.1:{self.server_address[1]}"})
+
+    @property
+    def events(self) -> list[Event]:
+        return [json.loads(body) for body in self.bodies]
+
+    def of(self, job: str, *kinds: str) -> list[Event]:
+        """The events of a job `<dag>.<task>`, in their order; of these types, if any is given."""
+        return [
+            event
+            for event in self.events
+            if event["job"]["name"] == job and (not kinds or event["eventType"] in kinds)
+        ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.bodies.append(body.decode())  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    with Receiver() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def problems(event: Event) -> list[str]:
+    """What is wrong with it, in sentences; nothing for a valid one."""
+    from openlineage.client.generated.base import RunEvent  # noqa: PLC0415 - the home of a test's Airflow comes first
+
+    found = list(_of_class(event, RunEvent, "event"))
+    found += _formats(event)
+    return found + (_by_schema(event, Path(os.environ[SPEC])) if SPEC in os.environ else [])
+
+
+def _formats(event: Event) -> list[str]:
+    said = []
+    if datetime.fromisoformat(event["eventTime"]).tzinfo is None:
+        said.append("eventTime has no zone")
+    uuid.UUID(event["run"]["runId"])
+    said += [f"{where} is no URI: {text}" for where, text in _uris(event) if not _is_uri(text)]
+    return said
+
+
+def _uris(value: Any, where: str = "event") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in {"producer", "schemaURL", "_producer", "_schemaURL"}:
+                yield f"{where}.{key}", inner
+            yield from _uris(inner, f"{where}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _uris(inner, where)
+
+
+def _is_uri(text: str) -> bool:
+    return bool(urlparse(text).scheme)
+
+
+def _of_class(value: Any, cls: Any, where: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{where} is no object"
+        return
+    hints, parts = typing.get_type_hints(cls), attr.fields(cls)
+    for part in parts:
+        if part.name in value:
+            yield from _of_type(value[part.name], hints[part.name], f"{where}.{part.name}")
+        elif part.default is attr.NOTHING:
+            yield f"{where} lacks {part.name}"
+    schema = cls._get_schema() if hasattr(cls, "_get_schema") else ""
+    if schema.endswith("Facet") and "/facets/" not in schema:
+        return  # the base of facets that the specification does not know
+    unknown = value.keys() - {part.name for part in parts}
+    yield from (f"{where} has {name}, which the specification does not know" for name in unknown)
+
+
+def _of_type(value: Any, hint: Any, where: str) -> Iterator[str]:
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {typing.Union, types.UnionType}:
+        said = [[*_of_type(value, part, where)] for part in parts if part is not type(None)]
+        yield from min(said, key=len)
+    elif origin in {dict, list}:
+        yield from _of_many(value, origin, parts[-1], where)
+    elif attr.has(hint):
+        yield from _of_class(value, hint, where)
+    elif inspect.isclass(hint) and issubclass(hint, Enum):
+        if value not in {kind.value for kind in hint}:
+            yield f"{where} is {value!r}"
+    elif hint is not Any and type(value) is not hint and (hint, type(value)) != (float, int):
+        yield f"{where} is {value!r}, which is no {hint.__name__}"
+
+
+def _of_many(value: Any, kind: type, hint: Any, where: str) -> Iterator[str]:
+    if not isinstance(value, kind):
+        yield f"{where} is no {kind.__name__}"
+        return
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inner:
+        yield from _of_type(each, _facet(each, hint) if attr.has(hint) else hint, f"{where}.{key}")
+
+
+def _facet(value: Any, base: Any) -> Any:
+    """The class of a facet, by its schema; `base` for one that is not the specification's."""
+    return _facets().get(value.get("_schemaURL", ""), base) if isinstance(value, dict) else base
+
+
+@cache
+def _facets() -> dict[str, type]:
+    from openlineage.client import generated  # noqa: PLC0415 - as above
+
+    modules = [
+        import_module(f"{generated.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(generated.__path__)
+    ]
+    classes = [cls for module in modules for cls in vars(module).values() if inspect.isclass(cls)]
+    return {
+        cls._get_schema(): cls  # type: ignore[attr-defined]
+        for cls in classes
+        if cls.__name__.endswith("Facet") and hasattr(cls, "_get_schema")
+    }
+
+
+def _by_schema(event: Event, folder: Path) -> list[str]:
+    """By the JSON schemas themselves, of the event and of each facet of the specification."""
+    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - only where it is asked for
+    from referencing import Registry, Resource  # noqa: PLC0415
+
+    schemas = [json.loads(path.read_text()) for path in folder.glob("**/*.json")]
+    whole = [schema for schema in schemas if isinstance(schema, dict) and "$id" in schema]
+    registry: Any = Registry().with_resources(
+        [(schema["$id"], Resource.from_contents(schema)) for schema in whole]
+    )
+    known = {schema["$id"] for schema in whole}
+    wanted = [(event["schemaURL"], event), *_with_schemas(event)]
+    said = []
+    for url, value in wanted:
+        if url.partition("#")[0] not in known:
+            said.append(f"no schema {url}")
+            continue
+        checker = Draft202012Validator(
+            {"$ref": url}, registry=registry, format_checker=FormatChecker()
+        )
+        said += [f"{url}: {error.message}" for error in checker.iter_errors(value)]
+    return said
+
+
+def _with_schemas(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        if "_schemaURL" in value:
+            yield value["_schemaURL"], value
+        for inner in value.values():
+            yield from _with_schemas(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _with_schemas(inner)
