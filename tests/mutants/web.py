@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 WEB = "tests/airflow/test_web.py"
 FOLDER = "plugins/sluice_airflow/web"
+PAGES = "spark_jobs/pages"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -43,7 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "values go into pages as they are",
-        f"{FOLDER}/templates.py",
+        f"{PAGES}/templates.py",
         "autoescape=True",
         "autoescape=False",
         f"{WEB}::test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_bytes",
@@ -71,7 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "duplicates are counted as accepted too",
-        f"{FOLDER}/bars.py",
+        f"{PAGES}/bars.py",
         "OUTCOMES[1:-1])",
         "OUTCOMES[2:-1])",
         "tests/unit/test_bars.py::test_the_parts_of_each_bar_add_up_to_what_the_run_read",
