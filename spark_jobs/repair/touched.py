@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -49,12 +51,14 @@ def touched(spec: Pipeline, paths: Paths) -> Touched:
         for each in waiting(paths, identity.generations, audited)
     ]
     final = [each for each in spans if until is not None and each.end <= until]
+    parts = joined(final)
+    starts = [part.start for part in parts]
+    # Each span that is not empty is within one part, which is the last that begins before it.
+    late = Counter(bisect_right(starts, each.start) - 1 for each in final if not each.empty)
     return Touched(
         ranges=tuple(
-            TouchedRange(
-                start=part.start, end=part.end, late=sum(part.overlaps(each) for each in final)
-            )
-            for part in joined(final)
+            TouchedRange(start=part.start, end=part.end, late=late[place])
+            for place, part in enumerate(parts)
         ),
         too_early=len(spans) - len(final),
     )

@@ -7,8 +7,10 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -425,6 +427,20 @@ def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(
     wanted = '{"kind": "repair", "from": "2026-02-28T00:00:00Z", "to": "2026-03-01T00:00:00Z"}'
     assert page.count(wanted) == 1
     assert f"sluice repair {MINE} --from 2026-02-28T00:00:00Z --to 2026-03-01T00:00:00Z" in page
+
+
+def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sluice_airflow.web import reach  # noqa: PLC0415 - the home comes first
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
+        monkeypatch.setenv("SLUICE_KAFKA", f"127.0.0.1:{silent.getsockname()[1]}")
+        reach._ASKED.clear()  # noqa: SLF001 - an answer counts for a minute
+        began = time.monotonic()
+        page = get(f"/pipelines/{MINE}/coverage", page=True)
+        assert time.monotonic() - began < 2 * reach.WAIT_SECONDS
+        assert (page.status_code, "Kafka did not answer" in page.text) == (200, True)
 
 
 def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(

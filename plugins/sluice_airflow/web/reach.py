@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError as TooLong
+from concurrent.futures import Future, TimeoutError as TooLong
 from typing import Final
 
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.settings import Settings
+from spark_jobs.source.topic_state import topic_state
 
 COUNTS_SECONDS: Final = 60.0
 WAIT_SECONDS: Final = 2.0
-_POOL = ThreadPoolExecutor(max_workers=2, thread_name_prefix="sluice-kafka")
 _LOCK = threading.Lock()
 _ASKED: dict[str, tuple[float, Future[Offsets | None]]] = {}
 """Topic -> when it was asked, and the answer to come. There are as many as pipelines' topics."""
@@ -30,17 +30,26 @@ def earliest(topic: str) -> Offsets | None:
     with _LOCK:
         asked = _ASKED.get(topic)
         if asked is None or (asked[1].done() and time.monotonic() - asked[0] > COUNTS_SECONDS):
-            asked = _ASKED[topic] = (time.monotonic(), _POOL.submit(_ask, topic))
+            asked = _ASKED[topic] = (time.monotonic(), _begun(topic))
     try:
         return asked[1].result(WAIT_SECONDS)
     except TooLong:
         return None
 
 
-def _ask(topic: str) -> Offsets | None:
-    from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client
+def _begun(topic: str) -> Future[Offsets | None]:
+    """The answer to come, asked in a thread for which a server that stops does not wait."""
+    answer: Future[Offsets | None] = Future()
+    name = f"first offsets of {topic}"
+    threading.Thread(target=_ask, args=(topic, answer), name=name, daemon=True).start()
+    return answer
 
+
+def _ask(topic: str, answer: Future[Offsets | None]) -> None:
+    found = None
     try:
-        return topic_state(Settings.from_environment(), topic).earliest
+        found = topic_state(Settings.from_environment(), topic).earliest
     except SluiceError:
-        return None
+        pass
+    finally:
+        answer.set_result(found)
