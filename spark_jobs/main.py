@@ -145,6 +145,7 @@ def _state_query(wanted: argparse.Namespace) -> StateQuery:
         wanted.changes,
         wanted.batches,
         wanted.limit,
+        wanted.keep,
     )
 
 
@@ -166,14 +167,13 @@ def _parse(words: list[str]) -> argparse.Namespace:
         "validate", help="plan the query with Spark; reads no records, needs no Kafka"
     )
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
-    command = commands.add_parser(
-        "state", help="print the state of a pipeline's stateful steps; writes nothing"
-    )
+    command = commands.add_parser("state", help="print the state of a pipeline's stateful steps")
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
     command.add_argument("--key", action="append", default=[], help="COLUMN=VALUE")
     command.add_argument("--step", type=int, help="the step's number, from 1")
     command.add_argument("--at-batch", type=int, help="show the state after this batch")
     command.add_argument("--changes", action="store_true", help="show what the batches changed")
+    command.add_argument("--keep", action="store_true", help="keep the answer for the views")
     command.add_argument(
         "--batches", type=int, default=StateQuery().batches, help="number of batches to compare"
     )

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.cli.growth import with_bars
 from spark_jobs.cli.layout import fold
 from spark_jobs.cli.terminal import (
     PipelineName,
@@ -36,6 +37,7 @@ PANEL = "Inspect"
         "sluice state departure_delays --key carrier=AA --key origin=JFK",
         "sluice state departure_delays --step 2 --at-batch 7 --limit 50",
         "sluice state aircraft_rotations --key tail_number=N14228 --changes",
+        "sluice state departure_delays --keep          (for the page State in Airflow's UI)",
     ),
 )
 def state(
@@ -74,10 +76,18 @@ def state(
         int,
         typer.Option(help="Number of rows to show, in the order of the key.", min=1, max=10_000),
     ] = 20,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep the answer under the root, for the page State in Airflow's UI: row counts, "
+            "and the rows themselves if SLUICE_RECORD_BYTES is shown.",
+        ),
+    ] = False,
 ) -> None:
     """Show the state of the stateful steps: keys, groups, variables, timers.
 
-    Writes nothing and does not disturb a run.
+    Without --keep it writes nothing. It does not disturb a run.
     """
     from spark_jobs.launch.submit import environment, state_command  # noqa: PLC0415 - as above
     from spark_jobs.state.query import StateQuery, resolve  # noqa: PLC0415 - Delta, which the help does not need
@@ -85,7 +95,7 @@ def state(
     with one_line_errors():
         spec = registry.load(pipeline)
         settings = installation()
-        query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit)
+        query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit, keep)
         resolve(spec, settings, query)
         words = state_command(settings, pipeline, query.arguments())
         variables = {**os.environ, **environment(settings)}
@@ -99,13 +109,16 @@ def state(
         "sluice show late --pipeline departure_delays --limit 5",
         "sluice show checks --columns outcome,type,column,observed,sample",
         "sluice show batches --format json | jq .read",
+        "sluice show growth --pipeline departure_delays   (state and rows of each run, as bars)",
     ),
 )
 def show(
     table: Annotated[
         views.Table,
         typer.Argument(
-            metavar="TABLE", help="The ops table. Rows of operators are stored in batches."
+            metavar="TABLE",
+            help="The ops table. Rows of operators are stored in batches; growth is the state "
+            "and the rows of each run, as bars.",
         ),
     ],
     pipeline: Annotated[
@@ -153,6 +166,8 @@ def show(
         rows = views.select(where, table, pipeline, limit, names)
     title = f"{table}, newest first" + (f", of {pipeline}" if pipeline else "")
     lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
+    if table is views.Table.growth and lines is None:
+        rows = with_bars(rows)
     for line in lines(rows) if lines else _table(title, rows, chosen=columns is not None):
         typer.echo(line)
 

@@ -12,6 +12,7 @@
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
+<root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
@@ -60,6 +61,7 @@ class Paths:
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
         self.rewinding: UPath = self.version / "rewinding.json"
+        self.state_answer: UPath = self.version / "state.json"
 
     def staging(self, repair_id: str) -> UPath:
         """The folder of a repair's staged rows, its plan and its manifest."""

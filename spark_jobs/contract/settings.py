@@ -86,6 +86,11 @@ VARIABLES = {
         "when Airflow's DAG sluice_maintain runs, in UTC: five cron fields, or never",
         "17 3 * * 0",
     ),
+    "SLUICE_RECORD_BYTES": (
+        "whether the views in Airflow's UI show keys and values of rejected records, and rows of "
+        "state, to those who may edit the pipeline's DAG: hidden or shown",
+        "hidden",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
         "",
@@ -96,6 +101,7 @@ VARIABLES = {
 LOCAL_FILES = ("sluice", "hadoop")
 LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
+RECORD_BYTES = ("hidden", "shown")
 FOREVER = "forever"
 NEVER = "never"
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
@@ -123,6 +129,7 @@ class Settings(NamedTuple):
     history_days: str = "400"
     rejected_days: str = FOREVER
     maintain_cron: str = "17 3 * * 0"
+    record_bytes: str = "hidden"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -185,6 +192,12 @@ class Settings(NamedTuple):
             ),
             *_retention(values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]),
             _cron(values["SLUICE_MAINTAIN_CRON"]),
+            _one_of(
+                "SLUICE_RECORD_BYTES",
+                values["SLUICE_RECORD_BYTES"],
+                RECORD_BYTES,
+                "with shown, records that may be personal are on pages",
+            ),
             kafka_config,
         )
 
@@ -228,6 +241,14 @@ def log_format() -> Literal["text", "json"]:
 def one_host() -> bool:
     """SLUICE_LOCKS, for the lease: whether its user says that one machine alone starts runs."""
     return os.environ.get("SLUICE_LOCKS") == "one-host"
+
+
+def record_bytes() -> bool:
+    """SLUICE_RECORD_BYTES, for the views: whether bytes of records may be shown at all.
+
+    No where the value is wrong: Settings refuse that value.
+    """
+    return os.environ.get("SLUICE_RECORD_BYTES") == "shown"
 
 
 def maintain_cron() -> str | None:

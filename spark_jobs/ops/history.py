@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import FormatNewer, ReportMissing
-from spark_jobs.contract.report import Account, CheckResult, Report, StateUse, parse_report
+from spark_jobs.contract.report import Account, Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.check_history import check_lines
+from spark_jobs.ops.next_steps import next_steps
 from spark_jobs.ops.shown import (
     Batches,
     BatchLine,
-    CheckLine,
     Overview,
     PipelineLine,
     RunLine,
@@ -20,6 +21,7 @@ from spark_jobs.ops.shown import (
     Runs,
     StepUse,
 )
+from spark_jobs.ops.waiting import waiting
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
 LAST = 20
-"""Runs of a pipeline in the overview, and earlier values of a check."""
+"""Runs of a pipeline in the overview."""
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 _TRY = re.compile(r"([a-z]+-)?try\d+")
 LINE = ", ".join(RunLine.model_fields)
@@ -51,7 +53,8 @@ def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
         "(PARTITION BY pipeline ORDER BY started_at DESC) AS place FROM runs "
         f"WHERE {these} AND kind = 'drain') WHERE place <= {LAST} ORDER BY started_at DESC",
     ).to_pylist()
-    late, quarantined = (_waiting(root, table, these) for table in ("late", "quarantine"))
+    late, quarantined = (_kept(root, table, these) for table in ("late", "quarantine"))
+    waits = waiting(root, pipelines)
     return Overview(
         pipelines=tuple(
             PipelineLine(
@@ -59,6 +62,10 @@ def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
                 runs=tuple(_line(row) for row in rows if row["pipeline"] == name),
                 late=late.get(name, 0),
                 quarantined=quarantined.get(name, 0),
+                late_waiting=each.late if (each := waits.get(name)) else None,
+                quarantined_waiting=each.quarantined if each else None,
+                unpublished_batches=each.batches if each else None,
+                unpublished_rows=each.rows if each else None,
             )
             for name in pipelines
         )
@@ -128,40 +135,13 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         offsets_start=report.offsets_start if report else {},
         offsets_end=report.offsets_end if report else {},
         batches=tuple(_batches(root, of_it, "batch_id")),
-        checks=tuple(_with_history(root, line, results)),
-        next_command=_next(line),
+        checks=tuple(check_lines(root, line, results)),
+        next_command=next_steps(line, results)[0].command,
+        next_steps=next_steps(line, results),
     )
 
 
-def _with_history(
-    root: UPath, line: RunLine, results: Iterable[CheckResult]
-) -> Iterable[CheckLine]:
-    """Each check with what it observed in runs before this one."""
-    rows = ops_tables.query(
-        root,
-        "checks",
-        f'SELECT suite, type, "column", observed FROM (SELECT *, row_number() OVER (PARTITION BY '
-        'suite, type, "column" ORDER BY checked_at DESC) AS place FROM checks '
-        f"WHERE {ops_tables.equals({'pipeline': line.pipeline})} "
-        f"AND checked_at < TIMESTAMP '{line.started_at.isoformat()}') WHERE place <= {LAST} "
-        "ORDER BY place",
-    ).to_pylist()
-    for result in results:
-        name = (result.suite, result.type, result.column)
-        before = (row for row in rows if (row["suite"], row["type"], row["column"]) == name)
-        yield CheckLine(result=result, history=tuple(row["observed"] or "" for row in before))
-
-
-def _next(line: RunLine) -> str:
-    """The command that tells more of a run, or what follows from it."""
-    if line.problem == "CHECK_FAILED":
-        return f"sluice show checks --pipeline {line.pipeline}"
-    if line.status == "failed":
-        return f"sluice plan {line.pipeline}"
-    return f"sluice show batches --pipeline {line.pipeline}"
-
-
-def _waiting(root: UPath, table: str, where: str) -> dict[str, int]:
+def _kept(root: UPath, table: str, where: str) -> dict[str, int]:
     rows = ops_tables.query(
         root, table, f"SELECT pipeline, count(*) AS n FROM {table} WHERE {where} GROUP BY pipeline"
     ).to_pylist()

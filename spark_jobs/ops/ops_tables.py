@@ -17,6 +17,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from spark_jobs.ops.results import Asked, kept
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.storage import compaction, delta
 
@@ -148,12 +149,15 @@ def _select(path: str, table: str, sql: str) -> pa.Table:
     stored = delta.open_table(path)
     has = {field.name for field in stored.schema().fields}
     lacks = [name for name in SCHEMAS[table].names if name not in has]
-    if not lacks:
-        return pa.table(deltalake.QueryBuilder().register(table, stored).execute(sql).read_all())
-    # An older Sluice wrote it, and no run of this one has written to it yet.
-    nulls = ", ".join(f'NULL AS "{name}"' for name in lacks)
-    sql = f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}"
-    return pa.table(deltalake.QueryBuilder().register("older", stored).execute(sql).read_all())
+    name = table
+    if lacks:  # an older Sluice wrote it, and no run of this one has written to it yet
+        nulls = ", ".join(f'NULL AS "{each}"' for each in lacks)
+        name, sql = "older", f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}"
+
+    def read() -> pa.Table:
+        return pa.table(deltalake.QueryBuilder().register(name, stored).execute(sql).read_all())
+
+    return kept(Asked(path, str(stored.metadata().id), stored.version(), sql), read)
 
 
 def exists(root: UPath, table: str) -> bool:

@@ -33,7 +33,8 @@ def rejected(root: UPath, pipeline: str, table: Table, limit: int, offset: int) 
     rows = ops_tables.query(
         root,
         table,
-        f'SELECT topic, partition, "offset", kafka_timestamp, event_time, {reason} AS reason, '
+        'SELECT topic, generation, partition, "offset", kafka_timestamp, event_time, '
+        f"{reason} AS reason, "
         f"{MISSED[table]} AS watermark_missed, batch_id AS batch, run_id FROM {table} WHERE {own} "
         f'ORDER BY kafka_timestamp DESC, partition, "offset" DESC LIMIT {limit + 1} '
         f"OFFSET {offset}",

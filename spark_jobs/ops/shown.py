@@ -7,6 +7,7 @@ it visible.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field as Described
 
@@ -46,6 +47,28 @@ class PipelineLine(Part):
     runs: tuple[RunLine, ...] = Described(description="its last drains, newest first")
     late: int = Described(description="rows in ops.late")
     quarantined: int = Described(description="rows in ops.quarantine")
+    late_waiting: int | None = Described(
+        default=None,
+        description="late records that no repair has used; null without a readable checkpoint",
+    )
+    quarantined_waiting: int | None = Described(
+        default=None, description="quarantined records that no repair has used; null likewise"
+    )
+    unpublished_batches: int | None = Described(
+        default=None,
+        description="batches with rows in the table that consumers were not told of; null likewise",
+    )
+    unpublished_rows: int | None = Described(
+        default=None, description="the rows that these batches wrote; null likewise"
+    )
+    next_run: datetime | None = Described(
+        default=None,
+        description="when Airflow creates the DAG's next run; null if none is due: it is paused, "
+        "or has no schedule",
+    )
+    paused: bool | None = Described(
+        default=None, description="whether the DAG is paused; null if Airflow does not know it"
+    )
 
 
 class StepUse(Part):
@@ -88,6 +111,19 @@ class CheckLine(Part):
     history: tuple[str, ...] = Described(
         description="what it observed in earlier runs, newest first, as JSON"
     )
+    runs: tuple[str, ...] = Described(description="those runs")
+    unexpected: tuple[int, ...] = Described(description="the failing rows in those runs")
+    bound: float | None = Described(
+        description="the most that the spec allows today, of what is observed; null if it is no "
+        "such bound"
+    )
+
+
+class NextStep(Part):
+    """A command that follows from a run."""
+
+    why: str = Described(description="what it is good for")
+    command: str = Described(description="the command")
 
 
 class RunPage(Part):
@@ -103,6 +139,7 @@ class RunPage(Part):
     batches: tuple[BatchLine, ...] = Described(description="its batches, ascending")
     checks: tuple[CheckLine, ...] = Described(description="its checks")
     next_command: str = Described(description="the command to look closer, or to go on")
+    next_steps: tuple[NextStep, ...] = Described(description="it and others, each with its reason")
 
 
 class Bucket(Part):
@@ -117,6 +154,7 @@ class RejectedLine(Part):
     """One late or quarantined record, without its bytes."""
 
     topic: str | None = Described(description="the record's topic")
+    generation: str = Described(description="the checkpoint's generation that rejected it")
     partition: int = Described(description="its partition")
     offset: int = Described(description="its offset")
     kafka_timestamp: datetime | None = Described(description="its Kafka timestamp")
@@ -154,4 +192,59 @@ class Rejected(Part):
 
     days: tuple[Bucket, ...] = Described(description="by day and reason, at most 1,000")
     records: tuple[RejectedLine, ...] = Described(description="newest first")
+    more: bool = Described(description="whether there are older ones")
+
+
+Withheld = Literal["setting", "right"]
+"""Why the bytes are not shown: SLUICE_RECORD_BYTES is not `shown`; or the person may not edit the
+DAG.
+"""
+
+
+class FieldShown(Part):
+    """One field of a record that is a JSON object."""
+
+    name: str = Described(description="its name, without invisible characters")
+    declared: str | None = Described(description="its type in the spec; null if it declares none")
+    value: str | None = Described(description="its value as JSON, cut; null if it is missing")
+
+
+class RawShown(Part):
+    """A key or a value, bounded."""
+
+    size: int = Described(description="its bytes in Kafka")
+    text: str = Described(description="its first characters, invisible ones escaped")
+    text_whole: bool = Described(description="whether that is all of it")
+    hexadecimal: tuple[str, ...] = Described(description="its first bytes, sixteen a line")
+    hexadecimal_whole: bool = Described(description="whether that is all of it")
+    fields: tuple[FieldShown, ...] = Described(description="its fields, if it is a JSON object")
+    not_decoded: str = Described(description="why it has no fields, or how many are left out")
+
+
+class RecordPage(Part):
+    """One late or quarantined record."""
+
+    line: RejectedLine = Described(description="where it was and why it was rejected")
+    late_by_seconds: float | None = Described(
+        description="how far its event time was behind the watermark; null if it was not late"
+    )
+    withheld: Withheld | None = Described(
+        description="why key and value are not shown: setting or right; null if they are"
+    )
+    key: RawShown | None = Described(description="its key; null if it has none or it is withheld")
+    value: RawShown | None = Described(description="its value; null likewise")
+
+
+class PhaseLine(Part):
+    """The seconds of one run."""
+
+    run_id: str = Described(description="the run")
+    started_at: datetime = Described(description="when it began")
+    seconds: dict[str, float] = Described(description="phase -> seconds")
+
+
+class Phases(Part):
+    """A page of runs with their seconds."""
+
+    runs: tuple[PhaseLine, ...] = Described(description="newest first")
     more: bool = Described(description="whether there are older ones")

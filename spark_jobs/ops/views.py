@@ -21,6 +21,7 @@ class Table(StrEnum):
     quarantine = "quarantine"
     checks = "checks"
     repairs = "repairs"
+    growth = "growth"
 
 
 class View(NamedTuple):
@@ -182,6 +183,15 @@ VIEWS = {
         ),
         "staged_at DESC",
         "repairs",
+    ),
+    # A command draws bars of the two numbers (cli/growth.py).
+    Table.growth: View(
+        _same("pipeline")
+        | {WHEN: '"started_at"'}
+        | _same("state_rows", "rows_out", "read", "run_id", "kind", "started_at"),
+        "started_at DESC",
+        "runs",
+        more={},
     ),
 }
 

@@ -34,6 +34,8 @@ class StateQuery(NamedTuple):
     """The number of batches to show changes of: `batch` and those before it."""
     limit: int = 20
     """The number of rows to show: of each variable, or of each batch's changes."""
+    keep: bool = False
+    """Keep the answer for the views (answer.py)."""
 
     def arguments(self) -> list[str]:
         """The query as command line arguments of main.py."""
@@ -46,6 +48,7 @@ class StateQuery(NamedTuple):
         return [
             *(f"--key={key}" for key in self.keys),
             *(["--changes"] if self.changes else []),
+            *(["--keep"] if self.keep else []),
             *(f"{option}={number}" for option, number in numbers.items() if number is not None),
         ]
 
@@ -76,6 +79,12 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
             "--changes needs a key: the changes of all keys would be the whole state of each "
             "batch.",
             "Name a key: --key COLUMN=VALUE.",
+        )
+    if query.keep and (keys or query.changes or query.step is not None):
+        raise StateUnreadable(
+            "--keep keeps the state of all steps and keys for the views; a part would look like "
+            "the whole.",
+            "Leave out --key, --step and --changes, or leave out --keep.",
         )
     steps = tuple(_steps(spec, query.step, keys))
     committed = checkpoint.committed()

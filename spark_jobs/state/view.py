@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.errors import SluiceError, StateUnreadable
+from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import spark_url
 from spark_jobs.launch.session import session
 from spark_jobs.state import text
+from spark_jobs.state.answer import (
+    MOST_ROWS,
+    StateAnswer,
+    StepAnswer,
+    VariableAnswer,
+    cells,
+)
 from spark_jobs.state.changes import row_changes
 from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read
@@ -30,26 +39,69 @@ class _Purged(StateUnreadable):
 def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterator[str]:
     """Lines for a terminal.
 
-    Raises StateUnreadable or StateIncompatible. Takes no lease, writes nothing under the root.
+    Raises StateUnreadable or StateIncompatible. Takes no lease; writes nothing under the root but
+    the answer, if the query says to keep it.
     """
     target = resolve(spec, settings, query)
     spark = session(spec.name, target.spec.state, settings.root)
+    answered = list[StepAnswer]()
     for index, number in enumerate(target.steps):
         if index:
             yield ""
-        yield from (
-            _changes(spark, target, number, query)
-            if query.changes
-            else _state(spark, target, number, query.limit)
-        )
+        if query.changes:
+            yield from _changes(spark, target, number, query)
+        else:
+            operator, reading = _read_variables(spark, target, number, target.batch, query.limit)
+            yield from _state(target, number, operator, reading)
+            answered.append(_answer(target, number, operator, reading, settings))
+    if query.keep:
+        path = Paths(settings.root, spec).state_answer
+        StateAnswer(
+            generation=target.generation,
+            batch=target.batch,
+            watermark=target.checkpoint.watermark(target.batch),
+            read_at=datetime.now(UTC),
+            steps=tuple(answered),
+        ).write(path)
+        yield f"kept for the views: {path}"
 
 
-def _state(spark: SparkSession, target: StateTarget, number: int, limit: int) -> Iterator[str]:
-    operator, reading = _read_variables(spark, target, number, target.batch, limit)
+def _state(
+    target: StateTarget, number: int, operator: StateOperator, reading: Reading
+) -> Iterator[str]:
     yield _header(target, number, operator, _format_batch(target, target.batch))
     for table in reading.values():
         yield text.format_title(table)
         yield from text.format_rows(table)
+
+
+def _answer(
+    target: StateTarget,
+    number: int,
+    operator: StateOperator,
+    reading: Reading,
+    settings: Settings,
+) -> StepAnswer:
+    """As it is kept. Rows only where the installation shows bytes of records: keys are such."""
+    shown = settings.record_bytes == "shown"
+    return StepAnswer(
+        step=number,
+        kind=target.spec.steps[number - 1].kind,
+        operator=operator.name,
+        partitions=operator.partitions,
+        variables=tuple(
+            VariableAnswer(
+                title=text.format_title(table),
+                total=table.total,
+                columns=table.names,
+                rows=tuple(
+                    cells(tuple(map(text.format_value, row)))
+                    for row in (table.rows[:MOST_ROWS] if shown else ())
+                ),
+            )
+            for table in reading.values()
+        ),
+    )
 
 
 def _changes(

@@ -7,26 +7,42 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.published import Published
+from spark_jobs.contract import registry
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
 from tests.airflow.metadata import rest_api
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 REPO = Path(__file__).parents[2]
 MINE, OTHER = "departure_delays", "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'>\u202eevil\x1b[31m\x00" + "x" * 5_000_000
 PAGE = {"accept": "text/html"}
+LATE = "?table=late&generation=g1&partition=0&offset=7"
+BAD = "?table=quarantine&generation=g1&partition=0&offset=8"
+QUESTIONS = {"run": "?run_id={run}", "record": LATE}
+"""The end of a path -> what it must be asked with."""
+VALUE = rb'{"event_id": 7, "name": "secret of a person <script>", "\u001b[31m": "\u202e"}'
 Client = Any
 
 
@@ -38,7 +54,33 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for place in range(3):
             append_row(_report(name, place), str(folder))
         _tables(opened(str(folder)), name)
+        _checkpoint(folder, name)
     return folder
+
+
+def _checkpoint(folder: Path, name: str) -> None:
+    """Three batches, of which two are published; the watermark is two hours behind the last."""
+    spec = registry.load(name)
+    paths = Paths(str(folder), spec)
+    paths.ensure_writable()
+    topic = spec.topic.name
+    spark = begin(Path(str(paths.checkpoint)), {0: 0}, topic)
+    for place in range(3):
+        clock = int((NOON + timedelta(hours=place)).timestamp() * 1000)
+        plan_batch(spark, place, {0: 100 * (place + 1)}, clock, topic)
+        commit_batch(spark, place)
+    made = fingerprint(spec, version("pyspark"))
+    Identity(generation="g1", topic_id="t", fingerprint=made).write(paths.identity)
+    Cursor(audited=2, judged=1, table_version=3).write(paths.cursor)
+    Published(table_version=2, batch=1).write(paths.published)
+    rows = (("secret of a person", HOSTILE[:1000]),)
+    variable = VariableAnswer(title="7 rows", total=7, columns=("carrier", HOSTILE), rows=rows)
+    step = StepAnswer(
+        step=2, kind="deduplicate", operator="dedupe", partitions=2, variables=(variable,)
+    )
+    StateAnswer(
+        generation="g1", batch=2, watermark=NOON, read_at=NOON + timedelta(hours=1), steps=(step,)
+    ).write(paths.state_answer)
 
 
 def _report(name: str, place: int) -> Report:
@@ -62,6 +104,7 @@ def _report(name: str, place: int) -> Report:
         started_at=began,
         ended_at=began + timedelta(minutes=1),
         generation="g1",
+        watermark=NOON,
         batches=(place,),
         offsets_end={"0": 100 * (place + 1)},
         account=Account(covered=100, read=100, accepted=90, duplicates=5, late=10, rows_out=85),
@@ -82,6 +125,11 @@ def _tables(root: Any, name: str) -> None:
             "read": 100,
             "accepted": 90,
             "state_rows": 1000 * (place + 1),
+            "state_bytes": 2**20 * (place + 1),
+            "table_version": place + 1,
+            "rows_out": 85,
+            "offsets_start": json.dumps({"0": 100 * place}),
+            "offsets_end": json.dumps({"0": 100 * (place + 1)}),
             "operators": [{"step": 0, "kind": "deduplicate", "numRowsTotal": 1000 * (place + 1)}],
         }
         for place in range(3)
@@ -93,7 +141,7 @@ def _tables(root: Any, name: str) -> None:
         "topic": "t",
         "partition": 0,
         "kafka_timestamp": NOON,
-        "value": b"secret of a person",
+        "value": VALUE,
         "key": b"secret of a person",
     }
     late = {
@@ -102,7 +150,18 @@ def _tables(root: Any, name: str) -> None:
         "event_time": NOON - timedelta(minutes=11),
         "watermark_missed": NOON - timedelta(minutes=1),
     }
-    bad = {"offset": 8, "kind": "malformed", "reason": HOSTILE}
+    bad = {"offset": 8, "kind": "malformed", "reason": HOSTILE, "value": HOSTILE.encode() + b"\xff"}
+    slices = [
+        own
+        | {"batch_id": place, "run_id": "r", "partition": 0, "records": 100, "late": 0}
+        | {"first_offset": 100 * place, "last_offset": 100 * place + 99}
+        | {
+            "first_event_time": NOON - timedelta(days=2 - place),
+            "last_event_time": NOON - timedelta(days=2 - place) + timedelta(hours=2),
+        }
+        for place in range(3)
+    ]
+    ops_tables.append(root, "slices", slices)
     ops_tables.append(root, "late", [record | late])
     ops_tables.append(root, "quarantine", [record | bad])
     checks = [
@@ -130,14 +189,21 @@ def get(server: Client) -> Callable[..., Any]:
     read; or nobody.
     """
 
-    def as_user(path: str, user: str | None = MINE, *, page: bool = False, **more: Any) -> Any:
+    def as_user(
+        path: str,
+        user: str | None = MINE,
+        *,
+        page: bool = False,
+        role: str = "viewer",
+        **more: Any,
+    ) -> Any:
         from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415 - the home comes first
         from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser  # noqa: PLC0415
 
         headers = dict(PAGE) if page else {}
         server.cookies.clear()
         if user is not None:
-            known = SimpleAuthManagerUser(username=user, role="viewer", teams=None)
+            known = SimpleAuthManagerUser(username=user, role=role, teams=None)
             server.cookies.set("_token", get_auth_manager().generate_jwt(known))
         return server.get(f"/sluice{path}", headers=headers | more.pop("headers", {}), **more)
 
@@ -169,8 +235,9 @@ def addresses(pipeline: str, run: str = "scheduled__2%2B00%3A00-try1") -> list[s
         for name, value in values.items():
             path = path.replace(name, value)
         assert "{" not in path, f"give this test a value for {path}"
-        found.append(f"{path}?run_id={run}" if path.endswith("/run") else path)
-    assert len(found) > 14
+        question = QUESTIONS.get(path.rpartition("/")[2], "")
+        found.append(path + question.format(run=run))
+    assert len(found) > 22
     return found
 
 
@@ -264,7 +331,7 @@ def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_
         if address.startswith(("/api/", "/static/")):
             continue
         text = get(address, page=True).text
-        assert len(text) < 50_000
+        assert len(text) < 60_000
         assert "<script>" not in text
         assert text.count("<script") == text.count("<script src=") == 1
         assert not any(found in text for found in (" style=", " onload=", "javascript:"))
@@ -317,6 +384,213 @@ def test_the_late_records_of_a_day_are_counted_and_each_says_by_how_much(
     found = get(f"/api/pipelines/{MINE}/late").json()
     assert found["days"] == [{"day": "2026-03-01", "reason": "deduplicate", "records": 1}]
     assert "0:10:00" in get(f"/pipelines/{MINE}/late", page=True).text
+
+
+def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(
+    get: Callable[..., Any],
+) -> None:
+    found = get(f"/api/pipelines/{MINE}/coverage").json()
+    assert [(each["state"], each["late"]) for each in found["intervals"]] == [
+        ("canonical", 0),
+        ("canonical", 0),
+        ("open", 1),
+    ]
+    [touched] = get(f"/api/pipelines/{MINE}/repair").json()["ranges"]
+    assert (touched["start"], touched["end"], touched["late"]) == (
+        "2026-03-01T11:00:00Z",
+        "2026-03-01T12:00:00Z",
+        1,
+    )
+    late = html.unescape(get(f"/pipelines/{MINE}/late", page=True).text)
+    assert f'href="/dags/{MINE}__backfill" data-airflow' in late
+    assert (
+        '{"kind": "repair", "from": "2026-03-01T11:00:00Z", "to": "2026-03-01T12:00:00Z"}' in late
+    )
+    page = get(f"/pipelines/{MINE}/coverage", page=True).text
+    assert page.count('<rect x="') == 2, "the two alike are one"
+    assert "Kafka did not answer" in page
+
+
+def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(
+    get: Callable[..., Any], root: Path
+) -> None:
+    row = {
+        "pipeline": MINE, "generation": "g1", "batch_id": 2, "run_id": "r", "partition": 0, "offset": 9,
+        "event_time": NOON - timedelta(days=1, hours=2), "watermark_missed": NOON, "step": "deduplicate",
+        "kafka_timestamp": NOON - timedelta(days=9),
+    }  # fmt: skip
+    ops_tables.append(opened(str(root)), "late", [row])
+    try:
+        page = html.unescape(get(f"/pipelines/{MINE}/coverage", page=True).text)
+    finally:
+        ops_tables.remove(opened(str(root)), "late", '"offset" = 9')
+    wanted = '{"kind": "repair", "from": "2026-02-28T00:00:00Z", "to": "2026-03-01T00:00:00Z"}'
+    assert page.count(wanted) == 1
+    assert f"sluice repair {MINE} --from 2026-02-28T00:00:00Z --to 2026-03-01T00:00:00Z" in page
+
+
+def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sluice_airflow.web import reach  # noqa: PLC0415 - the home comes first
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
+        monkeypatch.setenv("SLUICE_KAFKA", f"127.0.0.1:{silent.getsockname()[1]}")
+        reach._ASKED.clear()  # noqa: SLF001 - an answer counts for a minute
+        began = time.monotonic()
+        page = get(f"/pipelines/{MINE}/coverage", page=True)
+        assert time.monotonic() - began < 2 * reach.WAIT_SECONDS
+        assert (page.status_code, "Kafka did not answer" in page.text) == (200, True)
+
+
+def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(
+    get: Callable[..., Any],
+) -> None:
+    for given, says in (
+        ("from=2026-03-01", "from is given without it"),
+        ("from=x&to=y", "it is not a time"),
+    ):
+        answer = get(f"/api/pipelines/{MINE}/coverage?{given}")
+        assert (answer.status_code, answer.json()["code"]) == (422, "RANGE_INVALID")
+        assert says in answer.json()["what"]
+    bound = get(f"/api/pipelines/{MINE}/coverage?from=2026-02-28&to=2026-03-01").json()
+    assert [each["start"] for each in bound["intervals"]] == ["2026-02-28T00:00:00Z"]
+
+
+def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(
+    get: Callable[..., Any],
+) -> None:
+    for role in ("viewer", "user", "admin"):
+        found = get(f"/api/pipelines/{MINE}/record{LATE}", role=role)
+        assert found.json()["withheld"] == "setting"
+        assert found.json()["late_by_seconds"] == 600
+        for address in (f"record{LATE}", "state"):
+            text = get(f"/pipelines/{MINE}/{address}", role=role, page=True).text
+            assert "SLUICE_RECORD_BYTES" in text
+            assert "secret" not in text + found.text
+
+
+def test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_and_to_no_reader(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
+    for address in (f"record{LATE}", "state"):
+        for prefix, page in (("/api", False), ("", True)):
+            path = f"{prefix}/pipelines/{MINE}/{address}"
+            assert "secret" not in get(path, page=page).text
+            assert "secret of a person" in get(path, page=page, role="user").text
+            other = path.replace(MINE, OTHER)
+            assert get(other, page=page, role="user").status_code == 404
+    assert get(f"/api/pipelines/{MINE}/record{LATE}").json()["withheld"] == "right"
+    assert "those who may edit the DAG" in get(f"/pipelines/{MINE}/record{LATE}", page=True).text
+
+
+def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
+    value = get(f"/api/pipelines/{MINE}/record{LATE}", role="user").json()["value"]
+    assert (value["size"], value["text_whole"], value["hexadecimal_whole"]) == (
+        len(VALUE),
+        True,
+        True,
+    )
+    fields = {each["name"]: (each["declared"], each["value"]) for each in value["fields"]}
+    assert fields["name"] == (None, '"secret of a person <script>"')
+    assert fields["event_id"] == ("string", "7")
+    assert fields["carrier"] == ("string", None), "declared, and missing"
+    whole = get(f"/api/pipelines/{MINE}/record{BAD}", role="user").json()
+    assert len(json.dumps(whole)) < 20_000
+    assert (whole["value"]["size"], whole["value"]["text_whole"]) == (
+        len(HOSTILE.encode()) + 1,
+        False,
+    )
+    assert whole["value"]["not_decoded"] == "it has more than 1,048,576 bytes"
+    for question in (LATE, BAD):
+        text = get(f"/pipelines/{MINE}/record{question}", role="user", page=True).text
+        assert len(text) < 60_000
+        assert text.count("<script") == 1
+        assert not any(found in text for found in ("\u202e", "\x1b", "\x00"))
+    assert r"\u202eevil\x1b[31m\x00" in html.unescape(text)
+    assert "As text, the beginning" in text
+
+
+def test_a_record_that_is_not_there_is_not_found(get: Callable[..., Any]) -> None:
+    for wrong in ("offset=1", "offset=7&generation=g2", "table=late' OR 'a'='a"):
+        name = wrong.partition("=")[0]
+        kept = "&".join(each for each in LATE[1:].split("&") if not each.startswith(name))
+        assert get(f"/api/pipelines/{MINE}/record?{kept}&{wrong}").status_code in {404, 422}
+
+
+def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_again(
+    get: Callable[..., Any], root: Path
+) -> None:
+    page = get(f"/pipelines/{MINE}/state", page=True).text
+    assert "after batch 2" in page
+    assert f"sluice state {MINE} --keep" in page
+    assert "another generation" not in page
+    path = Paths(str(root), registry.load(MINE)).state_answer
+    kept = path.read_text()
+    path.unlink()
+    try:
+        assert get(f"/api/pipelines/{MINE}/state").status_code == 404
+        none = get(f"/pipelines/{MINE}/state", page=True)
+        assert (none.status_code, "Nobody has read it" in none.text) == (200, True)
+    finally:
+        path.write_text(kept)
+
+
+def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_run_is(
+    get: Callable[..., Any],
+) -> None:
+    [line] = get("/api/pipelines").json()["pipelines"]
+    assert (line["late_waiting"], line["quarantined_waiting"]) == (1, 1)
+    assert (line["unpublished_batches"], line["unpublished_rows"]) == (1, 85)
+    assert line["paused"] is True
+    assert line["next_run"] is None
+    assert "paused" in get("/", page=True).text
+
+
+def test_a_late_record_that_a_repair_used_waits_no_more(
+    get: Callable[..., Any], root: Path
+) -> None:
+    fate = {
+        "pipeline": MINE,
+        "generation": "g1",
+        "partition": 0,
+        "offset": 7,
+        "source": "late",
+        "fate": "merged",
+    }
+    ops_tables.append(opened(str(root)), "merged", [fate])
+    try:
+        [line] = get("/api/pipelines").json()["pipelines"]
+        assert (line["late"], line["late_waiting"]) == (1, 0)
+        assert get(f"/api/pipelines/{MINE}/repair").json()["ranges"] == []
+    finally:
+        ops_tables.remove(opened(str(root)), "merged", "true")
+
+
+def test_the_page_of_a_pipeline_has_the_watermark_s_lag_the_late_share_phases_and_the_budget(
+    get: Callable[..., Any],
+) -> None:
+    text = get(f"/pipelines/{MINE}", page=True).text
+    for label in ("from the watermark", "share of the decoded", "by phase", "against the budget"):
+        assert f"{label}" in text
+    assert "bound 5.00 %" in text
+    assert "bound 1.0 GiB" in text
+    assert text.count("2%2B00%3A00-try1") > 3, "every mark leads to its run"
+    assert get(f"/api/pipelines/{MINE}/phases").json()["runs"][0]["seconds"] == {"query": 3.0}
+
+
+def test_a_run_that_was_not_published_says_why_and_what_to_do(get: Callable[..., Any]) -> None:
+    text = html.unescape(
+        get(f"/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1", page=True).text
+    )
+    assert "CHECK_FAILED" in text
+    assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
+    assert 'class="stage"' in text
+    assert text.count('<svg class="small"') == 1, "the check's history"
 
 
 def test_the_schema_of_the_routes_is_one_of_them(get: Callable[..., Any]) -> None:

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 WEB = "tests/airflow/test_web.py"
 FOLDER = "plugins/sluice_airflow/web"
+PAGES = "spark_jobs/pages"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -43,7 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "values go into pages as they are",
-        f"{FOLDER}/templates.py",
+        f"{PAGES}/templates.py",
         "autoescape=True",
         "autoescape=False",
         f"{WEB}::test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_bytes",
@@ -71,7 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "duplicates are counted as accepted too",
-        f"{FOLDER}/bars.py",
+        f"{PAGES}/bars.py",
         "OUTCOMES[1:-1])",
         "OUTCOMES[2:-1])",
         "tests/unit/test_bars.py::test_the_parts_of_each_bar_add_up_to_what_the_run_read",
@@ -82,5 +83,87 @@ MUTANTS: tuple[Mutant, ...] = (
         "from typing import Any\n",
         "from typing import Any\n\nimport fastapi  # noqa: F401\n",
         f"{WEB}::test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy",
+    ),
+    Mutant(
+        "with the setting every reader sees the bytes of records",
+        f"{FOLDER}/rights.py",
+        '    return None if granted else "right"',
+        "    return None",
+        f"{WEB}::test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_and_to_no_reader",
+    ),
+    Mutant(
+        "bytes of records are shown without the setting",
+        f"{FOLDER}/rights.py",
+        "    if not record_bytes():",
+        "    if False:",
+        f"{WEB}::test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so",
+    ),
+    Mutant(
+        "the rows of state are everybody's",
+        f"{FOLDER}/readings.py",
+        "found.without_rows() if withheld else found",
+        "found",
+        f"{WEB}::test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so",
+    ),
+    Mutant(
+        "coverage asks for no right",
+        f"{FOLDER}/data.py",
+        "def coverage(pipeline: Permitted,",
+        "def coverage(pipeline: str,",
+        f"{WEB}::test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anothers",
+    ),
+    Mutant(
+        "a value's text is as it is",
+        "spark_jobs/ops/record.py",
+        "        text=visible(text[:MOST_TEXT]),",
+        "        text=text[:MOST_TEXT],",
+        f"{WEB}::test_hostile_bytes_are_text_and_hexadecimal_and_bounded",
+    ),
+    Mutant(
+        "what is published counts as unpublished",
+        "spark_jobs/ops/waiting.py",
+        "AND table_version > {each.published}",
+        "AND table_version >= {each.published}",
+        f"{WEB}::test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_run_is",
+    ),
+    Mutant(
+        "the server's answers are those of any version",
+        "spark_jobs/ops/ops_tables.py",
+        "stored.version(), sql), read)",
+        "0, sql), read)",
+        "tests/unit/test_results.py::"
+        "test_an_answer_is_read_once_for_a_version_and_a_new_version_is_seen_at_once",
+    ),
+    Mutant(
+        "the server keeps answers without bound",
+        "spark_jobs/ops/results.py",
+        "        while self.size > self.most or len(self._answers) > MOST_ANSWERS:",
+        "        while False:",
+        "tests/unit/test_results.py::"
+        "test_the_kept_answers_stay_within_their_bounds_and_the_oldest_go_first",
+    ),
+    Mutant(
+        "two days that wait have one form",
+        f"{PAGES}/strip.py",
+        "    waits = each.start if each.state in REPAIRABLE else None",
+        "    waits = None",
+        "tests/unit/test_strip.py::"
+        "test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_two",
+    ),
+    Mutant(
+        "the losses of a stage lie on one another",
+        f"{PAGES}/bars.py",
+        "                at -= count\n",
+        "",
+        "tests/unit/test_bars.py::"
+        "test_what_leaves_each_stage_of_the_account_ends_where_the_next_one_does",
+    ),
+    Mutant(
+        "the report has the failing values",
+        f"{PAGES}/html/report.html",
+        '<td class="n">{{ check.result.unexpected | shown }}</td>',
+        '<td class="n">{{ check.result.sample | shown }}</td>',
+        "tests/unit/test_report_file.py::"
+        "test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_values",
     ),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.spec import State
 from spark_jobs.launch import session as spark_session
 from spark_jobs.launch.submit import environment
+from spark_jobs.state.answer import read_answer
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.reader import operators, read
 from spark_jobs.state.view import state_view
@@ -293,6 +295,24 @@ def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_
         before = hashes(Path(scene.settings.root))
         assert len(asked(scene, **query)) > 3
         assert hashes(Path(scene.settings.root)) == before
+
+
+def test_a_kept_answer_has_the_counts_that_are_shown_and_rows_only_where_bytes_may_be_seen(scenes):
+    scene = scenes("aircraft_rotations")
+    for shown in ("hidden", "shown"):
+        settings = scene.settings._replace(record_bytes=shown)
+        told = list(state_view(scene.spec, settings, StateQuery(keep=True, limit=3)))
+        kept = read_answer(scene.paths)
+        variables = [each for step in kept.steps for each in step.variables]
+        assert [each.title for each in variables] == [
+            line for line in told if re.match(r".*[0-9] rows?(;|$)", line)
+        ]
+        assert [len(each.rows) for each in variables] == [
+            min(3, each.total) if shown == "shown" else 0 for each in variables
+        ]
+        first = next((row for each in variables for row in each.rows), None)
+        assert first is None or any(first[0] in line for line in told)
+    scene.paths.state_answer.unlink()
 
 
 def test_a_session_is_shown_once_with_its_bounds(spark, scene):

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, strategies as st
 
-from sluice_airflow.web.bars import HEIGHT, account_bars, outcomes
+from spark_jobs.contract.report import Account
 from spark_jobs.contract.visible import visible
-from spark_jobs.ops.shown import RunLine
+from spark_jobs.ops.shown import PhaseLine, RunLine
+from spark_jobs.pages.bars import (
+    HEIGHT,
+    WIDTH,
+    Point,
+    account_bars,
+    check_chart,
+    flow,
+    lag_chart,
+    late_chart,
+    outcomes,
+    phase_bars,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 10**9)
@@ -66,3 +78,71 @@ def test_no_run_and_runs_without_records_have_no_bars() -> None:
 )
 def test_a_long_text_is_cut_and_says_how_much_is_left_out(text: str, seen: str) -> None:
     assert visible(text, 4) == seen
+
+
+@given(
+    gaps=COUNT, malformed=COUNT, premature=COUNT, filtered=COUNT, late=COUNT, duplicates=COUNT,
+    rows=COUNT,
+)  # fmt: skip
+def test_what_leaves_each_stage_of_the_account_ends_where_the_next_one_does(
+    gaps: int, malformed: int, premature: int, filtered: int, late: int, duplicates: int, rows: int
+) -> None:
+    accepted = duplicates + 7
+    read = accepted + malformed + premature + filtered + late
+    account = Account(
+        covered=read + gaps, gaps=gaps, read=read, malformed=malformed, premature=premature,
+        filtered=filtered, late=late, accepted=accepted, duplicates=duplicates, rows_out=rows,
+    )  # fmt: skip
+    steps = flow(account)
+    assert all(0 <= each.x <= WIDTH and each.x + each.width <= WIDTH + 2 for each in steps)
+    at = {each.name: place for place, each in enumerate(steps)}
+    whole = max(account.covered, rows)
+    for stage, after in (("covered", "read"), ("read", "accepted")):
+        last = steps[at[after] - 1]
+        left = last.x if last.name != stage else WIDTH * getattr(account, stage) / whole
+        assert left == pytest.approx(WIDTH * getattr(account, after) / whole, abs=0.01)
+    assert [each.records for each in steps if each.kind == "stage"] == [
+        account.covered, read, accepted, rows,
+    ]  # fmt: skip
+
+
+def test_a_bar_over_the_bound_is_marked_and_the_bound_is_in_the_chart_though_all_are_below_it() -> (
+    None
+):
+    chart = check_chart([Point("a", "a", 2, "2"), Point("b", "b", 4, "4")], 3)
+    assert [bar.kind for bar in chart.bars] == ["part0", "over"]
+    assert (chart.limit, chart.bound, chart.most) == (HEIGHT / 4, "3", "4")
+    low = check_chart([Point("a", "a", 2, "2")], 8)
+    assert (low.limit, low.bars[0].height) == (0, HEIGHT / 4)
+
+
+def test_a_chart_of_nothing_but_zeroes_is_empty_and_one_with_a_bound_of_zero_marks_what_is_not() -> (
+    None
+):
+    assert check_chart([Point("a", "a", 0, "0")], 0).bars == []
+    [bar] = check_chart([Point("a", "a", 0, "0"), Point("b", "b", 1, "1")], 0).bars
+    assert (bar.run_id, bar.kind) == ("b", "over")
+
+
+def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_is_of_decoded_ones() -> (
+    None
+):
+    behind = run(8, 0, 1, 1, 0).model_copy(
+        update={"watermark": NOON - timedelta(hours=3), "run_id": "behind"}
+    )
+    chart = lag_chart([run(1, 0, 0, 0, 0), behind])
+    assert (chart.most, [bar.run_id for bar in chart.bars]) == ("3 hours", ["behind"])
+    late = late_chart([behind], 0.05)
+    assert (late.most, late.bound, late.bars[0].kind) == ("11.11 %", "5.00 %", "over")
+    assert late_chart([run(0, 0, 0, 5, 0)], 0.05).bars == []
+
+
+def test_a_phase_has_the_same_colour_in_every_run_though_some_lack_it() -> None:
+    older = PhaseLine(run_id="o", started_at=NOON, seconds={"query": 2.0})
+    newer = PhaseLine(run_id="n", started_at=NOON, seconds={"recover": 1.0, "query": 1.0})
+    kinds = {bar.title: bar.kind for bar in phase_bars([newer, older])}
+    assert kinds == {
+        f"{NOON:%F %H:%M} o: 2.0 s of query": "part1",
+        f"{NOON:%F %H:%M} n: 1.0 s of recover": "part0",
+        f"{NOON:%F %H:%M} n: 1.0 s of query": "part1",
+    }

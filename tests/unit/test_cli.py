@@ -40,8 +40,9 @@ OPTIONS = {
     "plan": (),
     "drain": ("--report", "--run-id"),
     "explain": (),
-    "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit"),
+    "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit", "--keep"),
     "coverage": ("--from", "--to", "--format"),
+    "report": ("--html", "--last"),
     "repair": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "backfill": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "verify": ("--from", "--to", "--note", "--most-records", "--execute"),
@@ -143,7 +144,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("show ", list(Table)),
         ("show runs --pipeline ", registry.names()),
         ("show runs --format ", ["table", "json", "csv"]),
-        ("re", ["repair", "reset", "rewind"]),
+        ("rep", ["report", "repair"]),
     ],
 )
 def test_the_tab_key_completes_commands_pipelines_and_tables(

@@ -114,6 +114,8 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
         ({"keys": ("=x",)}, "not COLUMN=VALUE"),
         ({"keys": ("shop=x", "shop=y")}, "names shop twice"),
         ({"changes": True}, "Name a key"),
+        ({"keep": True, "step": 2}, "--keep keeps the state of all steps and keys"),
+        ({"keep": True, "keys": ("shop=x",)}, "Leave out --key, --step and --changes"),
     ],
     ids=str,
 )
@@ -181,6 +183,7 @@ def test_a_query_reaches_the_other_process_as_it_is() -> None:
     for query in (
         StateQuery(),
         StateQuery(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5),
+        StateQuery(keep=True),
     ):
         assert _state_query(_parse(["state", "sales", *query.arguments()])) == query
 

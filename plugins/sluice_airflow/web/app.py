@@ -13,8 +13,14 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sluice_airflow.web import data, pages
 from sluice_airflow.web.headers import Headers
 from sluice_airflow.web.mount import PREFIX
-from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
 
+STATUS = {
+    RangeInvalid.code: status.HTTP_422_UNPROCESSABLE_CONTENT,
+    RangeUnsupported.code: status.HTTP_409_CONFLICT,
+    RangeOpen.code: status.HTTP_409_CONFLICT,
+}
+"""Of errors that are the question's, and not the installation's."""
 NOT_LOGGED_IN = (status.HTTP_401_UNAUTHORIZED, status.HTTP_403_FORBIDDEN)
 
 
@@ -60,14 +66,15 @@ def _invalid(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, error: Exception) -> Response:
-    """What the installation lacks, in words: a setting of the api-server, or its store."""
+    """What the installation lacks, in words: a setting of the api-server, or its store. Or why a
+    pipeline has no coverage.
+    """
     assert isinstance(error, SluiceError)
+    code = STATUS.get(error.code, status.HTTP_503_SERVICE_UNAVAILABLE)
     if pages.wants_page(request):
-        return pages.message(
-            status.HTTP_503_SERVICE_UNAVAILABLE, error.code, f"{error.what} {error.remedy}"
-        )
+        return pages.message(code, error.code, f"{error.what} {error.remedy}")
     body = {"code": error.code, "what": error.what, "remedy": error.remedy}
-    return JSONResponse(body, status.HTTP_503_SERVICE_UNAVAILABLE)
+    return JSONResponse(body, code)
 
 
 def _address(request: Request) -> str:

@@ -7,14 +7,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
+from sluice_airflow.web import readings
 from sluice_airflow.web.ops import installed
-from sluice_airflow.web.rights import Permitted, Readable, not_found
-from spark_jobs.ops import history, rejected
-from spark_jobs.ops.shown import Batches, Overview, Rejected, RunPage, Runs
+from sluice_airflow.web.readings import Place
+from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
+from spark_jobs.ops import history, phases as ops_phases, rejected
+from spark_jobs.ops.shown import Batches, Overview, Phases, RecordPage, Rejected, RunPage, Runs
+from spark_jobs.repair.coverage import Coverage
+from spark_jobs.repair.touched import Touched
+from spark_jobs.state.answer import StateAnswer
 
 router = APIRouter()
 Limit = Annotated[int, Query(ge=1, le=5000, description="how many, at most")]
 Offset = Annotated[int, Query(ge=0, le=10_000_000, description="how many newer ones to leave out")]
+From = readings.From
+To = readings.To
 RunId = Annotated[str, Query(max_length=500, description="the run")]
 
 
@@ -28,8 +35,7 @@ def schema(request: Request) -> dict[str, Any]:
 @router.get("/pipelines", response_model=Overview)
 def overview(names: Readable) -> Response:
     """All pipelines that you may see, with their last runs."""
-    with installed() as root:
-        return _json(history.overview(root, names))
+    return _json(readings.overview(names))
 
 
 @router.get("/pipelines/{pipeline}/runs", response_model=Runs)
@@ -44,6 +50,13 @@ def batches(pipeline: Permitted, limit: Limit = 100, offset: Offset = 0) -> Resp
     """The batches of a pipeline, newest first, each with its account and its state."""
     with installed() as root:
         return _json(history.batches(root, pipeline, limit, offset))
+
+
+@router.get("/pipelines/{pipeline}/phases", response_model=Phases)
+def phases(pipeline: Permitted, limit: Limit = 60, offset: Offset = 0) -> Response:
+    """The seconds of each run by phase, newest first."""
+    with installed() as root:
+        return _json(ops_phases.phases(root, pipeline, limit, offset))
 
 
 @router.get("/pipelines/{pipeline}/run", response_model=RunPage)
@@ -68,6 +81,33 @@ def quarantine(pipeline: Permitted, limit: Limit = 100, offset: Offset = 0) -> R
     """Malformed and premature records, by day and reason, without their bytes."""
     with installed() as root:
         return _json(rejected.rejected(root, pipeline, "quarantine", limit, offset))
+
+
+@router.get("/pipelines/{pipeline}/record", response_model=RecordPage)
+def record(pipeline: Permitted, place: Place, withheld: BytesWithheld) -> Response:
+    """One late or quarantined record; its bytes for those who may see them."""
+    return _json(readings.record(pipeline, place, withheld))
+
+
+@router.get("/pipelines/{pipeline}/coverage", response_model=Coverage)
+def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Response:
+    """Which days, or hours, have all their records, and which wait for a repair."""
+    return _json(readings.covered(pipeline, start, end)[0])
+
+
+@router.get("/pipelines/{pipeline}/repair", response_model=Touched)
+def to_repair(pipeline: Permitted) -> Response:
+    """The ranges that a repair would compute now."""
+    return _json(readings.to_repair(pipeline))
+
+
+@router.get("/pipelines/{pipeline}/state", response_model=StateAnswer)
+def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
+    """The state as `sluice state --keep` read it last; its rows for those who may see them."""
+    found = readings.state(pipeline, withheld)
+    if found is None:
+        raise not_found()
+    return _json(found.answer)
 
 
 def _json(model: BaseModel) -> Response:

@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.settings import root
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.ops.results import Results, using
 
 if TYPE_CHECKING:
     from upath import UPath
 
 
+RESULTS = Results(64 * 2**20)
+"""Of this server process. 5,000 batches take some 2 MB."""
+
+
 @contextmanager
-def installed() -> Iterator[UPath]:
-    """The root. Raises SettingInvalid, RootRefused or RootUnreachable, of what the block asks."""
+def installed(*, kept: bool = True) -> Iterator[UPath]:
+    """The root. `kept`: the server keeps what the block reads, for the next request.
+
+    Raises SettingInvalid, RootRefused or RootUnreachable, of what the block asks.
+    """
     where = root()
     try:
-        yield opened(where)
+        with using(RESULTS if kept else None):
+            yield opened(where)
     except Exception as error:
         known = translate_store_error(error, where)
         if known is None:

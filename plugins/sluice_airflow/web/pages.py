@@ -4,53 +4,62 @@ Jinja, and no script or style of their own.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from airflow.api_fastapi.app import API_ROOT_PATH
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
-from sluice_airflow.web.bars import account_bars, state_bars
+from sluice_airflow.web import readings
 from sluice_airflow.web.mount import PREFIX
 from sluice_airflow.web.ops import installed
-from sluice_airflow.web.rights import Permitted, Readable, not_found, permitted
-from sluice_airflow.web.templates import environment
+from sluice_airflow.web.readings import From, Place, To
+from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found, permitted
+from spark_jobs.contract.errors import SluiceError
 from spark_jobs.ops import history, rejected
 from spark_jobs.ops.rejected import Table
+from spark_jobs.ops.shown import PipelineLine, RunPage
+from spark_jobs.pages.bars import Bar, flow, read_bars, rows_bars
+from spark_jobs.pages.figures import figures, of_check
+from spark_jobs.pages.strip import request_json, segments
+from spark_jobs.pages.templates import STYLE, environment
+from spark_jobs.repair.touched import Touched
 
 router = APIRouter(include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"
-STATIC = {"sluice.css": "text/css", "sluice.js": "text/javascript"}
-FOLDER = Path(__file__).parent / "static"
+HERE = Path(__file__).parent
+STATIC = {
+    "sluice.css": (STYLE, "text/css"),
+    "sluice.js": (HERE / "static" / "sluice.js", "text/javascript"),
+}
 ROWS = 60
 Page = Annotated[int, Query(ge=0, le=100_000, description="the page, from 0")]
 RunId = Annotated[str, Query(max_length=500, description="the run")]
 
 
+class Trend(NamedTuple):
+    """The small bars of a line of the overview, oldest left."""
+
+    records: list[Bar]
+    state: list[Bar]
+
+
 @router.get("/")
 def overview(names: Readable) -> Response:
     """All pipelines on a line each."""
-    with installed() as root:
-        found = history.overview(root, names)
-    return _page("overview.html", lines=found.pipelines)
+    lines = readings.overview(names).pipelines
+    trends = {line.pipeline: _trend(line) for line in lines}
+    return _page("overview.html", lines=lines, trends=trends, now=datetime.now(UTC))
 
 
 @router.get("/pipelines/{pipeline}")
 def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed() as root:
-        found = history.runs(root, pipeline, ROWS, page * ROWS)
-        batches = history.batches(root, pipeline, ROWS, page * ROWS)
-    return _page(
-        "pipeline.html",
-        pipeline=pipeline,
-        found=found,
-        batches=batches,
-        page=page,
-        account=account_bars(found.runs),
-        state=state_bars(batches.batches),
-    )
+        found = figures(root, pipeline, ROWS, page * ROWS)
+    return _page("pipeline.html", pipeline=pipeline, figures=found, page=page)
 
 
 @router.get("/pipelines/{pipeline}/run")
@@ -60,7 +69,45 @@ def run(pipeline: Permitted, run_id: RunId) -> Response:
         found = history.run(root, pipeline, run_id)
     if found is None:
         raise not_found()
-    return _page("run.html", pipeline=pipeline, run=found)
+    return _run(pipeline, found)
+
+
+@router.get("/pipelines/{pipeline}/coverage")
+def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Response:
+    """Which days have all their records."""
+    whole, asked = readings.covered(pipeline, start, end)
+    found = readings.newest(whole)
+    return _page(
+        "coverage.html",
+        pipeline=pipeline,
+        covered=found,
+        segments=segments(found),
+        asked=asked,
+        older=readings.older(found),
+        form=_form(pipeline),
+        start=start or "",
+        end=end or "",
+    )
+
+
+@router.get("/pipelines/{pipeline}/record")
+def record(pipeline: Permitted, place: Place, withheld: BytesWithheld) -> Response:
+    """One late or quarantined record."""
+    found = readings.record(pipeline, place, withheld)
+    late_by = None if found.late_by_seconds is None else timedelta(seconds=found.late_by_seconds)
+    return _page("record.html", pipeline=pipeline, place=place, record=found, late_by=late_by)
+
+
+@router.get("/pipelines/{pipeline}/state")
+def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
+    """The state, as it was read last."""
+    return _page(
+        "state.html",
+        pipeline=pipeline,
+        kept=readings.state(pipeline, withheld),
+        withheld=withheld,
+        now=datetime.now(UTC),
+    )
 
 
 @router.get("/pipelines/{pipeline}/late")
@@ -90,7 +137,7 @@ def of_dag_run(dag_id: str, dag_run_id: str, names: Readable) -> Response:
         found = history.run(root, name, tries[0].run_id) if tries else None
     if found is None:
         return message(200, "No run yet", "No task of this DAG run has started a run of Sluice.")
-    return _page("run.html", pipeline=name, run=found, tries=tries)
+    return _run(name, found, tries=tries)
 
 
 @router.get("/static/{name}")
@@ -98,7 +145,8 @@ def static(name: str) -> Response:
     """The style and the script of the pages."""
     if name not in STATIC:
         raise not_found()
-    return Response((FOLDER / name).read_bytes(), media_type=STATIC[name])
+    path, kind = STATIC[name]
+    return Response(path.read_bytes(), media_type=kind)
 
 
 def message(status: int, title: str, text: str) -> Response:
@@ -111,12 +159,54 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "") and "/api/" not in request.url.path
 
 
+def _trend(line: PipelineLine) -> Trend:
+    return Trend(read_bars(line.runs), rows_bars(line.runs))
+
+
+def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
+    return _page(
+        "run.html",
+        pipeline=pipeline,
+        run=found,
+        flow=flow(found.account),
+        charts=list(map(of_check, found.checks)),
+        **more,
+    )
+
+
 def _rejected(pipeline: str, table: Table, page: int) -> Response:
     with installed() as root:
         found = rejected.rejected(root, pipeline, table, ROWS, page * ROWS)
-    return _page("rejected.html", pipeline=pipeline, table=table, found=found, page=page)
+    repair, lacking = _to_repair(pipeline) if table == "late" else (None, "")
+    return _page(
+        "rejected.html",
+        pipeline=pipeline,
+        table=table,
+        found=found,
+        page=page,
+        repair=repair,
+        lacking=lacking,
+        values=[request_json(each.start, each.end) for each in repair.ranges] if repair else [],
+        form=_form(pipeline),
+    )
+
+
+def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
+    """What a repair would compute now; else why that is not known. The records are shown anyway."""
+    try:
+        return readings.to_repair(pipeline), ""
+    except SluiceError as error:
+        return None, f"{error.what} {error.remedy}"
+
+
+def _form(pipeline: str) -> str:
+    """The address of the backfill DAG in Airflow's UI, where *Trigger* opens its form.
+
+    Airflow 3.3 has no address that opens or fills in the form.
+    """
+    return f"{API_ROOT_PATH}dags/{pipeline}__backfill"
 
 
 def _page(template: str, status: int = 200, **values: Any) -> Response:
-    text = environment().get_template(template).render(base=BASE, **values)
+    text = environment(HERE / "html").get_template(template).render(base=BASE, **values)
     return HTMLResponse(text, status)

@@ -16,6 +16,8 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
 
 from spark_jobs.contract import registry
+from spark_jobs.contract.settings import record_bytes
+from spark_jobs.ops.shown import Withheld
 
 Person = Annotated[BaseUser, Depends(get_user)]
 
@@ -54,3 +56,21 @@ def permitted(pipeline: str, names: Readable) -> str:
 
 
 Permitted = Annotated[str, Depends(permitted)]
+
+
+def bytes_withheld(pipeline: Permitted, user: Person) -> Withheld | None:
+    """Why the person may not see bytes of the pipeline's records; None if they may.
+
+    The right is to edit the DAG (`PUT`): every auth manager has it, for each DAG, and readers lack
+    it. A custom view would be a right of its own, but Airflow's simple auth manager gives those to
+    every viewer.
+    """
+    if not record_bytes():
+        return "setting"
+    team = DagModel.get_dag_id_to_team_name_mapping([pipeline]).get(pipeline)
+    dag = DagDetails(id=pipeline, team_name=team)
+    granted = get_auth_manager().is_authorized_dag(method="PUT", details=dag, user=user)
+    return None if granted else "right"
+
+
+BytesWithheld = Annotated[Withheld | None, Depends(bytes_withheld)]

@@ -1,4 +1,5 @@
-// What the pages do beyond showing text: Airflow's light or dark, tables that sort, a filter. All of it is text in, text out.
+// What the pages do beyond showing text: Airflow's light or dark, tables that sort, a filter, buttons that copy, and links out of the frame.
+// All of it is text in, text out.
 "use strict";
 
 try {
@@ -7,7 +8,7 @@ try {
 } catch { /* a frame without storage: the system's choice */ }
 
 const key = (row, column) => {
-  const text = row.cells[column].textContent.trim();
+  const text = row.cells[column].dataset.sort ?? row.cells[column].textContent.trim();
   const number = Number(text.replaceAll(",", ""));
   return text !== "" && !Number.isNaN(number) ? number : text;
 };
@@ -36,5 +37,38 @@ for (const field of document.querySelectorAll("input[data-filter]")) {
     const wanted = field.value.toLowerCase();
     for (const row of document.getElementById(field.dataset.filter).tBodies[0].rows)
       row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+}
+
+for (const code of document.querySelectorAll("code[data-copy]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "copy";
+  button.setAttribute("aria-label", `copy ${code.textContent}`);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "copied";
+    } catch { // without TLS a browser has no clipboard: the text is marked, for the keyboard
+      getSelection().selectAllChildren(code);
+      button.textContent = "marked";
+    }
+  });
+  code.after(" ", button);
+}
+
+// Airflow shows the pages in a frame that may not leave itself: Airflow's own document follows the link.
+for (const link of document.querySelectorAll("a[data-airflow]")) {
+  link.addEventListener("click", (event) => {
+    if (window.parent === window) return;
+    try {
+      const outside = window.parent.document.createElement("a");
+      outside.href = link.href;
+      window.parent.document.body.append(outside);
+      outside.click();
+      outside.remove();
+      event.preventDefault();
+    } catch { /* a frame of another origin: the link opens within it */ }
   });
 }

@@ -1,32 +1,47 @@
-"""The templates of the pages, and how they show values."""
+"""The templates of the pages and of the report, and how they show values."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
+from spark_jobs.pages.bars import in_bytes
+from spark_jobs.pages.strip import text
 
 MOST = 500
 """Characters of a value of others on a page."""
 
 
+STYLE = Path(__file__).parent / "sluice.css"
+_OWN = Path(__file__).parent / "html"
+
+
 @cache
-def environment() -> Environment:
-    """Escapes all values, and knows the filters below."""
+def environment(*more: Path) -> Environment:
+    """Escapes all values, and knows the filters below. Templates are here and in `more`."""
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "html"),
+        loader=FileSystemLoader([*more, _OWN]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown}
+    made.filters |= {"shown": shown, "ago": ago, "instant": text, "in_bytes": in_bytes}
     return made
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """The time since then, or until then: "3 hours ago", "in 3 hours"."""
+    since = now - then
+    if since < timedelta():
+        return f"in {approximate(-since)}"
+    return f"{approximate(since)} ago"
 
 
 def shown(value: Any) -> str:

@@ -1,0 +1,55 @@
+"""Reach: the first offsets that Kafka still has, for the coverage page; asked in the background.
+
+A page does not wait for brokers that do not answer. An answer, and the lack of one, counts for a
+minute.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, TimeoutError as TooLong
+from typing import Final
+
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.settings import Settings
+from spark_jobs.source.topic_state import topic_state
+
+COUNTS_SECONDS: Final = 60.0
+WAIT_SECONDS: Final = 2.0
+_LOCK = threading.Lock()
+_ASKED: dict[str, tuple[float, Future[Offsets | None]]] = {}
+"""Topic -> when it was asked, and the answer to come. There are as many as pipelines' topics."""
+
+
+def earliest(topic: str) -> Offsets | None:
+    """Partition -> first offset; None if Kafka has not answered in WAIT_SECONDS, or the API server
+    is not told of the brokers.
+    """
+    with _LOCK:
+        asked = _ASKED.get(topic)
+        if asked is None or (asked[1].done() and time.monotonic() - asked[0] > COUNTS_SECONDS):
+            asked = _ASKED[topic] = (time.monotonic(), _begun(topic))
+    try:
+        return asked[1].result(WAIT_SECONDS)
+    except TooLong:
+        return None
+
+
+def _begun(topic: str) -> Future[Offsets | None]:
+    """The answer to come, asked in a thread for which a server that stops does not wait."""
+    answer: Future[Offsets | None] = Future()
+    name = f"first offsets of {topic}"
+    threading.Thread(target=_ask, args=(topic, answer), name=name, daemon=True).start()
+    return answer
+
+
+def _ask(topic: str, answer: Future[Offsets | None]) -> None:
+    found = None
+    try:
+        found = topic_state(Settings.from_environment(), topic).earliest
+    except SluiceError:
+        pass
+    finally:
+        answer.set_result(found)

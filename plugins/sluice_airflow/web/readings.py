@@ -1,0 +1,134 @@
+"""Readings: what both a page and its JSON route read, beside the plain ops tables."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import Depends, Query
+
+from sluice_airflow.web.next_run import with_next_runs
+from sluice_airflow.web.ops import installed
+from sluice_airflow.web.reach import earliest
+from sluice_airflow.web.rights import not_found
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.request import Request
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import history, record as ops_record
+from spark_jobs.ops.rejected import Table
+from spark_jobs.ops.shown import Overview, RecordPage, Withheld
+from spark_jobs.repair.coverage import Coverage, coverage
+from spark_jobs.repair.touched import Touched, touched
+from spark_jobs.state.answer import StateAnswer, read_answer
+
+MOST_ROWS: Final = 400
+"""Intervals of one page of coverage. Whoever wants others gives a range."""
+From = Annotated[
+    str | None,
+    Query(alias="from", max_length=40, description="a day, or a time with its zone"),
+]
+To = Annotated[
+    str | None,
+    Query(alias="to", max_length=40, description="the first instant that is not shown"),
+]
+
+
+class _Place(NamedTuple):
+    """Where a rejected record is."""
+
+    table: Table
+    generation: str
+    partition: int
+    offset: int
+
+
+def _place(
+    table: Annotated[Table, Query(description="late or quarantine")],
+    generation: Annotated[str, Query(max_length=200, description="the checkpoint's generation")],
+    partition: Annotated[int, Query(ge=0, le=2**31 - 1, description="the record's partition")],
+    offset: Annotated[int, Query(ge=0, le=2**63 - 1, description="its offset")],
+) -> _Place:
+    return _Place(table, generation, partition, offset)
+
+
+Place = Annotated[_Place, Depends(_place)]
+
+
+class KeptState(NamedTuple):
+    """The last kept answer of `sluice state`."""
+
+    answer: StateAnswer
+    current: bool
+    """Whether it is of the checkpoint's generation, and not from before a reset or a rewind."""
+
+
+def overview(names: list[str]) -> Overview:
+    """All of these pipelines, with their next runs."""
+    with installed() as root:
+        found = history.overview(root, names)
+    return with_next_runs(found)
+
+
+def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
+    """One rejected record. Raises HTTPException: 404."""
+    try:
+        declared = {each.name: each.type for each in registry.load(pipeline).topic.fields}
+    except SluiceError:  # the record is there, whatever became of the spec
+        declared = {}
+    with installed(kept=False) as root:
+        found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage, bool]:
+    """The coverage, and whether Kafka said which records it still has.
+
+    Raises RangeInvalid, RangeUnsupported, RangeOpen, CheckpointBroken.
+    """
+    given: dict[str, Any] = {"from": start or None, "to": end or None}
+    bound = Request(**given).span
+    spec = registry.load(pipeline)
+    with installed() as root:
+        first = earliest(spec.topic.name)
+        return coverage(spec, Paths(str(root), spec), first, bound), first is not None
+
+
+def newest(found: Coverage) -> Coverage:
+    """Its newest intervals, as many as a page shows."""
+    more = max(0, len(found.intervals) - MOST_ROWS)
+    return found.model_copy(
+        update={"intervals": found.intervals[more:], "left_out": found.left_out + more}
+    )
+
+
+def older(found: Coverage) -> Span | None:
+    """The range of the page before; None if nothing is left out."""
+    if not found.left_out or not found.intervals:
+        return None
+    first = found.intervals[0]
+    length: timedelta = first.end - first.start
+    return Span(first.start - MOST_ROWS * length, first.start)
+
+
+def to_repair(pipeline: str) -> Touched:
+    """What a repair would touch now. Raises RangeUnsupported, CheckpointBroken."""
+    spec = registry.load(pipeline)
+    with installed() as root:
+        return touched(spec, Paths(str(root), spec))
+
+
+def state(pipeline: str, withheld: Withheld | None) -> KeptState | None:
+    """The last kept state, without its rows if those are withheld; None without one."""
+    spec = registry.load(pipeline)
+    with installed() as root:
+        paths = Paths(str(root), spec)
+        found, identity = read_answer(paths), read_identity(paths)
+    if found is None:
+        return None
+    current = identity is not None and identity.generation == found.generation
+    return KeptState(found.without_rows() if withheld else found, current)

@@ -1,0 +1,65 @@
+"""The command that writes the pictures of a pipeline into a file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_jobs.cli.terminal import (
+    PipelineName,
+    examples,
+    one_line_errors,
+    require_readable,
+    say,
+)
+from spark_jobs.contract import registry
+from spark_jobs.contract.files import replacing
+from spark_jobs.contract.settings import root
+
+commands = typer.Typer(rich_markup_mode="rich")
+PANEL = "Inspect"
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice report departure_delays --html departure_delays.html",
+        "sluice report departure_delays --html report.html --last 500",
+    ),
+)
+def report(
+    pipeline: PipelineName,
+    html: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="The file to write. A file of this name is replaced.",
+            dir_okay=False,
+        ),
+    ],
+    last: Annotated[
+        int, typer.Option(help="Number of newest runs and batches to show.", min=1, max=5_000)
+    ] = 60,
+) -> None:
+    """Write what Airflow's UI shows of a pipeline over time into one HTML file.
+
+    The file needs no network and no script. It has no keys and no values of records. Starts no JVM,
+    and writes nothing under the root.
+    """
+    from spark_jobs.pages.report import report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
+
+    with one_line_errors():
+        spec, where = registry.load(pipeline), root()
+        require_readable(where)
+        text = written(spec, where, datetime.now(UTC), last)
+        try:
+            with replacing(html.absolute()) as partial:
+                partial.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise typer.BadParameter(
+                f"{html} cannot be written: {error.strerror or error}", param_hint="--html"
+            ) from None
+    say(f"{html}: {len(text):,} characters; open it in a browser")

@@ -1,0 +1,65 @@
+"""Check history: each check of a run with what it observed in earlier runs, and its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.state_checks import state_checks_of
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.shown import CheckLine, RunLine
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.ops.schema import Row
+
+LAST = 20
+"""Earlier runs."""
+Name = tuple[str, str, str | None]
+"""Suite, type and column: what is the same check in another run."""
+
+
+def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> Iterator[CheckLine]:
+    """Each check with what it observed in runs before this one."""
+    rows = ops_tables.query(
+        root,
+        "checks",
+        'SELECT suite, type, "column", observed, unexpected, run_id FROM (SELECT *, '
+        'row_number() OVER (PARTITION BY suite, type, "column" ORDER BY checked_at DESC) AS place '
+        f"FROM checks WHERE {ops_tables.equals({'pipeline': line.pipeline})} "
+        f"AND checked_at < TIMESTAMP '{line.started_at.isoformat()}') WHERE place <= {LAST} "
+        "ORDER BY place",
+    ).to_pylist()
+    bounds = _bounds(line.pipeline)
+    for result in results:
+        name = (result.suite, result.type, result.column)
+        before = [row for row in rows if _name(row) == name]
+        yield CheckLine(
+            result=result,
+            history=tuple(row["observed"] or "" for row in before),
+            runs=tuple(row["run_id"] or "" for row in before),
+            unexpected=tuple(row["unexpected"] or 0 for row in before),
+            bound=bounds.get(name),
+        )
+
+
+def _name(row: Row) -> Name:
+    return row["suite"], row["type"], row["column"]
+
+
+def _bounds(pipeline: str) -> dict[Name, float]:
+    """The upper bounds of the state checks. A spec that does not load has none to show."""
+    try:
+        checks = state_checks_of(registry.load(pipeline))
+    except SluiceError:
+        return {}
+    return {
+        ("state", check.type, column): float(most)
+        for check in checks
+        if isinstance(most := check.kwargs.get("max_value"), int | float)
+        for column in check.columns[:1]
+    }

@@ -1,0 +1,47 @@
+"""Next steps: the commands that follow from a run, the first one first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_jobs.contract.kind import REPAIR_KINDS
+from spark_jobs.contract.report import CheckResult
+from spark_jobs.ops.shown import NextStep, RunLine
+
+
+def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, ...]:
+    """At least one. None of them changes anything without --execute."""
+    name = line.pipeline
+    if line.problem == "CHECK_FAILED":
+        red = [
+            each.name for each in checks if each.outcome != "passed" and each.severity == "critical"
+        ]
+        named = " ".join(f"--check '{each}'" for each in red) or "--check NAME"
+        return (
+            NextStep(
+                why="see what the checks found, with the failing values",
+                command=f"sluice show checks --pipeline {name}",
+            ),
+            NextStep(
+                why="publish all the same, if a person has looked at it",
+                command=f"sluice accept {name} {named} --reason WHY",
+            ),
+        )
+    if line.status == "failed":
+        return (
+            NextStep(
+                why="see what the next run would do, and what refuses it",
+                command=f"sluice plan {name}",
+            ),
+            NextStep(why="look for damaged files", command=f"sluice doctor {name}"),
+        )
+    look = NextStep(why="see its batches", command=f"sluice show batches --pipeline {name}")
+    if line.kind in REPAIR_KINDS:
+        return (NextStep(why="see repairs", command=f"sluice show repairs --pipeline {name}"), look)
+    if line.late:
+        return (
+            look,
+            NextStep(why="see which days late records wait for", command=f"sluice coverage {name}"),
+            NextStep(why="see what a repair would change", command=f"sluice repair {name}"),
+        )
+    return (look,)

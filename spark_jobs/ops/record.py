@@ -1,0 +1,128 @@
+"""Record: one late or quarantined record for a view, with its bytes for those who may see them.
+
+The bytes are hostile and of any size: what is shown of them is bounded, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.visible import visible
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.rejected import MISSED, REASON, Table
+from spark_jobs.ops.shown import FieldShown, RawShown, RecordPage, RejectedLine, Withheld
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from upath import UPath
+
+MOST_REASON = 2_000
+MOST_TEXT = 4_000
+"""Characters of a value as text."""
+MOST_HEX = 1_024
+"""Bytes of a value in hexadecimal."""
+MOST_DECODED = 2**20
+"""Bytes of a value that is decoded: a page does not parse more."""
+MOST_FIELDS = 100
+MOST_FIELD = 300
+"""Characters of a field's value."""
+HEX_LINE = 16
+
+
+def record(
+    root: UPath,
+    pipeline: str,
+    table: Table,
+    place: tuple[str, int, int],
+    declared: Mapping[str, str],
+    withheld: Withheld | None,
+) -> RecordPage | None:
+    """The record at this place: generation, partition, offset; None without one.
+
+    `declared` are the topic's fields: name -> type. If the bytes are `withheld`, nothing of them is
+    read.
+    """
+    generation, partition, offset = place
+    own = ops_tables.equals(
+        {"pipeline": pipeline, "generation": generation, "partition": partition, '"offset"': offset}
+    )
+    raw = "" if withheld else ", key, value"
+    rows = ops_tables.query(
+        root,
+        table,
+        'SELECT topic, generation, partition, "offset", kafka_timestamp, event_time, '
+        f"coalesce(left({REASON[table]}, {MOST_REASON}), '') AS reason, {MISSED[table]} AS "
+        f"watermark_missed, batch_id AS batch, run_id{raw} FROM {table} WHERE {own} LIMIT 1",
+    ).to_pylist()
+    if not rows:
+        return None
+    line = RejectedLine(**rows[0])
+    late_by = None
+    if line.watermark_missed is not None and line.event_time is not None:
+        late_by = (line.watermark_missed - line.event_time).total_seconds()
+    return RecordPage(
+        line=line,
+        late_by_seconds=late_by,
+        withheld=withheld,
+        key=None if withheld else raw_shown(rows[0]["key"], {}),
+        value=None if withheld else raw_shown(rows[0]["value"], declared),
+    )
+
+
+def raw_shown(raw: bytes | None, declared: Mapping[str, str]) -> RawShown | None:
+    """Bytes as text, in hexadecimal, and decoded as JSON as far as they can be; None for null."""
+    if raw is None:
+        return None
+    # A character has four bytes at most: more need not be decoded.
+    text = raw[: 4 * MOST_TEXT].decode("utf-8", "backslashreplace")
+    fields, why = _fields(raw, declared)
+    return RawShown(
+        size=len(raw),
+        text=visible(text[:MOST_TEXT]),
+        text_whole=len(raw) <= 4 * MOST_TEXT and len(text) <= MOST_TEXT,
+        hexadecimal=tuple(hex_lines(raw[:MOST_HEX])),
+        hexadecimal_whole=len(raw) <= MOST_HEX,
+        fields=fields,
+        not_decoded=why,
+    )
+
+
+def hex_lines(raw: bytes) -> list[str]:
+    """Sixteen bytes a line: their offset, their hexadecimal digits, and ASCII where it is visible.
+
+    >>> hex_lines(b"ab\\x1b")
+    ['00000000  61 62 1b                                         |ab.|']
+    """
+    lines = []
+    for at in range(0, len(raw), HEX_LINE):
+        part = raw[at : at + HEX_LINE]
+        seen = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)  # noqa: PLR2004 - ASCII
+        lines.append(f"{at:08x}  {part.hex(' '):<{3 * HEX_LINE}} |{seen}|")
+    return lines
+
+
+def _fields(raw: bytes, declared: Mapping[str, str]) -> tuple[tuple[FieldShown, ...], str]:
+    """The fields of a JSON object, the declared ones first, and why there are none."""
+    if len(raw) > MOST_DECODED:
+        return (), f"it has more than {MOST_DECODED:,} bytes"
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        return (), f"it is not JSON: {visible(str(error), MOST_FIELD)}"
+    if not isinstance(found, dict):
+        return (), "it is JSON, and not an object"
+    names = list(dict.fromkeys([*declared, *found]))
+    return tuple(
+        FieldShown(
+            name=visible(name, MOST_FIELD),
+            declared=declared.get(name),
+            value=visible(_json(found[name]), MOST_FIELD) if name in found else None,
+        )
+        for name in names[:MOST_FIELDS]
+    ), (f"{len(names) - MOST_FIELDS:,} more fields" if len(names) > MOST_FIELDS else "")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

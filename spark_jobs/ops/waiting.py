@@ -1,0 +1,119 @@
+"""Waiting: of each pipeline, the records that no repair has used and the batches that consumers
+were not told of; without Spark, from the checkpoint's small files and the ops tables.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.published import read_published
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.paths import Paths
+from spark_jobs.ops import ops_tables
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+class Waits(NamedTuple):
+    """What waits of one pipeline."""
+
+    late: int = 0
+    """Late records of the checkpoint that no repair has used."""
+    quarantined: int = 0
+    """Quarantined records likewise."""
+    batches: int = 0
+    """Batches with rows in the table that consumers were not told of."""
+    rows: int = 0
+    """The rows that these batches wrote."""
+
+
+class _Checkpoint(NamedTuple):
+    generations: tuple[str, ...]
+    published: int
+
+
+def waiting(root: UPath, pipelines: Sequence[str]) -> dict[str, Waits]:
+    """Pipeline -> what waits. A pipeline without a checkpoint, or whose spec or checkpoint cannot
+    be read, is not among them.
+    """
+    known = {name: found for name in pipelines if (found := _checkpoint(root, name))}
+    if not known:
+        return {}
+    late, bad = _rejected(root, "late", known), _rejected(root, "quarantine", known)
+    used = _used(root, known)
+    told = _unpublished(root, known)
+    return {
+        name: Waits(
+            max(0, late[name] - used[name, "late"]),
+            max(0, bad[name] - used[name, "quarantine"]),
+            *told[name],
+        )
+        for name in known
+    }
+
+
+def _checkpoint(root: UPath, name: str) -> _Checkpoint | None:
+    """An overview shows the other pipelines where the files of one are damaged."""
+    try:
+        paths = Paths(str(root), registry.load(name))
+        identity, told = read_identity(paths), read_published(paths.published)
+    except (SluiceError, OSError):
+        return None
+    if identity is None:
+        return None
+    return _Checkpoint(tuple(identity.generations), _version(told.table_version))
+
+
+def _version(published: int | None) -> int:
+    return -1 if published is None else published
+
+
+def _rejected(root: UPath, table: str, known: Mapping[str, _Checkpoint]) -> dict[str, int]:
+    rows = ops_tables.query(
+        root,
+        table,
+        f"SELECT pipeline, count(*) AS n FROM {table} WHERE {_of(known)} GROUP BY pipeline",
+    ).to_pylist()
+    return defaultdict(int, {row["pipeline"]: row["n"] for row in rows})
+
+
+def _used(root: UPath, known: Mapping[str, _Checkpoint]) -> dict[tuple[str, str], int]:
+    """(pipeline, ops table) -> records with a fate. One that still cannot be used waits on."""
+    rows = ops_tables.query(
+        root,
+        "merged",
+        f"SELECT pipeline, source, count(*) AS n FROM merged WHERE {_of(known)} AND fate IN "
+        "('merged', 'duplicate', 'filtered') GROUP BY pipeline, source",
+    ).to_pylist()
+    return defaultdict(int, {(row["pipeline"], row["source"]): row["n"] for row in rows})
+
+
+def _unpublished(root: UPath, known: Mapping[str, _Checkpoint]) -> dict[str, tuple[int, int]]:
+    """Pipeline -> batches with a newer table version than the published one, and their rows."""
+    newer = " OR ".join(
+        f"({_of({name: each})} AND table_version > {each.published})"
+        for name, each in known.items()
+    )
+    rows = ops_tables.query(
+        root,
+        "batches",
+        "SELECT pipeline, count(*) AS batches, sum(rows_out) AS rows FROM batches "
+        f"WHERE {newer} GROUP BY pipeline",
+    ).to_pylist()
+    found = {row["pipeline"]: (row["batches"], row["rows"] or 0) for row in rows}
+    return defaultdict(lambda: (0, 0), found)
+
+
+def _of(known: Mapping[str, _Checkpoint]) -> str:
+    """The SQL condition for the rows of these checkpoints."""
+    each = (
+        f"({ops_tables.equals({'pipeline': name})} AND "
+        f"{ops_tables.among('generation', found.generations)})"
+        for name, found in known.items()
+    )
+    return f"({' OR '.join(each)})"

@@ -1,0 +1,56 @@
+"""Report: a pipeline over time as one HTML file, to send to a colleague. It needs no network and no
+script, and has no bytes of records: no sample of a check, and no rejected record.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from spark_jobs import __version__
+from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.paths import Paths
+from spark_jobs.ops import history
+from spark_jobs.pages.figures import figures
+from spark_jobs.pages.strip import segments
+from spark_jobs.pages.templates import STYLE, environment
+from spark_jobs.repair.coverage import Coverage, coverage
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.spec import Pipeline
+
+
+def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
+    """The file's text: the newest `most` runs and batches, the last checks, and the coverage."""
+    paths = Paths(root, spec)
+    found = figures(paths.root, spec.name, most, 0)
+    runs = found.found.runs
+    covered, why = _covered(spec, paths)
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            pipeline=spec.name,
+            made_at=now,
+            version=__version__,
+            style=Markup(STYLE.read_text()),  # our own file, without a record in it
+            base=None,
+            figures=found,
+            run=history.run(paths.root, spec.name, runs[0].run_id) if runs else None,
+            covered=covered,
+            segments=segments(covered) if covered else [],
+            asked=False,
+            form=None,
+            no_coverage=why,
+        )
+    )
+
+
+def _covered(spec: Pipeline, paths: Paths) -> tuple[Coverage | None, str]:
+    """The coverage; or why there is none."""
+    try:
+        return coverage(spec, paths), ""
+    except SluiceError as error:
+        return None, f"{error.what} {error.remedy}"

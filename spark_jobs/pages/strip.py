@@ -1,0 +1,86 @@
+"""Strip: the coverage of a pipeline as segments of a line, and what a person does about each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from spark_jobs.pages.bars import WIDTH
+from spark_jobs.repair.coverage import Coverage, Interval
+
+REPAIRABLE = ("late", "replayable")
+"""States for which a repair has something to do."""
+
+
+class Segment(NamedTuple):
+    """Neighbouring intervals that are alike."""
+
+    place: int
+    """From 1, for the links between strip and table."""
+    x: float
+    width: float
+    start: datetime
+    end: datetime
+    state: str
+    late: int
+    """Late records that wait; one that touches several intervals is counted in each."""
+    intervals: int
+    last: Interval
+    """Its newest interval, for what last computed its rows."""
+
+    @property
+    def request_json(self) -> str:
+        """What the field Configuration JSON of the backfill DAG's form takes."""
+        return request_json(self.start, self.end)
+
+    @property
+    def repairable(self) -> bool:
+        return self.state in REPAIRABLE
+
+
+def segments(covered: Coverage) -> list[Segment]:
+    """Oldest first. Each interval for which records wait is one of its own."""
+    groups = [list(group) for _, group in groupby(covered.intervals, key=_alike)]
+    return _placed(groups, len(covered.intervals))
+
+
+def request_json(start: datetime, end: datetime) -> str:
+    """The form's values for a repair within a range, as JSON."""
+    return json.dumps({"kind": "repair", "from": text(start), "to": text(end)})
+
+
+def text(at: datetime) -> str:
+    """A time as the form of the backfill DAG takes it.
+
+    >>> text(datetime(2026, 3, 1, tzinfo=UTC))
+    '2026-03-01T00:00:00Z'
+    """
+    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+
+
+def _placed(groups: Sequence[Sequence[Interval]], of: int) -> list[Segment]:
+    found, at = [], 0
+    for place, group in enumerate(groups, 1):
+        found.append(
+            Segment(
+                place,
+                round(WIDTH * at / of, 2),
+                round(max(WIDTH * len(group) / of - 0.5, 0.5), 2),
+                group[0].start,
+                group[-1].end,
+                group[0].state,
+                sum(each.late for each in group),
+                len(group),
+                group[-1],
+            )
+        )
+        at += len(group)
+    return found
+
+
+def _alike(each: Interval) -> tuple[object, ...]:
+    waits = each.start if each.state in REPAIRABLE else None
+    return (each.state, each.repair_id, waits)

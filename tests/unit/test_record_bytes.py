@@ -1,0 +1,66 @@
+"""One record's bytes as a view shows them: bounded, as text, in hexadecimal, and decoded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, strategies as st
+
+from spark_jobs.ops.record import MOST_FIELDS, MOST_HEX, MOST_TEXT, raw_shown
+
+DECLARED = {"id": "string", "n": "long"}
+
+
+def test_the_declared_fields_come_first_and_one_that_is_missing_is_named() -> None:
+    shown = raw_shown(b'{"extra": [1, {"a": null}], "id": "x"}', DECLARED)
+    assert shown is not None
+    assert [(each.name, each.declared, each.value) for each in shown.fields] == [
+        ("id", "string", '"x"'),
+        ("n", "long", None),
+        ("extra", None, '[1, {"a": null}]'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"\xff\xfe", "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[1]", "it is JSON, and not an object"),
+        (b'{"n": ' + b"9" * 10_000 + b"}", "it is not JSON"),
+        (b"", "it is not JSON"),
+        (b" " * (2**20 + 1), "it has more than 1,048,576 bytes"),
+    ],
+)
+def test_what_cannot_be_decoded_says_why(raw: bytes, why: str) -> None:
+    shown = raw_shown(raw, DECLARED)
+    assert shown is not None
+    assert (shown.fields, shown.not_decoded[: len(why)]) == ((), why)
+
+
+def test_null_is_not_an_empty_value() -> None:
+    assert raw_shown(None, DECLARED) is None
+    empty = raw_shown(b"", {})
+    assert empty is not None
+    assert (empty.size, empty.text, empty.hexadecimal) == (0, "", ())
+
+
+@given(st.binary(max_size=3000))
+def test_all_bytes_are_in_the_hexadecimal_lines_up_to_the_bound(raw: bytes) -> None:
+    shown = raw_shown(raw, {})
+    assert shown is not None
+    found = bytes.fromhex("".join(line[10:57] for line in shown.hexadecimal))
+    assert found == raw[:MOST_HEX]
+    assert shown.hexadecimal_whole == (len(raw) <= MOST_HEX)
+    assert shown.text.isprintable()
+    assert all(line.isascii() and line.isprintable() for line in shown.hexadecimal)
+
+
+def test_five_megabytes_and_a_thousand_fields_are_cut_and_it_is_said() -> None:
+    long = raw_shown(b"x" * 5_000_000, {})
+    assert long is not None
+    assert (long.size, len(long.text), long.text_whole) == (5_000_000, MOST_TEXT, False)
+    many = raw_shown(json.dumps({f"f{n}": n for n in range(1000)}).encode(), {})
+    assert many is not None
+    assert (len(many.fields), many.not_decoded) == (MOST_FIELDS, "900 more fields")

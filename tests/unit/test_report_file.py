@@ -1,0 +1,126 @@
+"""`sluice report` and `sluice show growth`: the pictures without Airflow."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from spark_jobs.cli import app
+from spark_jobs.cli.growth import CELLS, bar
+from spark_jobs.contract.report import Account, CheckResult, Report, StateUse
+from spark_jobs.runs.run_record import append_row
+
+NAME = "departure_delays"
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SAMPLE = "<script>secret</script>\u202e"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("root")
+    for place in range(4):
+        check = CheckResult(
+            suite="state", type="expect_column_values_to_be_between", column="late_share",
+            severity="warning", outcome="passed", observed="0.01", sample=SAMPLE,
+        )  # fmt: skip
+        report = Report(
+            pipeline=NAME,
+            run_id=f"run<{place}>",
+            status="succeeded",
+            started_at=NOON + timedelta(hours=place),
+            ended_at=NOON + timedelta(hours=place, minutes=1),
+            watermark=NOON,
+            account=Account(read=100, late=place, rows_out=10 * place),
+            state=StateUse(rows=1000 * (place + 1)),
+            checks=(check,),
+            seconds={"query": 1.0},
+        )
+        append_row(report, str(folder))
+    return folder
+
+
+def sluice(root: Path, *words: str, width: int | None = None) -> Result:
+    env = {"SLUICE_ROOT": str(root), "COLUMNS": str(width) if width else None, "TERM": "dumb"}
+    return CliRunner().invoke(app, list(words), env=env)
+
+
+class Loads(HTMLParser):
+    """What a browser would load or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+        self.bars = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.bars += tag == "rect"
+        if tag in {"script", "iframe", "object", "embed", "link", "img", "base", "form"}:
+            self.found.append((tag, ""))
+        self.found += [
+            (tag, name)
+            for name, value in attrs
+            if name.startswith("on")
+            or (name in {"href", "src"} and not (value or "").startswith("#"))
+        ]
+
+
+def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_values(
+    root: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "r.html"
+    done = sluice(root, "report", NAME, "--html", str(file))
+    assert done.exit_code == 0, done.output
+    text = file.read_text()
+    page = Loads()
+    page.feed(text)
+    assert page.found == []
+    assert page.bars >= 4 + 4 + 3 + 4, "records, lag, late shares, phases"
+    assert "run&lt;3&gt;" in text
+    assert "late_share" in text
+    assert "secret" not in text
+    assert "no drain has accounted for a batch yet" in text, "why there is no coverage"
+    assert ("http://" in text, "https://" in text) == (False, False)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_the_report_of_a_pipeline_that_never_ran_is_written_and_makes_no_root(
+    tmp_path: Path,
+) -> None:
+    done = sluice(tmp_path / "root", "report", NAME, "--html", str(tmp_path / "r.html"))
+    assert done.exit_code == 0, done.output
+    assert "no runs" in (tmp_path / "r.html").read_text()
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_report_that_cannot_be_written_is_refused_in_words(root: Path, tmp_path: Path) -> None:
+    done = sluice(root, "report", NAME, "--html", str(tmp_path / "none" / "r.html"))
+    assert done.exit_code == 2
+    assert "cannot be written" in done.output
+    assert "Traceback" not in done.output
+
+
+def test_growth_has_a_bar_beside_each_number_as_long_as_it_is_of_the_largest(root: Path) -> None:
+    shown = sluice(root, "show", "growth", "--pipeline", NAME, width=140).stdout
+    lines = [line for line in shown.splitlines() if "█" in line]
+    assert [line.split("█")[0].split()[-1] for line in lines] == [
+        "4,000",
+        "3,000",
+        "2,000",
+        "1,000",
+    ]
+    assert lines[0].count("█") == 2 * CELLS
+    assert lines[3].count("█") == CELLS // 4
+
+
+def test_growth_for_programs_has_numbers_and_no_bars(root: Path) -> None:
+    shown = sluice(root, "show", "growth", "--format", "csv").stdout
+    assert shown.splitlines()[0] == "pipeline,state_rows,rows_out,read,run_id,kind,started_at"
+    assert "█" not in shown
+
+
+def test_a_bar_of_what_is_not_nothing_is_seen() -> None:
+    assert (bar(1, 10**9), bar(0, 1), bar(None, 1), bar(5, 5)) == ("▏", "", "", "█" * CELLS)

@@ -1,0 +1,66 @@
+"""The coverage strip: neighbours that are alike are one segment, and each that waits is its own."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+from spark_jobs.contract.request import Request
+from spark_jobs.pages.bars import WIDTH
+from spark_jobs.pages.strip import segments
+from spark_jobs.pages.templates import STYLE
+from spark_jobs.repair.balance import Balance
+from spark_jobs.repair.coverage import Coverage, Interval, State
+
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+BALANCE = Balance(late=0, merged=0, duplicates=0, filtered=0, waiting=0, off=0)
+
+
+def covered(*states: Any) -> Coverage:
+    intervals = tuple(
+        Interval(
+            start=DAY + timedelta(days=place),
+            end=DAY + timedelta(days=place + 1),
+            state=state,
+            late=int(state == "late"),
+            repair_id=None,
+            kind=None,
+            at=None,
+            who=None,
+        )
+        for place, state in enumerate(states)
+    )
+    return Coverage(
+        pipeline="p", batch=1, until=DAY, intervals=intervals, left_out=0, balance=BALANCE
+    )
+
+
+def test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_two() -> None:
+    found = segments(covered("canonical", "canonical", "late", "late", "open"))
+    assert [(each.state, each.intervals) for each in found] == [
+        ("canonical", 2),
+        ("late", 1),
+        ("late", 1),
+        ("open", 1),
+    ]
+    assert [round(each.x) for each in found] == [0, 360, 540, 720]
+    assert found[-1].x + found[-1].width <= WIDTH
+    assert [each.repairable for each in found] == [False, True, True, False]
+
+
+def test_the_values_for_the_form_are_a_request_that_the_form_takes() -> None:
+    [found] = segments(covered("late"))
+    asked = Request(**json.loads(found.request_json))
+    assert (asked.kind, asked.start, asked.end) == ("repair", DAY, DAY + timedelta(days=1))
+
+
+def test_every_state_of_an_interval_has_a_colour() -> None:
+    style = STYLE.read_text()
+    for state in get_args(State):
+        assert f"rect.{state}" in style
+        assert f".state.{state}" in style
+
+
+def test_no_interval_has_no_segment() -> None:
+    assert segments(covered()) == []
