@@ -1,5 +1,6 @@
 """The only DAG file: each pipeline's folder becomes two DAGs, which drain and which compute ranges
-again; one more takes a person's decisions, and one maintains the tables. It names no pipeline.
+again; each archive of a topic has one too; one more takes a person's decisions, and one maintains
+the tables. It names no pipeline.
 """
 
 from airflow.sdk import DAG
@@ -24,8 +25,17 @@ def dags_of(pipeline: str) -> list[DAG]:
         return [refused_dag(pipeline, error)]
 
 
+def archive_dag(name: str) -> DAG:
+    """The DAG of a topic's archive; one that fails with the reason if it is declared wrongly."""
+    try:
+        return build(registry.load(name))
+    except Exception as error:  # noqa: BLE001 - as above
+        return refused_dag(name, error)
+
+
 sluice_accept = accept_dag(TAG)
 sluice_maintain = maintain_dag(TAG)
 globals().update(
     {f"dag_of_{dag.dag_id}": dag for name in registry.names() for dag in dags_of(name)}
+    | {f"dag_of_{name}": archive_dag(name) for name in registry.archives()}
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, functions as F
 
+from spark_jobs.classify.archived import all_good, archive_rows
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
 from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.contract.spec import Pipeline
@@ -41,10 +42,12 @@ class Dataflow(NamedTuple):
     """The good records after the Transforms before the first stateful step, with the column kafka.
     """
 
-    def output(self, root: UPath, timers: Timers) -> DataFrame:
+    def output(self, root: UPath, timers: Timers, topic_id: str = "") -> DataFrame:
         """The rows for the sink: the stateful input after the first stateful step and all later
-        steps.
+        steps; for an archive, the records, with the topic's id.
         """
+        if self.spec.is_archive:
+            return archive_rows(self.stateful_input, self.spec.topic.event_time, topic_id)
         return chain.stateful_output(self.stateful_input, self.spec, root, timers)
 
 
@@ -62,8 +65,9 @@ def dataflow(
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
     source/kafka_source.py reads them.
 
-    `capture` limits which records keep their raw bytes; without it all do. With `capture` and
-    `observed`, the query also observes counts and rejected records, for the audit.
+    `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
+    With `capture` and `observed`, the query also observes counts and rejected records, for the
+    audit.
 
     `clock_ms` is when the records' batch was planned, in milliseconds since the epoch. Only a batch
     query needs it: in a streaming query the current time is that already, also when the batch runs
@@ -75,8 +79,8 @@ def dataflow(
     `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    decoded = decode(records, spec.topic, capture, failing, notes)
-    classified = classify(decoded, spec.topic, clock)
+    decoded = decode(records, spec.topic, None if spec.is_archive else capture, failing, notes)
+    classified = all_good(decoded) if spec.is_archive else classify(decoded, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)
     if counts:

@@ -6,6 +6,7 @@ from local.reference.markdown import code, table
 from local.reference.models import model_section
 from local.reference.runs import asset_event, metrics, ops, report
 from spark_jobs import log
+from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import SluiceError, catalogue
 from spark_jobs.contract.ranges import Ranges
@@ -29,6 +30,7 @@ SPEC = (
     GroupState,
     Transform,
     State,
+    Archive,
     Schedule,
     Ranges,
     Check,

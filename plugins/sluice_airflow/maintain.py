@@ -69,6 +69,6 @@ def maintain_dag(tag: str) -> DAG:
         default_args=ARGUMENTS | PATIENCE | CALLBACKS,
         auto_register=False,
     ) as dag:
-        for name in registry.names():
+        for name in (*registry.names(), *registry.archives()):
             MaintainOperator(task_id=name, pipeline=name)
     return dag

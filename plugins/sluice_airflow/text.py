@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_jobs.contract import state_checks
+from spark_jobs.contract.archive_spec import ArchiveSpec
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.ranged import unranged
@@ -25,6 +26,8 @@ CLOCKS = {
 
 def page(spec: Pipeline) -> str:
     """The DAG's page, in Markdown: the pipeline's topic, watermark, steps, state and checks."""
+    if isinstance(spec, ArchiveSpec):
+        return _archive_page(spec)
     delay = (
         f"{interval(spec.watermark_delay)} behind the newest event time"
         if spec.watermark_delay
@@ -67,6 +70,26 @@ def page(spec: Pipeline) -> str:
             "**Backfill**: not with this DAG. A drain reads the records that are there, whatever "
             "its data interval, so Airflow's form is off here. "
             f"{_again(spec)}",
+        )
+    )
+
+
+def _archive_page(spec: ArchiveSpec) -> str:
+    kept = f"for {interval(spec.keep)} from its Kafka timestamp" if spec.keep else "for ever"
+    return "\n".join(
+        (
+            f"### {spec.name}",
+            "",
+            f"{spec.about} Kept {kept}; repairs and backfills of the topic's pipelines read from "
+            "it, so that Kafka's retention does not bound them.",
+            "",
+            f"**Writes** `<root>/archive/{spec.topic.name}`, one row a record: topic_id, "
+            "partition, offset, kafka_timestamp, key, value, event_time, event_date. Malformed, "
+            "premature and late records are among them.",
+            "",
+            "**Checks on the account**",
+            "",
+            *(_bullets(state_checks.state_checks_of(spec))),
         )
     )
 

@@ -67,7 +67,7 @@ def store_cursor(paths: Paths, known: Identity) -> None:
     cursor = find_cursor(paths, known).cursor
     for table in ("batches", "slices"):
         ops_tables.remove_after(
-            paths.root, table, paths.table.name, known.generations, cursor.audited
+            paths.root, table, paths.pipeline, known.generations, cursor.audited
         )
     cursor.write(paths.cursor)
 
@@ -106,7 +106,7 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
     table's version is then the one with their rows, not the report's.
     """
     newest = {row["generation"]: row["batch_id"] for row in rows}
-    ours = ops_tables.equals({"pipeline": paths.table.name})
+    ours = ops_tables.equals({"pipeline": paths.pipeline})
     runs = ops_tables.query(
         paths.root,
         "runs",
@@ -120,6 +120,6 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
         last = min(report.batches[-1], newest[report.generation])
         if report.generation == known.generation and last == report.batches[-1]:
             return _Passed(last, report.table_version or 0)
-        owners = known.owners(paths.table.name)
+        owners = known.owners(paths.pipeline)
         return _Passed(last, history.version_after(paths.table, owners, last))
     return _Passed()

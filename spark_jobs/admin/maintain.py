@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.reset import Intent
 from spark_jobs.admin.table_care import in_words, table_steps
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.archive_spec import ArchiveSpec
 from spark_jobs.contract.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -96,7 +98,9 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
     now = datetime.now(UTC)
     yield from _ops_steps(spec.name, settings, paths, now)
     yield from _report_steps(spec.name, settings, now)
-    for line, execute in table_steps(paths):
+    if isinstance(spec, ArchiveSpec) and spec.keep is not None:
+        yield from map(Step._make, kept_steps(paths, now - spec.keep))
+    for line, execute in table_steps(paths, archive=spec.is_archive):
         yield Step(line, execute)
 
 

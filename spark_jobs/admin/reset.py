@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import LeaseHeld
@@ -18,6 +19,8 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.published.data_folder import follow
+from spark_jobs.sink import table
+from spark_jobs.source.topic_state import topic_state
 from spark_jobs.storage.folders import move, remove_folder, unfinished_moves
 from spark_jobs.storage.object_store import require_writable
 
@@ -41,7 +44,9 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     cut_off = unfinished_moves(paths.moving)
     staged = paths.stagings.exists()
-    folders = [path for path in (paths.version, paths.table) if path.exists()]
+    goes_on = spec.is_archive and not cut_off and _made_anew(spec, settings, paths)
+    mine = (paths.version,) if goes_on else (paths.version, paths.table)
+    folders = [path for path in mine if path.exists()]
     moves = cut_off or [(path, path.with_name(f"{path.name}.{kept}")) for path in folders]
     if cut_off:
         state = "continues a reset that was cut off"
@@ -60,6 +65,8 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                     f"another reset of {spec.name} has begun or ended since this one looked.",
                     f"See what there is to do now: sluice reset {spec.name}",
                 )
+            if goes_on:
+                table.release(paths.table)  # before the checkpoint goes, which says why
             moved = move(moves, paths.moving, held.confirm)
             if aside := dict(moves).get(paths.table):
                 follow(paths, aside)
@@ -72,10 +79,32 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
             f"{spec.name}: {state}",
             *(f"move {old} to {new}" for old, new in moves),
             *([f"remove {paths.stagings}: repairs of the old table"] if staged else ()),
-            "the next drain reads Kafka from its earliest offsets into a new table, with a new "
-            "generation",
-            "records that Kafka no longer holds are not read again: their results are only in the "
-            "old table",
+            *(_archive_goes_on(paths) if goes_on else _starts_again()),
         ),
         execute,
+    )
+
+
+def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:
+    """Whether the topic is another one than that of the checkpoint. Asks the brokers.
+
+    Raises KafkaUnreachable, KafkaRefused, TopicMissing or CheckpointBroken.
+    """
+    known = read_identity(paths)
+    return known is not None and topic_state(settings, spec.topic.name).id != known.topic_id
+
+
+def _archive_goes_on(paths: Paths) -> tuple[str, ...]:
+    return (
+        f"{paths.table} stays, with the records of the former topic under their topic_id",
+        "the next run archives the topic that is there now from its earliest offsets",
+    )
+
+
+def _starts_again() -> tuple[str, ...]:
+    return (
+        "the next drain reads Kafka from its earliest offsets into a new table, with a new "
+        "generation",
+        "records that Kafka no longer holds are not read again: their results are only in the old "
+        "table",
     )

@@ -171,7 +171,7 @@ class _Rewind(NamedTuple):
             *(("late", batch), ("quarantine", batch)),
         ):
             ops_tables.remove_after(
-                self.paths.root, name, self.paths.table.name, self.known.generations, last
+                self.paths.root, name, self.paths.pipeline, self.known.generations, last
             )
 
     def take_back_repairs(self) -> None:
@@ -233,7 +233,7 @@ class _Rewind(NamedTuple):
             purge(self.checkpoint, slack=0, later=True)
         except Exception as error:  # noqa: BLE001 - whatever the file system says
             LOG.warning(
-                "%s: could not remove the state of later batches: %s", self.paths.table.name, error
+                "%s: could not remove the state of later batches: %s", self.paths.pipeline, error
             )
 
 
@@ -255,7 +255,7 @@ def _refuse_vacuumed(paths: Paths, version: int, batch: int) -> None:
     """Raise StateUnreadable if VACUUM, or a clean-up of the log, removed what the version needs."""
     if version_is_whole(paths.table, version):
         return
-    name = paths.table.name
+    name = paths.pipeline
     raise StateUnreadable(
         f"version {version} of {paths.table}, its content after batch {batch}, is gone: VACUUM or "
         "a clean-up of its log has removed files of it.",

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from deltalake import WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.checkpoint.cursor import read_cursor
@@ -89,21 +90,25 @@ def _shown(paths: Paths, begins: datetime) -> set[int]:
     }
 
 
-def table_steps(paths: Paths) -> Iterator[tuple[str, Callable[[], object]]]:
+def table_steps(
+    paths: Paths, *, archive: bool = False
+) -> Iterator[tuple[str, Callable[[], object]]]:
     """A line and a function for each step. For a table that is refused, one that says so."""
     if not delta.is_table(paths.table):
         return
     try:
         with in_words(paths.table):
             _refuse_features(paths.table)
-            steps = _planned(paths)
+            steps = _planned(paths, compaction.ZSTD if archive else None)
     except MaintenanceRefused as refusal:
         yield f"leave {paths.table}: {refusal}", partial(_raise, refusal)
     else:
         yield from steps
 
 
-def _planned(paths: Paths) -> list[tuple[str, Callable[[], object]]]:
+def _planned(
+    paths: Paths, written: WriterProperties | None
+) -> list[tuple[str, Callable[[], object]]]:
     path = paths.table
     kept = needed(paths, datetime.now(UTC))
     small = compaction.small_files(path)
@@ -111,7 +116,7 @@ def _planned(paths: Paths) -> list[tuple[str, Callable[[], object]]]:
     checksums = compaction.remove_checksums(path, execute=False)
     steps: list[tuple[str, Callable[[], object]]] = []
     if small:
-        steps.append((f"join {small:,} small files of {path}", partial(_compact, path)))
+        steps.append((f"join {small:,} small files of {path}", partial(_compact, path, written)))
     if unused:
         what = f"remove {unused:,} files of {path} that it has not had for"
         why = f"{compaction.RETENTION.days} days, and that no version needs which may be read"
@@ -130,9 +135,9 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def _compact(path: UPath) -> None:
+def _compact(path: UPath, written: WriterProperties | None) -> None:
     with in_words(path):
-        compaction.compact(path)
+        compaction.compact(path, written=written)
 
 
 def _vacuum(path: UPath, kept: Needed) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def taken_back(paths: Paths, generations: Iterable[str], version: int) -> list[Row]:
     """The repairs and undos after that version of the table, in their order."""
-    return repairs.swapped_after(paths.root, paths.table.name, generations, version)
+    return repairs.swapped_after(paths.root, paths.pipeline, generations, version)
 
 
 def told(rows: list[Row]) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def take_back(paths: Paths, generations: Iterable[str], version: int) -> None:
     undone = [row["repair_id"].removesuffix(UNDO) for row in rows if UNDO in row["repair_id"]]
     back = [
         row | {"state": "swapped"}
-        for row in (repairs.one(paths.root, paths.table.name, each) for each in undone)
+        for row in (repairs.one(paths.root, paths.pipeline, each) for each in undone)
         if row and row["table_version"] <= version
     ]
     # First: an undo that has ended is not found again, after a kill in between.

@@ -200,8 +200,9 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
 def _duplicates_again(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
     if records.fresh is not None and sum(step.balance.drops_duplicates for step in spec.steps) == 1:
         return records.accepted - records.fresh
-    last = spec.steps[-1]
-    return max(records.accepted - rows_out, 0) if last.balance.drops_duplicates else 0
+    last = spec.steps[-1:]
+    drops = any(step.balance.drops_duplicates for step in last)
+    return max(records.accepted - rows_out, 0) if drops else 0
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
@@ -237,6 +238,7 @@ def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
     In update mode, only the last of several rows with one key is written.
     """
     several = (
-        spec.steps[-1].balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key
+        any(step.balance.several_per_key for step in spec.steps[-1:])
+        and mode_facts(spec.output_mode).writes_last_of_key
     )
     return min(yielded, rows_out) if several and bool(rows_out) == bool(yielded) else yielded

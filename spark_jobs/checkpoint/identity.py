@@ -88,7 +88,7 @@ class Identity(Stored):
         batch fails can be taken back.
         """
         before = self.before
-        if before is None or not before.in_force(paths, self.owner(paths.table.name)):
+        if before is None or not before.in_force(paths, self.owner(paths.pipeline)):
             return self.model_copy(update={"before": None})
         return self.model_copy(update={**dict(before.made_by), "before": None})
 
@@ -96,7 +96,7 @@ class Identity(Stored):
         """This identity, of the newest batch, with what the next one is made by."""
         was = MadeBy.model_validate(self).filled_in(now)
         same = was == now
-        before = None if same else replaced(was, paths, self.owner(paths.table.name))
+        before = None if same else replaced(was, paths, self.owner(paths.pipeline))
         return self.model_copy(update={**dict(now), "before": before})
 
 
@@ -121,8 +121,8 @@ def identity_amid_rewind(paths: Paths) -> Identity | None:
     """The same, also if a rewind was cut off: for those who go on with it."""
     if moves := unfinished_moves(paths.moving):
         raise CheckpointBroken(
-            f"a reset of {paths.table.name} was cut off: {moves[0][0]} was moved only in part.",
-            f"Run it again, and it continues where it stopped: sluice reset {paths.table.name} "
+            f"a reset of {paths.pipeline} was cut off: {moves[0][0]} was moved only in part.",
+            f"Run it again, and it continues where it stopped: sluice reset {paths.pipeline} "
             "--execute",
         )
     try:
@@ -137,7 +137,7 @@ def identity_amid_rewind(paths: Paths) -> Identity | None:
     raise CheckpointBroken(
         f"{paths.identity} {wrong}. It identifies the checkpoint's topic and spec; Sluice cannot "
         "resume without it.",
-        f"Restore it from a copy, or start again from Kafka: sluice reset {paths.table.name}",
+        f"Restore it from a copy, or start again from Kafka: sluice reset {paths.pipeline}",
     )
 
 
@@ -259,6 +259,11 @@ def _declaration(spec: Pipeline, refused: list[Change]) -> str:
 
 
 def _reset_remedy(spec: Pipeline) -> str:
+    if spec.is_archive:
+        return (
+            f"begin a new checkpoint: `sluice reset {spec.name}` (the table keeps the records of a "
+            "topic that is no longer there)"
+        )
     return (
         f"start again from Kafka with new state and a new table: `sluice reset {spec.name}` "
         "(it keeps the old ones)"
@@ -274,7 +279,7 @@ def _refuse_missing_batches(paths: Paths, known: Identity) -> None:
         raise CheckpointForeign(
             f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
             f"{known.generation} is in the table: the checkpoint was deleted or is not complete.",
-            f"Restore the checkpoint, or start again with `sluice reset {paths.table.name}`. A "
+            f"Restore the checkpoint, or start again with `sluice reset {paths.pipeline}`. A "
             "run without the checkpoint "
             f"would write those rows again into {paths.table}.",
         )

@@ -40,17 +40,17 @@ def read_rewinding(paths: Paths) -> Rewinding | None:
         return Rewinding.read(paths.rewinding) if paths.rewinding.exists() else None
     except ValueError:
         raise CheckpointBroken(
-            f"{paths.rewinding} does not parse: a rewind of {paths.table.name} was cut off, and "
+            f"{paths.rewinding} does not parse: a rewind of {paths.pipeline} was cut off, and "
             "nobody knows to which batch.",
-            f"Restore it from a copy, or start again from Kafka: sluice reset {paths.table.name}",
+            f"Restore it from a copy, or start again from Kafka: sluice reset {paths.pipeline}",
         ) from None
 
 
 def cut_off(paths: Paths, note: Rewinding) -> CheckpointBroken:
     """The error of a rewind that was cut off, with the command that goes on."""
     return CheckpointBroken(
-        f"a rewind of {paths.table.name} to the end of batch {note.batch} is under way, or was cut "
+        f"a rewind of {paths.pipeline} to the end of batch {note.batch} is under way, or was cut "
         "off: its table, checkpoint and account do not belong together yet.",
         "Run it again, and it continues where it stopped (LEASE_HELD means that it is under way): "
-        f"sluice rewind {paths.table.name} --to-batch {note.batch} --execute",
+        f"sluice rewind {paths.pipeline} --to-batch {note.batch} --execute",
     )

@@ -139,7 +139,7 @@ def maintain(
     with one_line_errors():
         settings = installation()
         refused: SluiceError | None = None
-        for name in pipelines or registry.names():
+        for name in pipelines or (*registry.names(), *registry.archives()):
             try:
                 _carry_out(intend(registry.load(name), settings), execute=execute)
             except SluiceError as error:

@@ -22,6 +22,7 @@ from spark_jobs.cli.terminal import (
     say,
 )
 from spark_jobs.contract import registry
+from spark_jobs.contract.archive import archive_name
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.paths import report_path
 from spark_jobs.contract.report import Report, read_report
@@ -57,11 +58,11 @@ def validate(
     With --deep, with Spark: some seconds for each pipeline, and still without Kafka.
     """
     with one_line_errors():
-        for name in pipelines or registry.names():
+        for name in pipelines or (*registry.names(), *registry.archives()):
             spec = registry.load(name)
             console.print(
                 f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> "
-                f"{spec.output_mode}"
+                f"{'archive' if spec.is_archive else spec.output_mode}"
             )
         if deep:
             _plan_with_spark(pipelines or registry.names())
@@ -105,6 +106,30 @@ def drain(
     Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a
     second Ctrl-C stops at once.
     """
+    _drain(pipeline, report, run_id)
+
+
+@commands.command(
+    rich_help_panel=PANEL, epilog=examples("sluice archive flights", "sluice plan archive__flights")
+)
+def archive(
+    topic: Annotated[
+        str, typer.Argument(help="A topic that declares an archive.", metavar="TOPIC")
+    ],
+    run_id: Annotated[
+        str | None,
+        typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
+    ] = None,
+) -> None:
+    """Archive the topic's new records, through spark-submit, and stop.
+
+    The archive of a topic is the pipeline archive__TOPIC: plan, show, doctor, reset and maintain
+    take that name.
+    """
+    _drain(archive_name(topic), None, run_id)
+
+
+def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415
     from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - as above
@@ -160,7 +185,7 @@ def _plan_with_spark(names: Iterable[str]) -> None:
 
 
 def _steps(spec: Pipeline) -> str:
-    words = [step.kind for step in spec.steps]
+    words: list[str] = [step.kind for step in spec.steps] or ["every record"]
     delay = f" (watermark {interval(spec.watermark_delay)})" if spec.watermark_delay else ""
     return " -> ".join(words) + delay
 

@@ -368,10 +368,10 @@ class RangeOpen(SluiceError):
 
 
 class RecordsUnreachable(SluiceError):
-    """Records of the range are no longer in Kafka, and nothing else has their bytes."""
+    """Records of the range are no longer in Kafka, and in no archive."""
 
     code, exit_status = "RECORDS_UNREACHABLE", 83
-    usual_remedy = "Ask for a range that begins later; the line has the first one."
+    usual_remedy = "Ask for a range that begins later; the line says when."
 
 
 class AccountBehind(SluiceError):

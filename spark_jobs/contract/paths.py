@@ -2,6 +2,7 @@
 
 <root>/tables/<pipeline>                          the output table
 <root>/published/<pipeline>                       its judged rows, for consumers
+<root>/archive/<topic>                            the records of a topic with an archive
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
@@ -13,6 +14,7 @@
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
+<root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
@@ -45,7 +47,12 @@ class Paths:
 
     def __init__(self, root: str, pipeline: Pipeline) -> None:
         self.root: UPath = opened(root)
-        self.table: UPath = self.root / "tables" / pipeline.name
+        self.pipeline = pipeline.name
+        self.table: UPath = (
+            archive_table(self.root, pipeline.topic.name)
+            if pipeline.is_archive
+            else self.root / "tables" / pipeline.name
+        )
         self.published_table: UPath = self.root / "published" / pipeline.name
         self.version: UPath = (
             self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
@@ -62,6 +69,7 @@ class Paths:
         self.published: UPath = self.version / "published.json"
         self.rewinding: UPath = self.version / "rewinding.json"
         self.state_answer: UPath = self.version / "state.json"
+        self.removed: UPath = self.version / "removed.json"
 
     def staging(self, repair_id: str) -> UPath:
         """The folder of a repair's staged rows, its plan and its manifest."""
@@ -86,6 +94,11 @@ class Paths:
                 f"{self.version} cannot be written: {error.strerror or error}.",
                 "Check SLUICE_ROOT, the permissions and the free space.",
             ) from error
+
+
+def archive_table(root: UPath, topic: str) -> UPath:
+    """The table of a topic's archive."""
+    return root / "archive" / topic
 
 
 def ops_path(root: str, table: str) -> UPath:

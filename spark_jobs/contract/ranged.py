@@ -66,7 +66,9 @@ def ranged(spec: Pipeline) -> Ranged:
         return Ranged(spec, position)
     raise RangeUnsupported(
         f"{spec.name}: no range of its output can be computed by itself: {why}.",
-        f"Compute all of it again from Kafka: `sluice reset {spec.name}`.",
+        "Name a pipeline that reads the topic."
+        if spec.is_archive
+        else f"Compute all of it again from Kafka: `sluice reset {spec.name}`.",
     )
 
 
@@ -84,12 +86,16 @@ def unranged(spec: Pipeline) -> str | None:
             return why
         if isinstance(step, GroupState) and spec.output_mode == "update":
             return "in update mode a GroupState has one row a key, its last"
-    if _position(spec) is None:
-        return (
-            "only you know which column has the time of the rows behind its last step: declare "
-            "ranges=Ranges(by=...)"
-        )
-    return None
+    return None if _position(spec) and not spec.is_archive else _without_position(spec)
+
+
+def _without_position(spec: Pipeline) -> str:
+    if spec.is_archive:
+        return "an archive has the records themselves, and computes nothing"
+    return (
+        "only you know which column has the time of the rows behind its last step: declare "
+        "ranges=Ranges(by=...)"
+    )
 
 
 def _position(spec: Pipeline) -> Position | None:

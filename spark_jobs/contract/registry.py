@@ -7,15 +7,19 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
+from spark_jobs.contract.archive import PREFIX, archive_name
+from spark_jobs.contract.archive_spec import ArchiveSpec, archive_spec
 from spark_jobs.contract.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
 from spark_jobs.contract.imports import Modules, imported_modules as modules_of
 from spark_jobs.contract.logic import refuse_unfit
 from spark_jobs.contract.project import Project
 from spark_jobs.contract.settings import VARIABLES
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.topic import Topic
 
 
 def package() -> str:
@@ -57,11 +61,13 @@ def _folder() -> Path:
 
 
 def load(name: str) -> Pipeline:
-    """The spec of one pipeline.
+    """The spec of one pipeline, or of a topic's archive.
 
     Raises PipelineUnknown, or SpecInvalid where its spec.py does not load or its logic.py has not
     what the spec names.
     """
+    if name.startswith(PREFIX):
+        return _archive(name)
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1)
         hint = (
@@ -101,6 +107,51 @@ def _module(name: str) -> ModuleType:
             f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
             "Correct the file, then check it with `sluice validate`.",
         ) from error
+
+
+def archives() -> list[str]:
+    """The names of the archives that topics declare, sorted. Imports every spec; one that cannot be
+    imported declares none, and says so where it is loaded.
+    """
+    return sorted({archive_name(topic.name) for topic in _archived_topics()})
+
+
+def _archived_topics() -> list[Topic]:
+    found = []
+    for name in names():
+        with suppress(Exception):
+            found.append(getattr(_module(name), "SPEC", None))
+    specs = [spec for spec in found if isinstance(spec, Pipeline)]
+    return [spec.topic for spec in specs if spec.topic.archive is not None]
+
+
+def _archive(name: str) -> ArchiveSpec:
+    """Raises PipelineUnknown without such a topic; SpecInvalid for a folder of that name, or if
+    specs declare different archives of one topic.
+    """
+    if name in names():
+        raise SpecInvalid(
+            f"pipelines/{name}: names that begin with {PREFIX} are those of archives.",
+            "Rename the folder.",
+        )
+    specs = [
+        archive_spec(topic, topic.archive)
+        for topic in _archived_topics()
+        if topic.archive is not None and archive_name(topic.name) == name
+    ]
+    if not specs:
+        raise PipelineUnknown(
+            f"no topic declares the archive {name!r}.",
+            "Declare it: Topic(..., archive=Archive()). The archives are: "
+            f"{', '.join(archives()) or 'none'}.",
+        )
+    if any(spec != specs[0] for spec in specs):
+        raise SpecInvalid(
+            f"topic {specs[0].topic.name!r} is declared several times, with different archives or "
+            "event times.",
+            "Declare the topic once, and let all pipelines use that.",
+        )
+    return specs[0]
 
 
 def load_all() -> list[Pipeline]:

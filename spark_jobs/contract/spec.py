@@ -344,6 +344,11 @@ class Pipeline(Model):
             )
 
     @property
+    def is_archive(self) -> bool:
+        """Whether its output is the record itself (contract/archive_spec.py)."""
+        return False
+
+    @property
     def first_stateful(self) -> int:
         """The index of the first step that keeps state; len(steps) where none does."""
         return next(

@@ -24,6 +24,14 @@ GROUPS = within(
 )
 
 
+ARCHIVE_LAG = within(
+    "archive_lag",
+    1,
+    about="Kafka's retention comes close to the end of the archive, and what it overtakes is "
+    "archived nowhere: archive more often, or lengthen the topic's retention",
+)
+
+
 def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
     """All state checks of a pipeline.
 
@@ -78,5 +86,6 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             about="timers are set faster than they fire: a processor must delete a timer before "
             "it sets a new one",
         ),
+        *([ARCHIVE_LAG] if spec.is_archive else []),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

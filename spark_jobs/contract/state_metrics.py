@@ -50,6 +50,12 @@ class StateMetrics(BaseModel):
         description="consecutive batches that read records but no newer event time: the watermark "
         "stood still"
     )
+    archive_lag: float | None = Described(
+        default=None,
+        description="of an archive: records that waited when the run began, per record that Kafka "
+        "still had before them. Above 1, retention overtakes the archive if as many wait again; "
+        "null while retention has removed nothing",
+    )
     timers_per_row: float | None = Described(
         description="timers that are set and have not fired, per row of state; null where TTL or "
         "list state hides them"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
+from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.model import Model, refuse
@@ -79,6 +80,11 @@ class Topic(Model):
         "batch was planned, an event time may be; records beyond it are premature",
     )
     format: Format = Described(default="json", description="how values are encoded")
+    archive: Archive | None = Described(
+        default=None,
+        description="keep every record in a table of its own, for longer than Kafka's retention; "
+        "default: no archive",
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -51,11 +51,11 @@ def since_judged(
     if lacking is not None:
         found = "more than one row" if lacking in ids else "no row"
         raise CheckpointBroken(
-            f"ops.batches has {found} for batch {lacking} of {paths.table.name}, which has not "
+            f"ops.batches has {found} for batch {lacking} of {paths.pipeline}, which has not "
             f"passed the checks; {paths.cursor} says that all up to batch {cursor.audited} are "
             "accounted for. A verdict without its account would say nothing.",
             "Restore ops.batches; or let the batches be accounted for again, from Kafka: "
-            f"sluice doctor {paths.table.name}",
+            f"sluice doctor {paths.pipeline}",
         )
     return rows
 
@@ -72,5 +72,5 @@ def first_lacking(ids: list[int], judged: int, audited: int) -> int | None:
 
 
 def _of_checkpoint(paths: Paths, known: Identity) -> str:
-    pipeline = ops_tables.equals({"pipeline": paths.table.name})
+    pipeline = ops_tables.equals({"pipeline": paths.pipeline})
     return f"{pipeline} AND {ops_tables.among('generation', known.generations)}"

@@ -60,10 +60,11 @@ def _count_difference(spec: Pipeline, paired: DataFrame, merged: int) -> int:
 
 
 def _unaccounted(plan: RepairPlan, computed: Computed) -> int:
-    """What Kafka gave, held against the index, which drains wrote, and the late records that Spark
-    read against those that the plan counted.
+    """What Kafka and the archive gave, held against the index, which drains wrote, and the late
+    records that Spark read against those that the plan counted.
     """
-    from_kafka: int = computed.fetched.kafka.get["records"] if plan.parts else 0
+    read_at_offsets = plan.parts or plan.archived
+    from_kafka: int = computed.fetched.kafka.get["records"] if read_at_offsets else 0
     from_late: int = computed.fetched.late.get["records"] if plan.late else 0
     indexed = from_kafka if plan.records is None else plan.records
     return abs(from_kafka - indexed) + abs(from_late - plan.late)

@@ -16,7 +16,7 @@ def beginning(paths: Paths, generations: tuple[str, ...]) -> Offsets:
     """The offsets at which the checkpoint's first batch began: of the oldest row in ops.batches,
     or of the oldest slice, which outlives that row.
     """
-    of_it = f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"
+    of_it = f"pipeline = '{paths.pipeline}' AND {ops_tables.among('generation', generations)}"
     oldest = ops_tables.query(
         paths.root,
         "slices",

@@ -22,12 +22,14 @@ from spark_jobs.contract.part import Part
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.archived import archived, located
 from spark_jobs.repair.balance import Balance, balance
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import recorded, settled
-from spark_jobs.repair.slices import gone, offsets_of, times
+from spark_jobs.repair.slices import offsets_of, times
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
@@ -50,8 +52,8 @@ class Interval(Part):
     state: State = Described(
         description="open: drains still write its rows, or rows beside them that a late record "
         "touches too; late: late records wait for a repair; "
-        "staged: a repair of it waits for approval; unreachable: late records wait, and Kafka no "
-        "longer has the records beside them; canonical: nothing waits"
+        "staged: a repair of it waits for approval; unreachable: late records wait, and neither "
+        "Kafka nor an archive has the records beside them; canonical: nothing waits"
     )
     late: int = Described(description="late records that wait and touch a row of it")
     repair_id: str | None = Described(description="what last computed rows of it; null if nothing")
@@ -111,7 +113,7 @@ def coverage(
     lost = _lost(
         way,
         paths,
-        generations,
+        identity,
         [span for span in buckets if waits[span.start]] if earliest else [],
         earliest or {},
         newest.end,
@@ -170,18 +172,20 @@ def _interval(
 def _lost(
     way: Ranged,
     paths: Paths,
-    generations: Sequence[str],
+    identity: Identity,
     spans: Sequence[Span],
     earliest: Offsets,
     horizon: Offsets,
 ) -> set[Span]:
-    """Those for which Kafka lacks a record, by the question that the planner asks."""
+    """Those of which Kafka and the archive lack a record, by the question that the planner asks."""
+    generations = identity.generations
 
     def lacks(some: Sequence[Span]) -> bool:
         needed = joined(map(way.needed, some))
-        begin = beginning(paths, tuple(generations))
+        begin = beginning(paths, generations)
         found = offsets_of(paths, generations, needed, begin, horizon)
-        return bool(gone(found.parts, earliest))
+        has = archived(paths.root, way.spec.topic, identity.topic_id)
+        return bool(located(found.parts, has, earliest).nowhere)
 
     # One question for all of them, since nearly always Kafka has everything.
     return {span for span in spans if lacks([span])} if spans and lacks(spans) else set()
@@ -196,7 +200,7 @@ def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
 def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
     """Those that ended with the table as computed, and those that can still be swapped in."""
     where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
-    rows = repairs.stored(paths.root, paths.table.name, where)
+    rows = repairs.stored(paths.root, paths.pipeline, where)
     made = [
         _Done(
             row["swapped_at"] or row["staged_at"],

@@ -83,4 +83,4 @@ def count_within(
 
 
 def _of(paths: Paths, generations: Sequence[str]) -> str:
-    return f"pipeline = '{paths.table.name}' AND {ops_tables.among('generation', generations)}"
+    return f"pipeline = '{paths.pipeline}' AND {ops_tables.among('generation', generations)}"

@@ -75,7 +75,7 @@ def read_manifest(paths: Paths, repair_id: str) -> Manifest:
     except ValueError:
         wrong = "does not parse"
     raise RepairUnknown(
-        f"{path} {wrong}.", f"Compute the ranges again: sluice repair {paths.table.name}"
+        f"{path} {wrong}.", f"Compute the ranges again: sluice repair {paths.pipeline}"
     )
 
 

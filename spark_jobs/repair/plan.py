@@ -10,6 +10,8 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from pydantic import Field as Described
+
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.classification import classification
 from spark_jobs.contract.errors import RepairUnknown
@@ -51,6 +53,8 @@ class RepairPlan(Stored):
     """Its end: later records are the next drain's."""
     parts: dict[int, tuple[tuple[int, int], ...]]
     """Partition -> ranges of offsets to read from Kafka, each without its end."""
+    archived: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
+    """The same, to read from the topic's archive."""
     records: int | None
     """Records at these offsets, as the index counted them; None where it lacks some of them."""
     topic_id: str
@@ -78,8 +82,13 @@ class RepairPlan(Stored):
 
     @property
     def offsets(self) -> int:
-        """How many offsets are read from Kafka."""
-        return sum(last - first for ranges in self.parts.values() for first, last in ranges)
+        """How many offsets are read, from Kafka and from the archive."""
+        return offsets_in(self.parts) + offsets_in(self.archived)
+
+
+def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:
+    """How many offsets the ranges have."""
+    return sum(stop - first for ranges in parts.values() for first, stop in ranges)
 
 
 def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
@@ -89,7 +98,7 @@ def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
         return RepairPlan.read(path)
     except (FileNotFoundError, ValueError):
         raise RepairUnknown(
-            f"there is no plan at {path}.", f"Plan it again: `sluice repair {paths.table.name}`."
+            f"there is no plan at {path}.", f"Plan it again: `sluice repair {paths.pipeline}`."
         ) from None
 
 

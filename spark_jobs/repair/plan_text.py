@@ -6,6 +6,7 @@ from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.repair.plan import offsets_in
 
 if TYPE_CHECKING:
     from spark_jobs.repair.plan import RepairPlan
@@ -45,7 +46,7 @@ def plan_lines(
     more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""
     offsets = "  ".join(f"{p}: {at:,}" for p, at in sorted(plan.horizon.items()))
     share = f" ({plan.offsets / covered:.1%})" if covered else ""
-    parts = sum(map(len, plan.parts.values()))
+    parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
     unknown = f"; {where.unknown:,} of unknown event time" if where.unknown else ""
     late = f"{touching:,} in these ranges, " if plan.kind == "repair" else ""
     return (
@@ -54,7 +55,15 @@ def plan_lines(
         *open_yet,
         f"  as of offsets   {offsets} (batch {closed.batch}, audited)",
         f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
-        f"  will read       {plan.offsets:,} of {covered:,} records{share} from Kafka, in "
+        f"  will read       {plan.offsets:,} of {covered:,} records{share} {_sources(plan)}, in "
         f"{parts} parts{unknown}",
         f"  compared with   version {plan.table_version} of the table",
     )
+
+
+def _sources(plan: RepairPlan) -> str:
+    """From where its offsets are read; how many from each, if from both."""
+    kafka, archive = offsets_in(plan.parts), offsets_in(plan.archived)
+    if kafka and archive:
+        return f"({archive:,} from the archive, {kafka:,} from Kafka)"
+    return "from the archive" if archive else "from Kafka"

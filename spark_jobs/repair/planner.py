@@ -18,11 +18,12 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
+from spark_jobs.repair.archived import Where, archived, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import LateRecord, count_within, waiting
-from spark_jobs.repair.plan import RepairPlan, digest
+from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
 from spark_jobs.repair.plan_text import Closed, plan_lines
-from spark_jobs.repair.slices import Found, gone, offsets_of
+from spark_jobs.repair.slices import Found, newest_at, offsets_of
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
 from spark_jobs.storage.delta import is_table
@@ -55,7 +56,13 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     where = (
         offsets_of(paths, generations, needed, begin, closed.horizon) if spans else Found({}, 0, 0)
     )
-    _refuse_unreachable(spec, closed, where)
+    there = located(
+        where.parts,
+        archived(paths.root, spec.topic, closed.found.topic.id),
+        closed.found.topic.earliest,
+    )
+    if there.nowhere:
+        raise _unreachable(spec, where, there, newest_at(paths, generations, there.nowhere))
     late = count_within(paths, generations, closed.batch, needed)
     if not where.parts and not late:  # no record has a time there, or no window ends there
         spans = ()
@@ -73,7 +80,8 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         spec_digest=digest(spec),
         batch=closed.batch,
         horizon=closed.horizon,
-        parts=where.parts,
+        parts=there.kafka,
+        archived=there.archive,
         records=None if where.unknown else where.records,
         topic_id=closed.found.topic.id,
         late=late,
@@ -143,12 +151,24 @@ def _given(request: Request) -> tuple[datetime, datetime]:
     return request.start, request.end
 
 
-def _refuse_unreachable(spec: Pipeline, closed: Closed, where: Found) -> None:
-    lost = gone(where.parts, closed.found.topic.earliest)
-    if lost:
-        told = ", ".join(f"partition {p}: {a:,} to {b:,}" for p, (a, b) in lost.items())
-        raise RecordsUnreachable(
-            f"{spec.name}: records of the range are no longer in Kafka ({told}), and nothing else "
-            "has their bytes.",
-            "Ask for a later range; lengthen the topic's retention to reach farther back.",
-        )
+def _unreachable(
+    spec: Pipeline, where: Found, there: Where, newest: datetime | None
+) -> RecordsUnreachable:
+    """The error. `newest` is the newest event time at the offsets that nobody has."""
+    told = ", ".join(
+        f"partition {p}: {offsets_in({p: ranges}):,} ({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
+        for p, ranges in sorted(there.nowhere.items())
+    )
+    lost, needed = offsets_in(there.nowhere), offsets_in(where.parts)
+    later = (
+        f"All records with event times after {newest:%F %H:%M:%S} can be read: ask for a later "
+        "range."
+        if newest
+        else "Ask for a later range."
+    )
+    return RecordsUnreachable(
+        f"{spec.name}: {lost:,} of the {needed:,} records to read are no longer in Kafka, and in "
+        f"no archive: {told}.",
+        f"{later} Lengthen the topic's retention, or declare Topic(archive=...), to reach farther "
+        "back from now on.",
+    )

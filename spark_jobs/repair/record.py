@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.change import needs_approval
 from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import Manifest, MergedRecord
+from spark_jobs.repair.plan import offsets_in
 from spark_jobs.sink import table
 
 if TYPE_CHECKING:
@@ -46,7 +47,13 @@ def put_staged(
         "ranges": [span._asdict() for span in plan.spans],
         "horizon": json.dumps(plan.horizon),
         "request": json.dumps({"who": plan.who, "note": plan.note, "run": outcome.run_id}),
-        "sources": json.dumps({"kafka": plan.offsets, "late": plan.late}),
+        "sources": json.dumps(
+            {
+                "kafka": offsets_in(plan.parts),
+                "archive": offsets_in(plan.archived),
+                "late": plan.late,
+            }
+        ),
         "read": account.read,
         "malformed": account.malformed,
         "premature": account.premature,

@@ -1,5 +1,5 @@
-"""Records: all records that a plan names, from Kafka and from ops.late, as the drain's source has
-them.
+"""Records: all records that a plan names, from Kafka, the archive and ops.late, as the drain's
+source has them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.store import spark_url
 from spark_jobs.source import kafka_source
+from spark_jobs.source.archive_source import read_archive
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Fetched(NamedTuple):
     """How many records each source gave, records bigint, once they are read."""
 
     kafka: Observation
+    """From Kafka and from the archive."""
     late: Observation
 
 
@@ -48,11 +50,14 @@ def records(
     quarantined = _rejected(spark, paths, plan, "quarantine")
     places = [part.select(*PLACE) for part in (late, quarantined) if part is not None]
     found = []
-    if plan.parts:
-        reads = [
-            kafka_source.read_batch(spark, spec, settings, Batch(-1, start, end, 0, 0))
-            for start, end in rounds(plan.parts)
-        ]
+    reads = [
+        kafka_source.read_batch(spark, spec, settings, Batch(-1, start, end, 0, 0))
+        for start, end in rounds(plan.parts)
+    ]
+    if plan.archived:
+        topic, topic_id = spec.topic.name, plan.topic_id
+        reads.append(read_archive(spark, paths.root, topic, topic_id, plan.archived))
+    if reads:
         found.append(_without(_counted(reduce(DataFrame.unionAll, reads), fetched.kafka), places))
     if plan.late and late is not None:
         needed = Position("event_time").sql(plan.needed)

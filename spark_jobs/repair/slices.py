@@ -77,7 +77,7 @@ def offsets_of(
 
 def times(paths: Paths, generations: Iterable[str]) -> Span | None:
     """The first and the last event time of the slices; None without one."""
-    own = ops_tables.equals({"pipeline": paths.table.name})
+    own = ops_tables.equals({"pipeline": paths.pipeline})
     [row] = ops_tables.query(
         paths.root,
         "slices",
@@ -87,18 +87,20 @@ def times(paths: Paths, generations: Iterable[str]) -> Span | None:
     return None if row["first"] is None else Span(row["first"], row["last"])
 
 
-def gone(parts: dict[int, tuple[Offset, ...]], earliest: Offsets) -> dict[int, Offset]:
-    """Partition -> the first and the last of these offsets that are before the earliest that Kafka
-    still has.
-
-    >>> gone({0: ((5, 9), (20, 30)), 1: ((7, 9),)}, {0: 8, 1: 7})
-    {0: (5, 7)}
+def newest_at(
+    paths: Paths, generations: Iterable[str], parts: dict[int, tuple[Offset, ...]]
+) -> datetime | None:
+    """The newest event time of the slices at these offsets; None if one of them has no slice, or no
+    record there has a time.
     """
-    return {
-        partition: (ranges[0][0], min(earliest.get(partition, 0), ranges[-1][1]) - 1)
-        for partition, ranges in parts.items()
-        if ranges[0][0] < earliest.get(partition, 0)
-    }
+    stored, newest = _stored(paths, generations), list[int]()
+    for partition, ranges in parts.items():
+        for within in ranges:
+            slices = _Slices.of(stored, partition, within)
+            if gaps(slices.ranges(), within):
+                return None
+            newest += slices.latest[slices.earliest <= slices.latest].tolist()
+    return _EPOCH + timedelta(microseconds=max(newest)) if newest else None
 
 
 def gaps(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
@@ -113,6 +115,15 @@ def gaps(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
             found.append((at, min(first, within[1])))
         at = max(at, stop)
     return found
+
+
+def without(ranges: Iterable[Offset], taken: Sequence[Offset]) -> list[Offset]:
+    """The offsets of the ranges that are not in those of `taken`, which ascend.
+
+    >>> without([(0, 10), (20, 30)], [(5, 22), (25, 26)])
+    [(0, 5), (22, 25), (26, 30)]
+    """
+    return [left for each in ranges for left in gaps(taken, each)]
 
 
 def merged(ranges: Iterable[Offset], near: int = NEAR, most: int = MOST_RANGES) -> list[Offset]:
@@ -207,7 +218,7 @@ class _Slices(NamedTuple):
 
 
 def _stored(paths: Paths, generations: Iterable[str]) -> pa.Table:
-    own = ops_tables.equals({"pipeline": paths.table.name})
+    own = ops_tables.equals({"pipeline": paths.pipeline})
     return ops_tables.query(
         paths.root,
         "slices",

@@ -70,12 +70,12 @@ def _record_killed(paths: Paths) -> None:
         return
     started = f"{left.started_at:%Y-%m-%d %H:%M:%S} UTC, process {left.pid} on {left.host}"
     problem = ReportMissing(
-        f"run {left.run_id} of {paths.table.name} ({started}) began, and nothing says how it "
+        f"run {left.run_id} of {paths.pipeline} ({started}) began, and nothing says how it "
         "ended: it or its machine was killed, or stood still until its lease was another's."
     )
     report = Report(
         kind=left.kind,
-        pipeline=paths.table.name,
+        pipeline=paths.pipeline,
         run_id=left.run_id,
         status="failed",
         problem=Problem.of(problem),

@@ -27,7 +27,7 @@ def decisions(paths: Paths, known: Identity, fact: Published) -> tuple[Decision,
         paths.root,
         "checks",
         'SELECT generation, table_version, run_id, checked_at, type, "column", about, unexpected '
-        f"FROM checks WHERE pipeline = '{paths.table.name}' AND outcome = 'accepted' "
+        f"FROM checks WHERE pipeline = '{paths.pipeline}' AND outcome = 'accepted' "
         f"AND {ours} "
         f"AND table_version > {before} AND table_version <= {fact.table_version} ORDER BY "
         "checked_at",
@@ -48,7 +48,7 @@ def _stays(paths: Paths, known: Identity, accepted: Row, before: int) -> bool:
     [row] = ops_tables.query(
         paths.root,
         "batches",
-        f"SELECT count(*) AS kept FROM batches WHERE pipeline = '{paths.table.name}' "
+        f"SELECT count(*) AS kept FROM batches WHERE pipeline = '{paths.pipeline}' "
         f"AND {ours} "
         f"AND table_version > {since} AND table_version <= {accepted['table_version']}",
     ).to_pylist()
@@ -60,7 +60,7 @@ def _judged_since(paths: Paths, accepted: Row, before: int) -> int:
     rows = ops_tables.query(
         paths.root,
         "runs",
-        f"SELECT report FROM runs WHERE pipeline = '{paths.table.name}' "
+        f"SELECT report FROM runs WHERE pipeline = '{paths.pipeline}' "
         f"AND problem = 'CHECK_FAILED' AND table_version = {accepted['table_version']} "
         "ORDER BY ended_at DESC",
     ).to_pylist()

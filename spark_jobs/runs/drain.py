@@ -14,6 +14,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.paths import Paths
@@ -82,6 +83,8 @@ def _run(
             LOG.warning("%s: %s", spec.name, line)
         outcome.lost = found.lost
         held.confirm()  # without the lease, another run may write these files now
+        if found.spec.is_archive:
+            note_removed(paths, {p: [(at, last + 1)] for p, (at, last) in found.lost.items()})
         remove_orphan_checksums(found.checkpoint)
         outcome.lap("settle")
         stop.raise_if_asked()

@@ -27,18 +27,22 @@ def drained(
     committed = run.checkpoint.committed()
     accounts = audit.accounts
     last = run.checkpoint.batch(committed[-1]) if committed else NO_BATCH
+    start = run.checkpoint.batch(min(accounts)).start if accounts else last.end
     return Drained(
         generation=run.identity.generation,
         batches=tuple(accounts),
         recovered=recovered,
         account=audit.total,
         state=audit.cursor.state.model_copy(update={"rows_before": audit.rows_before}),
-        start=run.checkpoint.batch(min(accounts)).start if accounts else last.end,
+        start=start,
         end=last.end,
         watermark=last.watermark,
         open_until=_open_until(run.spec, audit),
         bounded_by=limits.reached,
         waiting=waiting(topic, last.end) if limits.reached else 0,
+        archive_lag=archive_lag(topic, start)
+        if run.spec.is_archive and 0 not in accounts
+        else None,
         table_version_before=audit.cursor.judged_table_version,
         table_version=table.version(run.target.table),
     )
@@ -51,6 +55,21 @@ def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     windows = [step.grouping_window for step in spec.steps if step.grouping_window]
     newest = audit.cursor.last_event_time
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
+
+
+def archive_lag(topic: TopicState, start: Offsets) -> float | None:
+    """Offsets that waited, per offset before them that retention had left: the largest of all
+    partitions from which retention has removed any; None without one.
+
+    >>> archive_lag(TopicState("id", {0: 0, 1: 40, 2: 90}, {0: 70, 1: 70, 2: 99}), {0: 5, 1: 60})
+    0.5
+    """
+    shares = [
+        (topic.latest[partition] - at) / max(at - topic.earliest.get(partition, 0), 1)
+        for partition, at in start.items()
+        if topic.earliest.get(partition, 0) > 0
+    ]
+    return max(shares, default=None)
 
 
 def waiting(topic: TopicState, end: Offsets) -> int:

@@ -84,7 +84,7 @@ def _newest_batch(paths: Paths, generations: tuple[str, ...], condition: str = "
         paths.root,
         "batches",
         "SELECT max(batch_id) AS newest FROM batches "
-        f"WHERE pipeline = '{paths.table.name}' "
+        f"WHERE pipeline = '{paths.pipeline}' "
         f"AND {ops_tables.among('generation', generations)} {condition}",
     ).to_pylist()
     newest: int | None = row["newest"]

@@ -173,7 +173,7 @@ class Query:
         records = kafka_source.read_stream(run.spark, run.spec, run.settings)
         failing = read_failing(run.target.failing).reasons
         flow = dataflow(records, run.spec, capture, failing=failing, notes=notes)
-        return flow.output(run.paths.root, self._timers)
+        return flow.output(run.paths.root, self._timers, run.identity.topic_id)
 
     def _claim_table(self, rows: DataFrame) -> None:
         """Create the table, or verify that it takes these rows.

@@ -26,7 +26,7 @@ def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, 
     ours = ops_tables.among("generation", known.generations)
     rows = repairs.stored(
         paths.root,
-        paths.table.name,
+        paths.pipeline,
         f"{ours} AND state IN ('swapped', 'undone') AND table_version > {before} "
         f"AND table_version <= {fact.table_version}",
     )

@@ -41,6 +41,8 @@ class Drained:
     open_until: datetime | None = None
     bounded_by: str = ""
     waiting: int = 0
+    archive_lag: float | None = None
+    """Not in the report: the checks have it."""
     table_version_before: int | None = None
     table_version: int | None = None
 

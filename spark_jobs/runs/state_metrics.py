@@ -40,6 +40,7 @@ def state_metrics(
         watermark_lag_seconds=_lag(cursor.last_event_time, drained.watermark),
         behind_watermark_seconds=_behind(run),
         still_batches=cursor.still_batches,
+        archive_lag=drained.archive_lag,
         timers_per_row=cursor.timers_waiting / state.rows
         if cursor.timers_waiting and state.rows
         else None,

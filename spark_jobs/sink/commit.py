@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, assert_never
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from spark_jobs.contract.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
 from spark_jobs.sink.contention import again
@@ -22,6 +23,11 @@ ROWS = {
     "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated"),
 }
 """Delta's operation -> its metrics that count the rows a batch wrote."""
+ARCHIVED = {
+    "spark.sql.parquet.compression.codec": "zstd",
+    "parquet.compression.codec.zstd.level": "6",
+}
+"""How an archive's files are compressed."""
 
 
 class Commit(NamedTuple):
@@ -39,6 +45,8 @@ CommitStrategy = Callable[[DataFrame, Commit], None]
 
 def commit_strategy(spec: Pipeline) -> CommitStrategy:
     """The function that commits this pipeline's batches, by its output mode."""
+    if spec.is_archive:
+        return archive
     match spec.output_mode:
         case "append":
             return append
@@ -84,6 +92,12 @@ def append(rows: DataFrame, commit: Commit) -> None:
         appending, commit.owner, commit.batch_id, some(json.dumps(commit.note))
     )
     transaction.commit(files.appended(mark), operation)
+
+
+def archive(rows: DataFrame, commit: Commit) -> None:
+    """Append an archive's rows, in the order in which they are read, and compressed for long."""
+    with _set(rows.sparkSession, ARCHIVED):
+        append(rows.sortWithinPartitions(*PARTITIONED_BY, *SORTED_BY), commit)
 
 
 def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
@@ -133,6 +147,13 @@ def _marked(spark: SparkSession, commit: Commit) -> Iterator[None]:
         "spark.databricks.delta.write.txnVersion": str(commit.batch_id),
         "spark.databricks.delta.commitInfo.userMetadata": json.dumps(commit.note),
     }
+    with _set(spark, settings):
+        yield
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Set these options of the session within the block."""
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:

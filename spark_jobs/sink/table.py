@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import deltalake
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
+from spark_jobs.contract.archive_spec import PARTITIONED_BY
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import history
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 GENERATION = "sluice.generation"
+RELEASED = "none"
+"""The generation of an archive whose topic was made anew: the next one adds its records."""
 CHECKPOINT_INTERVAL = "100"
 """Commits between two checkpoints of the table's log.
 
@@ -42,21 +45,26 @@ def refuse_replaced(path: UPath, owner: str, known_id: str, known_version: int |
     if not delta.is_table(path):
         raise TableReplaced(
             f"there is no table at {path}, but the checkpoint wrote one: it was dropped.",
-            f"Restore the table, or start again from Kafka: `sluice reset {path.name}`.",
+            f"Restore the table, or start again from Kafka: `sluice reset {_pipeline(owner)}`.",
         )
     if identifier(path) != known_id:
         raise TableReplaced(
             f"{path} is not the table that the checkpoint wrote: that was dropped, and this one "
             "created later.",
-            f"Restore the old table, or start again from Kafka: `sluice reset {path.name}`.",
+            f"Restore the old table, or start again from Kafka: `sluice reset {_pipeline(owner)}`.",
         )
     written = history.newest_version(path, owner, -1 if known_version is None else known_version)
     last = known_version if written is None else written
     if last is not None:
-        _refuse_restored(path, last)
+        _refuse_restored(path, last, _pipeline(owner))
 
 
-def _refuse_restored(path: UPath, last: int) -> None:
+def _pipeline(owner: str) -> str:
+    """The pipeline of an owner (pipeline/generation): an archive's table has another name."""
+    return owner.partition("/")[0]
+
+
+def _refuse_restored(path: UPath, last: int, pipeline: str) -> None:
     restore = history.taken_back(path, last)
     if restore is None:
         return
@@ -65,7 +73,7 @@ def _refuse_restored(path: UPath, last: int) -> None:
         f"{path} was restored to version {to}. This removed rows that batches wrote up to version "
         f"{last}. The checkpoint considers them written, so no run would write them again.",
         f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {last}; or start again from Kafka: "
-        f"`sluice reset {path.name}`.",
+        f"`sluice reset {pipeline}`.",
     )
 
 
@@ -80,7 +88,7 @@ def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:
     if done > newest:
         raise checkpoint_broken(
             f"{path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}",
-            path.name,
+            _pipeline(owner),
         )
 
 
@@ -95,7 +103,8 @@ def newest_batch(path: UPath, owner: str) -> int:
 
 
 def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
-    """Create the table for this generation if it does not exist, else verify it.
+    """Create the table for this generation if it does not exist, else verify it. An archive that
+    was released becomes this generation's.
 
     Returns its version.
 
@@ -105,22 +114,27 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
     """
     if not delta.is_table(path):
         # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
+        # An archive has no checks of rows, and removes old ones: the feed would keep those.
         deltalake.DeltaTable.create(
             str(path),
             deltalake.Schema.from_json(columns.json()),
             name=spec.name,
             description=spec.about,
             configuration={
-                "delta.enableChangeDataFeed": "true",
+                "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
                 "delta.checkpointInterval": CHECKPOINT_INTERVAL,
                 GENERATION: generation,
             },
+            partition_by=[*PARTITIONED_BY] if spec.is_archive else None,
             raise_if_key_not_exists=False,
             storage_options=delta.options(path),
         )
         return 0
     table = delta.open_table(path)
     found = table.metadata().configuration.get(GENERATION)
+    if spec.is_archive and found == RELEASED:
+        _belong(path, generation)
+        found, table = generation, delta.open_table(path)
     if found != generation:
         raise CheckpointForeign(
             f"{path} was written by generation {found} of {spec.name}, but this checkpoint is "
@@ -131,6 +145,18 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
         )
     refuse_changed(table, columns)
     return table.version()
+
+
+def release(path: UPath) -> None:
+    """Let the next generation write an archive's table: its topic was made anew."""
+    if delta.is_table(path):
+        _belong(path, RELEASED)
+
+
+def _belong(path: UPath, generation: str) -> None:
+    delta.open_table(path).alter.set_table_properties(
+        {GENERATION: generation}, raise_if_not_exists=False
+    )
 
 
 def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:

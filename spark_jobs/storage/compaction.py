@@ -26,6 +26,8 @@ RETENTION = timedelta(days=7)
 LARGE = 100 * 1024 * 1024
 """Bytes of a file that is not joined with others: delta-rs's default."""
 FILTERS = list[tuple[str, str, Any]] | None
+ZSTD = deltalake.WriterProperties(compression="ZSTD", compression_level=6)
+"""How the files of an archive are compressed, as sink/commit.py has it."""
 _LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """The log of a pipeline's table is Spark's to checkpoint and to clean up."""
 
@@ -50,14 +52,19 @@ def _names(column: str) -> bool:
     return column == "size_bytes" or column.startswith("partition.")
 
 
-def compact(path: UPath, partition: dict[str, str] | None = None) -> int:
-    """Join small files, in one commit; how many it replaced.
+def compact(
+    path: UPath,
+    partition: dict[str, str] | None = None,
+    written: deltalake.WriterProperties | None = None,
+) -> int:
+    """Join small files, in one commit; how many it replaced. `written` is how the new ones are.
 
     Raises CommitFailedError if another writer has removed one of them meanwhile.
     """
     done = delta.open_table(path).optimize.compact(
         partition_filters=[(name, "=", value) for name, value in (partition or {}).items()] or None,
         target_size=LARGE,
+        writer_properties=written,
         post_commithook_properties=_LEAVE_LOG,
     )
     return int(done["numFilesRemoved"])
@@ -112,7 +119,7 @@ def remove_checksums(path: UPath, *, execute: bool) -> int:
         return 0
     left = [
         checksum
-        for folder in (path, path / "_change_data")
+        for folder in (path, path / "_change_data", *path.glob("event_date=*"))
         if folder.exists()
         for checksum in folder.glob(".*.crc")
         if not checksum.with_name(checksum.name[1:].removesuffix(".crc")).exists()

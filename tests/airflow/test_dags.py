@@ -58,6 +58,21 @@ def test_another_maintains_every_pipeline_once_a_week_one_at_a_time() -> None:
     assert {task.retries for task in dag.tasks} == {6}, "a drain may hold the lease for long"
 
 
+def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "bench.pipelines")
+    bag = found()
+    assert bag.import_errors == {}
+    drains, archive = ["departure_delays", backfill_id("departure_delays")], "archive__flights"
+    assert sorted(bag.dags) == sorted([*drains, archive, DAG_ID, MAINTAIN])
+    dag = bag.dags[archive]
+    assert [task.task_id for task in dag.tasks] == ["plan", *LATER]
+    assert schedule(dag) == "0 */6 * * *"
+    assert "byte for byte" in (dag.doc_md or "")
+    assert [task.task_id for task in bag.dags[MAINTAIN].tasks] == ["departure_delays", archive]
+
+
 @pytest.mark.parametrize(
     ("cron", "summary"), [("30 4 1 * *", "30 4 1 * *"), ("weekly", "17 3 * * 0"), ("never", "None")]
 )

@@ -25,6 +25,7 @@ import psutil
 from spark_jobs.contract.settings import REPO
 from tests.mutants import (
     account,
+    archive,
     code,
     commands,
     faults,
@@ -44,6 +45,7 @@ MUTANTS = (
     *commands.MUTANTS,
     *code.MUTANTS,
     *account.MUTANTS,
+    *archive.MUTANTS,
     *operators.MUTANTS,
     *properties.MUTANTS,
     *faults.MUTANTS,

@@ -39,6 +39,7 @@ OPTIONS = {
     "validate": ("--deep",),
     "plan": (),
     "drain": ("--report", "--run-id"),
+    "archive": ("--run-id",),
     "explain": (),
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit", "--keep"),
     "coverage": ("--from", "--to", "--format"),

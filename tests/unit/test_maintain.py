@@ -645,9 +645,9 @@ def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_
     intent = maintain(SPEC, root.settings)
     compact = compaction.compact
 
-    def beside_a_delete(path: Any, partition: Any = None) -> int:
+    def beside_a_delete(path: Any, partition: Any = None, **how: Any) -> int:
         overtaking["now"] = partition is None
-        return compact(path, partition)
+        return compact(path, partition, **how)
 
     monkeypatch.setattr(compaction, "compact", beside_a_delete)
     monkeypatch.setattr(compaction.delta, "open_table", overtaken)

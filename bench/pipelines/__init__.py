@@ -1,0 +1,1 @@
+"""The pipelines of bench/archive.py."""

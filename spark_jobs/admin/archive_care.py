@@ -1,0 +1,77 @@
+"""Archive care: the step of `sluice maintain` that removes records which a topic's archive need not
+keep any longer.
+
+Of each partition it removes the oldest offsets, up to the first record that is to be kept: so what
+an archive has of a partition stays one range. It notes what goes before it removes anything: a kill
+in between leaves an archive that has more than it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import deltalake
+import pyarrow as pa
+
+from spark_jobs.admin.table_care import in_words
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.removed import note_removed
+from spark_jobs.storage import compaction, delta
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+
+
+class _Old(NamedTuple):
+    """The first records of a partition."""
+
+    topic_id: str
+    partition: int
+    stop: int
+    """The first offset that stays."""
+    records: int
+
+
+def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[], object]]]:
+    """A line and a function, if the archive has records with a Kafka timestamp before this time
+    ahead of all others of their partition.
+    """
+    if delta.is_table(paths.table) and (old := _old(paths, before)):
+        records = sum(each.records for each in old)
+        what = f"remove {records:,} records of {paths.table} from before {before:%F %H:%M}"
+        yield what, partial(_remove, paths, old)
+
+
+def _old(paths: Paths, before: datetime) -> list[_Old]:
+    kept = f"CASE WHEN kafka_timestamp >= '{before.isoformat()}' THEN \"offset\" END"
+    sql = (
+        f'WITH ends AS (SELECT topic_id, "partition", coalesce(min({kept}), max("offset") + 1) '
+        'AS stop FROM t GROUP BY topic_id, "partition") '
+        'SELECT t.topic_id, t."partition", ends.stop, count(*) AS records FROM t JOIN ends '
+        'ON t.topic_id = ends.topic_id AND t."partition" = ends."partition" '
+        'AND t."offset" < ends.stop GROUP BY 1, 2, 3 ORDER BY 1, 2'
+    )
+    builder = deltalake.QueryBuilder().register("t", delta.open_table(paths.table))
+    return [_Old(**row) for row in pa.table(builder.execute(sql).read_all()).to_pylist()]
+
+
+def _remove(paths: Paths, old: list[_Old]) -> None:
+    known = read_identity(paths)
+    note_removed(
+        paths,
+        {
+            each.partition: [(0, each.stop)]
+            for each in old
+            if known is not None and each.topic_id == known.topic_id
+        },
+    )
+    where = " OR ".join(
+        f"(topic_id = '{each.topic_id}' AND \"partition\" = {each.partition} "
+        f'AND "offset" < {each.stop})'
+        for each in old
+    )
+    with in_words(paths.table):
+        delta.open_table(paths.table).delete(where, writer_properties=compaction.ZSTD)

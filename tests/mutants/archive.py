@@ -1,0 +1,67 @@
+"""Mutants of the archive of a topic."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+UNIT = "tests/unit/test_topic_archive.py"
+SPARK = "tests/spark/test_archive.py"
+
+MUTANTS = (
+    Mutant(
+        "an archive leaves out what does not decode",
+        "spark_jobs/dataflow.py",
+        "classified = all_good(decoded) if spec.is_archive else",
+        "classified = all_good(decoded) if not spec.steps and not capture else",
+        f"{SPARK}::test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka",
+    ),
+    Mutant(
+        "an archive has only the bytes of records that may be rejected",
+        "spark_jobs/dataflow.py",
+        "None if spec.is_archive else capture",
+        "capture",
+        f"{SPARK}::test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka",
+    ),
+    Mutant(
+        "the records of a former topic count as those of the present one",
+        "spark_jobs/repair/archived.py",
+        "known is None or known.topic_id != topic_id or audited < 0",
+        "known is None or audited < 0",
+        f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
+    ),
+    Mutant(
+        "what an archive lacks counts as there",
+        "spark_jobs/repair/archived.py",
+        "lacks.get(partition, ())",
+        "()",
+        f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
+    ),
+    Mutant(
+        "what neither has is read from Kafka",
+        "spark_jobs/repair/archived.py",
+        "(kafka, without(rest, [(0, first)]))",
+        "(kafka, rest)",
+        f"{UNIT}::test_each_offset_is_read_from_the_archive_else_from_kafka_else_is_nowhere",
+    ),
+    Mutant(
+        "maintain removes every old record, and leaves holes",
+        "spark_jobs/admin/archive_care.py",
+        """min({kept}), max("offset") + 1)""",
+        """max("offset") + 1)""",
+        f"{UNIT}::test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep",
+    ),
+    Mutant(
+        "a reset gives up the table of an archive whose topic is the same",
+        "spark_jobs/admin/reset.py",
+        ".id != known.topic_id",
+        ".id != ''",
+        f"{UNIT}::test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic",
+    ),
+    Mutant(
+        "a spec that is invalid hides the archives of others",
+        "spark_jobs/contract/registry.py",
+        "        with suppress(Exception):\n            found.append",
+        "        if True:\n            found.append",
+        f"{UNIT}::test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hides_none",
+    ),
+)

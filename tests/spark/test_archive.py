@@ -1,0 +1,261 @@
+"""The archive of a topic over real Kafka, Spark and Delta: it has every record byte for byte, and
+what is computed from it is what is computed from Kafka, also when Kafka has nothing left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from spark_jobs import failpoint
+from spark_jobs.admin.reset import reset
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.archive_spec import ArchiveSpec, archive_spec
+from spark_jobs.contract.errors import RecordsUnreachable
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.request import Request
+from spark_jobs.repair.archived import archived
+from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
+from spark_jobs.runs.drain import drain
+from spark_jobs.source.topic_state import topic_state
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.harness.scene import Scene
+from tests.spark import operators, truth
+
+MakeScene = Callable[..., Scene]
+Row = dict[str, Any]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+class Archived:
+    """The archive of a scene's topic."""
+
+    def __init__(self, made: Scene, **declared: Any) -> None:
+        self.made = made
+        self.spec: ArchiveSpec = archive_spec(made.spec.topic, Archive(**declared))
+        self.paths = Paths(made.settings.root, self.spec)
+
+    def drain(self, run_id: str) -> Report:
+        return drain(self.spec, self.made.settings, run_id)
+
+    def run(self, run_id: str) -> Report:
+        report = self.drain(run_id)
+        assert report.status == "succeeded", report.problem
+        account = report.account
+        assert account.unaccounted == 0
+        assert account.covered == account.read + account.gaps
+        assert account.read == account.rows_out
+        return report
+
+    def rows(self) -> list[Row]:
+        table = deltalake.DeltaTable(str(self.paths.table))
+        found = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
+        return list(pa.table(found).to_pylist())
+
+    def has(self) -> dict[int, tuple[tuple[int, int], ...]]:
+        topic_id = topic_state(self.made.settings, self.made.topic).id
+        return archived(self.paths.root, self.made.spec.topic, topic_id)
+
+
+def in_kafka(made: Scene) -> list[Row]:
+    """Every record as a plain consumer gets it."""
+    client = Consumer(
+        {"bootstrap.servers": made.kafka, "group.id": "x", "enable.auto.commit": "false"}
+    )
+    try:
+        partitions = client.list_topics(made.topic).topics[made.topic].partitions
+        return [row for number in partitions for row in _of(client, made.topic, number)]
+    finally:
+        client.close()
+
+
+def _of(client: Consumer, topic: str, number: int) -> Iterator[Row]:
+    low, high = client.get_watermark_offsets(TopicPartition(topic, number))
+    client.assign([TopicPartition(topic, number, low)])
+    at = low
+    while at < high:
+        for message in client.consume(1000, timeout=5):
+            assert message.error() is None
+            at = message.offset() + 1
+            yield {
+                "partition": number,
+                "offset": message.offset(),
+                "kafka_timestamp": EPOCH + timedelta(milliseconds=message.timestamp()[1]),
+                "key": message.key(),
+                "value": message.value(),
+            }
+
+
+def empty(made: Scene) -> None:
+    """What retention does in the end: no record is left."""
+    latest = topic_state(made.settings, made.topic).latest
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    places = [TopicPartition(made.topic, partition, end) for partition, end in latest.items()]
+    for place, done in client.delete_records(places).items():
+        assert done.result().low_watermark == latest[place.partition]
+
+
+def bytes_of(rows: list[Row]) -> list[Row]:
+    names = ("partition", "offset", "kafka_timestamp", "key", "value")
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def repair(made: Scene) -> RepairPlan:
+    plan = plan_repair(made.spec, made.settings, Request(kind="repair", who="test"))
+    plan.store(made.paths)
+    report = stage(made.spec, made.settings, f"stage-{plan.repair_id}", plan.repair_id)
+    assert report.problem is None, report.problem
+    assert report.change is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    return plan
+
+
+def staged(made: Scene, plan: RepairPlan) -> list[tuple[Any, ...]]:
+    table = deltalake.DeltaTable(str(made.paths.staging(plan.repair_id) / "rows"))
+    return oracle.comparable(table.to_pyarrow_table().to_pylist())
+
+
+def assert_whole(archive: Archived) -> None:
+    """It has every record of Kafka, of every kind, in files that tell their offsets."""
+    made = archive.made
+    kept = archive.rows()
+    assert_same(bytes_of(kept), bytes_of(in_kafka(made)), "the archive")
+    assert {row["topic_id"] for row in kept} == {topic_state(made.settings, made.topic).id}
+    told = {(row["partition"], row["offset"]): row for row in made.ledger.to_pylist()}
+    assert {told[row["partition"], row["offset"]]["kind"] for row in kept} == {
+        "good",
+        "duplicate",
+        "malformed",
+        "premature",
+    }
+    for row in kept:
+        sent = told[row["partition"], row["offset"]]
+        if sent["kind"] != "malformed":
+            assert row["event_time"] == sent["event_time"]
+        assert row["event_date"] == (row["event_time"].date() if row["event_time"] else None)
+    assert any(row["event_time"] is None for row in kept)
+    for file in archive.paths.table.glob("event_date=*/*.parquet"):
+        read = pa.parquet.read_table(str(file), columns=["partition", "offset"]).to_pylist()
+        places = [(row["partition"], row["offset"]) for row in read]
+        assert places == sorted(places)
+        codec = pa.parquet.read_metadata(str(file)).row_group(0).column(0).compression
+        assert codec == "ZSTD"
+
+
+def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka(
+    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = operators.named("update_window")
+    made = scene(operator.spec, events=3000)
+    archive = Archived(made, keep="4000 days")
+    made.deliver()
+    made.run("drain-0")
+    archive.run("archive-0")
+    for number in (1, 2):
+        made.deliver()
+        made.run(f"drain-{number}")
+    with monkeypatch.context() as cut:
+        cut.setattr(failpoint, "at", raises_once_committed)
+        assert archive.drain("killed").problem is not None
+    assert archive.run("archive-1").recovered == ()
+    assert archive.run("nothing new").account.read == 0
+
+    assert_whole(archive)
+    has = archive.has()
+    with monkeypatch.context() as without:
+        without.setattr("spark_jobs.repair.planner.archived", lambda *_: {})
+        from_kafka = repair(made)
+    from_archive = repair(made)
+    assert (from_kafka.archived, from_archive.parts) == ({}, {})
+    assert from_archive.archived == from_kafka.parts
+    assert any("from the archive" in line for line in from_archive.lines)
+    assert staged(made, from_archive) == staged(made, from_kafka)
+
+    empty(made)
+    latest = topic_state(made.settings, made.topic).latest
+    assert has == {partition: ((0, end),) for partition, end in latest.items() if end}
+    with monkeypatch.context() as without:
+        without.setattr("spark_jobs.repair.planner.archived", lambda *_: {})
+        with pytest.raises(RecordsUnreachable, match=r"partition 0: [\d,]+ \(\d+ to [\d,]+\)"):
+            plan_repair(made.spec, made.settings, Request(kind="repair", who="test"))
+    plan = repair(made)
+    assert staged(made, plan) == staged(made, from_kafka)
+    swap(made.spec, made.settings.root, plan.repair_id, "swap")
+    watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
+    wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
+    assert_same(oracle.comparable(made.table()), wanted, "the table after the repair")
+    assert archive.run("of an empty topic").account.read == 0
+
+
+def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(
+    scene: MakeScene,
+) -> None:
+    made = scene(operators.named("update_window").spec, events=900)
+    archive = Archived(made, keep=None)
+    made.deliver()
+    archive.run("first")
+    old, before = topic_state(made.settings, made.topic).id, archive.rows()
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    client.delete_topics([made.topic])[made.topic].result()
+    while made.topic in client.list_topics(timeout=5).topics:
+        pass
+    client.create_topics([NewTopic(made.topic, 4, 1)])[made.topic].result()
+    made.deliver()
+
+    refused = archive.drain("refused")
+    assert refused.problem is not None
+    assert refused.problem.code == "TOPIC_REMADE"
+    assert archive.spec.name in refused.problem.remedy
+    intent = reset(archive.spec, made.settings)
+    assert any("stays" in line for line in intent.lines)
+    assert intent.execute is not None
+    intent.execute()
+    archive.run("of the new topic")
+    assert bytes_of([row for row in archive.rows() if row["topic_id"] == old]) == bytes_of(before)
+    news = [row for row in archive.rows() if row["topic_id"] != old]
+    assert_same(bytes_of(news), bytes_of(in_kafka(made)), "the records of the new topic")
+
+    made.deliver()
+    latest = topic_state(made.settings, made.topic).latest
+    end = Checkpoint(archive.paths.checkpoint).batch(0).end
+    partition = max(end, key=lambda p: latest[p] - end[p])
+    [deleted] = client.delete_records(
+        [TopicPartition(made.topic, partition, end[partition] + 5)]
+    ).values()
+    deleted.result()
+    report = archive.run("overtaken")
+    assert report.lost == {str(partition): (end[partition], end[partition] + 4)}
+    assert archive.has()[partition] == (
+        (0, end[partition]),
+        (end[partition] + 5, latest[partition]),
+    )
+    [lag] = [check for check in report.checks if check.column == "archive_lag"]
+    assert lag.outcome == "failed"
+    assert len(archive.rows()) == len(
+        {(r["topic_id"], r["partition"], r["offset"]) for r in archive.rows()}
+    )
+    again = archive.run("after")
+    assert again.account.read == 0
+
+
+def raises_once_committed(point: str) -> None:
+    if point == "table.committed":
+        raise failpoint.Failure(point)

@@ -1,0 +1,330 @@
+"""The archive of a topic, without Spark: its declaration, its name, what it has, and from where the
+offsets of a plan are read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+from hypothesis import given, strategies as st
+from typer.testing import CliRunner
+
+from spark_jobs import pipelines
+from spark_jobs.admin import reset as resetting
+from spark_jobs.admin.maintain import maintain
+from spark_jobs.admin.reset import reset
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.removed import Removed, note_removed, read_removed
+from spark_jobs.cli import app
+from spark_jobs.contract import registry
+from spark_jobs.contract.archive import Archive, archive_name
+from spark_jobs.contract.archive_spec import COLUMNS, PARTITIONED_BY, archive_spec
+from spark_jobs.contract.errors import CheckpointForeign, PipelineUnknown, SpecInvalid
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import unranged
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.state_checks import state_checks_of
+from spark_jobs.contract.topic import Field
+from spark_jobs.ops import ops_tables
+from spark_jobs.repair.archived import Parts, archived, located
+from spark_jobs.sink import table
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import FIELDS, pipeline, topic
+
+TOPIC = topic(archive=Archive(keep="30 days"))
+SPEC = archive_spec(TOPIC, Archive(keep="30 days"))
+NOW = datetime.now(UTC)
+SCHEMA = pa.schema(
+    [
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("kafka_timestamp", pa.timestamp("us", "UTC")),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("event_time", pa.timestamp("us", "UTC")),
+        ("event_date", pa.date32()),
+    ]
+)
+DELTA_TYPES = {"int32": "integer", "int64": "long", "date32[day]": "date"}
+STRUCT = {
+    "type": "struct",
+    "fields": [
+        {
+            "name": each.name,
+            "type": DELTA_TYPES.get(str(each.type), str(each.type).partition("[")[0]),
+            "nullable": True,
+            "metadata": {},
+        }
+        for each in SCHEMA
+    ],
+}
+SPECS = """
+from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Transform
+from spark_jobs.topics.flights import FLIGHTS
+TOPIC = FLIGHTS.model_copy(update={{"archive": {archive}}})
+SPEC = Pipeline(name={name!r}, about="x", topic=TOPIC, steps=(Transform(where="true"),))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of pipelines in the place of the shipped ones."""
+    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
+    for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
+        monkeypatch.delitem(sys.modules, module)
+    return tmp_path
+
+
+def declare(folder: Path, name: str, archive: str = "Archive()") -> None:
+    (folder / name).mkdir()
+    (folder / name / "spec.py").write_text(SPECS.format(name=name, archive=archive))
+
+
+class Root:
+    """A root with an archive as its drains leave it: batch n has offset n of partition 0."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
+        self.paths = Paths(str(folder), SPEC)
+        self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
+        self.begin("g1", "topic-1")
+
+    def begin(self, generation: str, topic_id: str) -> None:
+        self.paths.ensure_writable()
+        table.ensure(self.paths.table, columns(), SPEC, generation)
+        Identity(
+            generation=generation,
+            topic_id=topic_id,
+            fingerprint=fingerprint(SPEC, version("pyspark")),
+        ).write(self.paths.identity)
+
+    def batches(self, days_old: list[int]) -> None:
+        for batch, days in enumerate(days_old):
+            plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
+            commit_batch(self.folder, batch)
+            row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": batch}
+            row |= {
+                "offsets_start": json.dumps({0: batch}),
+                "offsets_end": json.dumps({0: batch + 1}),
+            }
+            ops_tables.append(self.paths.root, "batches", [row])
+            self.append("topic-1", batch, NOW - timedelta(days=days))
+        Cursor(audited=len(days_old) - 1, judged=len(days_old) - 1).write(self.paths.cursor)
+
+    def append(self, topic_id: str, offset: int, at: datetime) -> None:
+        row = {"topic_id": topic_id, "partition": 0, "offset": offset, "kafka_timestamp": at}
+        row |= {"key": None, "value": b"{}", "event_time": at, "event_date": at.date()}
+        deltalake.write_deltalake(
+            str(self.paths.table), pa.Table.from_pylist([row], SCHEMA), mode="append"
+        )
+
+    @property
+    def has(self) -> Parts:
+        return archived(self.paths.root, TOPIC, "topic-1")
+
+    @property
+    def offsets(self) -> list[tuple[str, int]]:
+        rows = deltalake.DeltaTable(str(self.paths.table)).to_pyarrow_table().to_pylist()
+        return sorted((row["topic_id"], row["offset"]) for row in rows)
+
+
+def columns() -> Any:
+    return SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
+
+
+def test_an_archive_is_a_pipeline_of_the_records_themselves() -> None:
+    assert (SPEC.name, SPEC.is_archive, SPEC.steps) == ("archive__sales", True, ())
+    assert tuple(SCHEMA.names) == COLUMNS
+    assert Paths("/r", SPEC).table.parts[-2:] == ("archive", "sales")
+    assert Paths("/r", SPEC).checkpoint.parts[-3:] == ("archive__sales", "v1", "spark")
+    assert "archive_lag" in {check.columns[0] for check in state_checks_of(SPEC)}
+    assert "archive_lag" not in {check.columns[0] for check in state_checks_of(pipeline())}
+    assert unranged(SPEC) == "an archive has the records themselves, and computes nothing"
+
+
+def test_other_fields_of_the_topic_may_change_while_its_archive_goes_on() -> None:
+    more = topic(fields=(*FIELDS, Field(name="more", type="int")))
+    assert fingerprint(archive_spec(more, Archive()), "4.2.0") == fingerprint(SPEC, "4.2.0")
+
+
+@given(
+    st.sampled_from(["a.b", "a-b", "a_b", "A_b", "x" * 249, "x" * 248 + "y", "x" * 54, "x" * 55])
+)
+def test_the_name_of_an_archive_is_one_of_a_pipeline_and_no_two_topics_share_it(name: str) -> None:
+    assert archive_spec(topic(name=name), Archive()).name == archive_name(name)
+    others = {"a.b", "a-b", "a_b", "A_b", "x" * 249, "x" * 248 + "y"} - {name}
+    assert archive_name(name) not in set(map(archive_name, others))
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"every": "hourly"}, "every is 'hourly'"),
+        ({"keep": "1 hour"}, "keep is '1:00:00'"),
+        ({"keep": "soon"}, "it is not a duration"),
+        ({"kept": "1 day"}, "did you mean 'keep'"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_in_words(declared: dict[str, str], said: str) -> None:
+    with pytest.raises(SpecInvalid, match=said):
+        Archive(**declared)
+
+
+def test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hides_none(
+    folder: Path,
+) -> None:
+    declare(folder, "none", "None")
+    assert registry.archives() == []
+    declare(folder, "one")
+    declare(folder, "other")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "spec.py").write_text("1 / 0")
+    assert registry.archives() == ["archive__flights"]
+    assert registry.load("archive__flights").topic.columns == ("event_time",)
+    assert "archive__flights" not in registry.names()
+    with pytest.raises(PipelineUnknown, match="no topic declares") as unknown:
+        registry.load("archive__clicks")
+    assert "archive__flights" in unknown.value.remedy
+
+
+def test_a_topic_with_two_archives_and_a_folder_of_an_archives_name_are_refused(
+    folder: Path,
+) -> None:
+    declare(folder, "one")
+    declare(folder, "two", "Archive(keep=None)")
+    with pytest.raises(SpecInvalid, match="declared several times"):
+        registry.load("archive__flights")
+    declare(folder, "archive__flights")
+    with pytest.raises(SpecInvalid, match="are those of archives"):
+        registry.load("archive__flights")
+
+
+def test_the_command_for_a_topic_without_an_archive_says_how_to_declare_one(folder: Path) -> None:
+    declare(folder, "none", "None")
+    result = CliRunner().invoke(app, ["archive", "flights"])
+    assert result.exit_code != 0
+    assert "archive=Archive()" in result.output + result.stderr
+    declare(folder, "one")
+    assert "every record" in CliRunner().invoke(app, ["validate"]).output
+
+
+RANGES = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 9)).map(lambda pair: (pair[0], sum(pair))),
+    max_size=4,
+)
+
+
+@given(parts=RANGES, has=RANGES, earliest=st.integers(0, 50))
+def test_each_offset_is_read_from_the_archive_else_from_kafka_else_is_nowhere(
+    parts: list[tuple[int, int]], has: list[tuple[int, int]], earliest: int
+) -> None:
+    wanted, ours = (
+        Removed().and_({0: ranges}).offsets for ranges in (parts, has)
+    )  # ascending, none of which touches another
+    found = located(wanted, ours, {0: earliest})
+    every, kept = numbers(wanted), numbers(ours)
+    assert numbers(found.archive) == every & kept
+    assert numbers(found.kafka) == {at for at in every - kept if at >= earliest}
+    assert numbers(found.nowhere) == {at for at in every - kept if at < earliest}
+    assert numbers(wanted) == {at for first, stop in parts for at in range(first, stop)}
+
+
+def numbers(parts: Parts) -> set[int]:
+    return {at for ranges in parts.values() for first, stop in ranges for at in range(first, stop)}
+
+
+def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: Path) -> None:
+    assert archived(Paths(str(tmp_path), SPEC).root, TOPIC, "topic-1") == {}
+    root = Root(tmp_path)
+    root.batches([9, 5, 2, 1])
+    assert root.has == {0: ((0, 4),)}
+    note_removed(root.paths, {0: [(1, 3)]})
+    assert root.has == {0: ((0, 1), (3, 4))}
+    note_removed(root.paths, {0: [(0, 1)]})
+    assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
+    assert archived(root.paths.root, TOPIC, "topic-2") == {}
+
+
+def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.batches([50, 40, 3, 90, 1])
+    root.append("topic-0", 7, NOW - timedelta(days=99))
+    intent = maintain(SPEC, root.settings)
+    assert any("remove 3 records" in line for line in intent.lines), intent.lines
+    assert len(root.offsets) == 6
+    assert intent.execute is not None
+    intent.execute()
+    assert root.offsets == [("topic-1", 2), ("topic-1", 3), ("topic-1", 4)]
+    assert root.has == {0: ((2, 5),)}
+    assert not any("records" in line for line in maintain(SPEC, root.settings).lines)
+
+
+def test_what_maintain_removes_is_noted_before_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Root(tmp_path)
+    root.batches([50, 3])
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    intent = maintain(SPEC, root.settings)
+    assert intent.execute is not None
+    with monkeypatch.context() as cut:
+        cut.setattr(deltalake.DeltaTable, "delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            intent.execute()
+    assert (root.has, len(root.offsets)) == ({0: ((1, 2),)}, 2)
+    again = maintain(SPEC, root.settings)
+    assert again.execute is not None
+    again.execute()
+    assert root.offsets == [("topic-1", 1)]
+
+
+def test_joined_files_have_every_record_and_the_archives_compression(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.batches([1, 1, 1])
+    intent = maintain(SPEC, root.settings)
+    assert intent.execute is not None
+    intent.execute()
+    assert root.offsets == [("topic-1", at) for at in range(3)]
+    [file] = deltalake.DeltaTable(str(root.paths.table)).file_uris()
+    assert pa.parquet.read_metadata(file).row_group(0).column(0).compression == "ZSTD"
+    assert deltalake.DeltaTable(str(root.paths.table)).metadata().partition_columns == [
+        *PARTITIONED_BY
+    ]
+
+
+@pytest.mark.parametrize("topic_id", ["topic-1", "topic-2"])
+def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topic_id: str
+) -> None:
+    root = Root(tmp_path)
+    root.batches([1])
+    monkeypatch.setattr(resetting, "topic_state", lambda *_: TopicState(topic_id, {0: 0}, {0: 1}))
+    with pytest.raises(CheckpointForeign):
+        table.ensure(root.paths.table, columns(), SPEC, "g2")
+    intent = reset(SPEC, root.settings)
+    assert intent.execute is not None
+    intent.execute()
+    assert not root.paths.version.exists()
+    assert root.paths.table.exists() is (topic_id == "topic-2")
+    root.begin("g2", topic_id)
+    assert len(root.offsets) == (topic_id == "topic-2")
+    with pytest.raises(CheckpointForeign):
+        table.ensure(root.paths.table, columns(), SPEC, "g3")
