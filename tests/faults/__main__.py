@@ -14,6 +14,8 @@ from local import broker
 from spark_jobs.contract.settings import REPO
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule
+from tests.faults.staging import Staging
+from tests.faults.swapping import Swapping
 from tests.harness.process import PIPELINES, none_left
 
 
@@ -22,6 +24,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument(
+        "--repairs", action="store_true", help="kill repairs, their swaps and undos, not drains"
+    )
+    parser.add_argument(
+        "--stages", type=int, help="with --repairs: kills of a stage, each a JVM; a tenth of KILLS"
+    )
     wanted = parser.parse_args()
     folder = Path(mkdtemp(prefix="sluice-faults-"))
     say(f"seed {wanted.seed}; logs in {folder}")
@@ -29,6 +37,10 @@ def main() -> int:
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:
         again = f"the same again: make faults KILLS={wanted.kills} SEED={wanted.seed}"
+        if wanted.repairs:
+            for line in _repairs(kafka, folder, wanted):
+                say(line)
+            return 0
         with none_left():
             campaign = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
             campaign.measure()
@@ -42,6 +54,16 @@ def main() -> int:
         say(line)
     shutil.rmtree(folder)
     return 0
+
+
+def _repairs(kafka: str, folder: Path, wanted: argparse.Namespace) -> list[str]:
+    """The figures of the kills of repairs."""
+    stages = wanted.kills // 10 if wanted.stages is None else wanted.stages
+    say(f"the same again: make faults REPAIRS=1 KILLS={wanted.kills} SEED={wanted.seed}")
+    swaps = Swapping(folder, wanted.seed, say).run(wanted.kills - stages)
+    if not stages:
+        return swaps.lines
+    return [*swaps.lines, *Staging(kafka, folder, wanted.seed, say).run(stages).lines]
 
 
 def say(line: str) -> None:
