@@ -14,7 +14,6 @@ from local import broker
 from spark_jobs.contract.settings import REPO
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule
-from tests.faults.staging import Staging
 from tests.faults.swapping import Swapping
 from tests.harness.process import PIPELINES, none_left
 
@@ -25,22 +24,17 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument(
-        "--repairs", action="store_true", help="kill repairs, their swaps and undos, not drains"
-    )
-    parser.add_argument(
-        "--stages", type=int, help="with --repairs: kills of a stage, each a JVM; a tenth of KILLS"
+        "--repairs", action="store_true", help="kill swaps and undos of repairs, not drains"
     )
     wanted = parser.parse_args()
     folder = Path(mkdtemp(prefix="sluice-faults-"))
     say(f"seed {wanted.seed}; logs in {folder}")
+    if wanted.repairs:
+        return _repairs(folder, wanted)
     os.environ["SLUICE_PIPELINES"] = PIPELINES
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:
         again = f"the same again: make faults KILLS={wanted.kills} SEED={wanted.seed}"
-        if wanted.repairs:
-            for line in _repairs(kafka, folder, wanted):
-                say(line)
-            return 0
         with none_left():
             campaign = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
             campaign.measure()
@@ -56,14 +50,19 @@ def main() -> int:
     return 0
 
 
-def _repairs(kafka: str, folder: Path, wanted: argparse.Namespace) -> list[str]:
-    """The figures of the kills of repairs."""
-    stages = wanted.kills // 10 if wanted.stages is None else wanted.stages
-    say(f"the same again: make faults REPAIRS=1 KILLS={wanted.kills} SEED={wanted.seed}")
-    swaps = Swapping(folder, wanted.seed, say).run(wanted.kills - stages)
-    if not stages:
-        return swaps.lines
-    return [*swaps.lines, *Staging(kafka, folder, wanted.seed, say).run(stages).lines]
+def _repairs(folder: Path, wanted: argparse.Namespace) -> int:
+    """Needs neither Kafka nor a JVM."""
+    try:
+        figures = Swapping(folder, wanted.seed, say).run(wanted.kills)
+    except AssertionError as wrong:
+        say(
+            f"{wrong}\nthe same again: make faults REPAIRS=1 KILLS={wanted.kills} SEED={wanted.seed}"
+        )
+        return 1
+    for line in figures.lines:
+        say(line)
+    shutil.rmtree(folder)
+    return 0
 
 
 def say(line: str) -> None:

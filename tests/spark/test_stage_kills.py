@@ -1,5 +1,5 @@
 """A stage that ends anywhere leaves table and live checkpoint as they were, and the next try of the
-same plan gives the canonical result. Real kills: `make faults REPAIRS=1`.
+same plan gives the canonical result.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 after each the table is what the model says, and at the end what one computation gives over all good
 records.
 
-In `make test` one generated sequence for each of the main forms, always the same one. The long form,
+In `make test` one sequence for each of some main forms, always the same one. The long form,
 `make properties FAMILY=repairs`, looks for sequences of every form that go wrong.
 """
 
@@ -52,11 +52,7 @@ FORMS: tuple[RangedForm, ...] = (
     DaysOfHours(),
 )
 MAIN = ("1 hour each 20 minutes by key", "recent events of event_ids", "days of hours")
-UPDATE = next(form for form in FAMILIES["aggregate, update"] if str(form) == "1 hour by key")
-SHORT: tuple[RangedForm, ...] = (
-    *(form for form in FORMS if str(form) in MAIN),
-    UPDATE,  # type: ignore[arg-type]
-)
+SHORT = tuple(form for form in FORMS if str(form) in MAIN)
 
 
 def _name(form: RangedForm) -> str:
