@@ -44,7 +44,7 @@ def main(
     ] = 1,
     repaired: Annotated[
         int, typer.Option(min=0, help="backfills and repairs of a million records; 0: none")
-    ] = 3,
+    ] = 0,
     keep: Annotated[
         bool, typer.Option(help="keep the temporary folder with tables and logs")
     ] = False,
