@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import results, workload
+from bench import repairs, results, workload
 from bench.arms import settings
 from bench.measures import Bench
 from bench.topic import running
@@ -42,6 +42,9 @@ def main(
         int,
         typer.Option(min=0, help="loads and deliveries on a standalone cluster; 0 leaves it out"),
     ] = 1,
+    repaired: Annotated[
+        int, typer.Option(min=0, help="backfills and repairs of a million records; 0: none")
+    ] = 0,
     keep: Annotated[
         bool, typer.Option(help="keep the temporary folder with tables and logs")
     ] = False,
@@ -74,6 +77,8 @@ def main(
                 *bench.nothing_new(idle),
             ]
             measures += bench.on_cluster(on_cluster) if on_cluster else []
+        if repaired:
+            measures += repairs.measures(home / "repairs", installation, say, events, repaired)
     finally:
         if keep:
             say(f"kept {home}")
@@ -86,6 +91,7 @@ def main(
         "repetitions": repetitions,
         "idle": idle,
         "on_cluster": on_cluster,
+        "repaired": repaired,
     }
     console.print(results.table(measures))
     say(f"every value: {results.write(measures, REPO / '.local' / 'bench', parameters)}")

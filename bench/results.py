@@ -31,7 +31,7 @@ class Measure(NamedTuple):
     ratios: list[float]
     kind: Kind
     target: float | None
-    unit: Literal["x", "%", "GB"] = "x"
+    unit: Literal["x", "%", "GB", "s"] = "x"
 
     @classmethod
     def faster(
@@ -94,6 +94,11 @@ class Measure(NamedTuple):
         return cls(
             work, "", shares, [], [100 * share for share in shares], "at most", 100 * target, "%"
         )
+
+    @classmethod
+    def limit(cls, work: str, target: float | None, seconds: list[float]) -> Self:
+        """Seconds of Sluice's, held against a limit."""
+        return cls(work, "", seconds, [], seconds, "at most", target, "s")
 
     @classmethod
     def memory(

@@ -38,13 +38,26 @@ REPLAY_POINTS: Final = {
     "replaying": "rows of a replay are in its output, and their batch is not committed"
 }
 """Failpoint of a replay -> what is true there."""
+STAGE_POINTS: Final = {
+    "staging": "a repair holds the staging lease, and has computed nothing",
+    "staged": "its rows are beside the table, no check has judged them, and there is no manifest",
+    "staged.judged": "its manifest and its row in ops.repairs are written, and its report is not",
+}
+"""Failpoint of a stage -> what is true there."""
 SWAP_POINTS: Final = {
     "swap.leased": "a swap, or an undo, holds the pipeline's lease, and has changed nothing",
     "swap.committed": "its rows are in the table, and ops.repairs does not say so",
     "swap.recorded": "ops.repairs and ops.merged say so, and the cursor is where it was",
 }
 """Failpoint of a swap and of an undo -> what is true there."""
-EVERY: Final = {**POINTS, **PUBLISH_POINTS, **REWIND_POINTS, **REPLAY_POINTS, **SWAP_POINTS}
+EVERY: Final = {
+    **POINTS,
+    **PUBLISH_POINTS,
+    **REWIND_POINTS,
+    **REPLAY_POINTS,
+    **STAGE_POINTS,
+    **SWAP_POINTS,
+}
 ACTIONS: Final = ("exit", "raise", "wait")
 
 

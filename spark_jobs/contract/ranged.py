@@ -42,6 +42,16 @@ class Ranged(NamedTuple):
                 span = Span(span.start, min(span.end, missed))
         return span
 
+    def rows_of(self, touched: Span) -> Span:
+        """`touched`, from its first row on: a window's row is at the window's last instant, and the
+        span begins with the window.
+        """
+        for step in reversed(self.spec.steps):
+            if isinstance(step, Aggregate) and self.position.edge == "end" and step.window:
+                begins = step.window.first_end_after or timedelta()
+                return Span(touched.start + begins - MICROSECOND, touched.end)
+        return touched
+
     def closed_until(self, watermark: datetime | None) -> datetime | None:
         """No drain writes a row before this position any more, if this is the watermark of its
         last committed batch; None if nothing says so yet.

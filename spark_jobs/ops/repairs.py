@@ -58,13 +58,32 @@ def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> N
 
 def end(root: UPath, rows: list[Row], state: State) -> None:
     """Write that these repairs of one pipeline are no longer in the table. The records that they
-    used wait again.
+    used wait again, and those of later repairs that needed no commit because of theirs.
     """
     if rows:
         pipeline = rows[0]["pipeline"]
+        rows = [*rows, *_relying_on(root, rows)]
         if ops_tables.exists(root, "merged"):
             ops_tables.remove(root, "merged", _of(pipeline, _ids(rows)))
         put(root, [row | {"state": state} for row in rows])
+
+
+def _relying_on(root: UPath, rows: list[Row]) -> list[Row]:
+    """The repairs that found the table as they had computed it after one of these was in it, and
+    have a range in common with that one. A verify merges no record, and stays what it was.
+    """
+    found = stored(root, rows[0]["pipeline"], "state = 'canonical' AND kind <> 'verify'")
+    return [each for each in found if any(_after(each, row) for row in rows)]
+
+
+def _after(later: Row, row: Row) -> bool:
+    if not (row["swapped_at"] and later["swapped_at"] and row["swapped_at"] < later["swapped_at"]):
+        return False
+    return any(
+        max(one["start"], other["start"]) < min(one["end"], other["end"])
+        for one in later["ranges"] or ()
+        for other in row["ranges"] or ()
+    )
 
 
 def _of(pipeline: str, ids: list[str]) -> str:

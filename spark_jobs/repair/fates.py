@@ -37,7 +37,8 @@ def fates(
         )
         for record in late
         for touched in (way.touched(record.event_time, record.missed),)
-        if any(s.start <= touched.start and touched.end <= s.end for s in plan.spans)
+        for rows in (way.rows_of(touched),)
+        if any(s.start <= rows.start and rows.end <= s.end for s in plan.spans)
     )
 
 

@@ -151,7 +151,7 @@ def _compute_and_judge(
     outcome.lap("checks")
     problem = staged_verdict(plan.pipeline, outcome.checks)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
-    failpoint.at("judged")
+    failpoint.at("staged.judged")
     return problem
 
 

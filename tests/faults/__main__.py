@@ -14,6 +14,7 @@ from local import broker
 from spark_jobs.contract.settings import REPO
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule
+from tests.faults.swapping import Swapping
 from tests.harness.process import PIPELINES, none_left
 
 
@@ -22,9 +23,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument(
+        "--repairs", action="store_true", help="kill swaps and undos of repairs, not drains"
+    )
     wanted = parser.parse_args()
     folder = Path(mkdtemp(prefix="sluice-faults-"))
     say(f"seed {wanted.seed}; logs in {folder}")
+    if wanted.repairs:
+        return _repairs(folder, wanted)
     os.environ["SLUICE_PIPELINES"] = PIPELINES
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:
@@ -38,6 +44,21 @@ def main() -> int:
         return 1
     finally:
         broker.stop(folder / "kafka")
+    for line in figures.lines:
+        say(line)
+    shutil.rmtree(folder)
+    return 0
+
+
+def _repairs(folder: Path, wanted: argparse.Namespace) -> int:
+    """Needs neither Kafka nor a JVM."""
+    try:
+        figures = Swapping(folder, wanted.seed, say).run(wanted.kills)
+    except AssertionError as wrong:
+        say(
+            f"{wrong}\nthe same again: make faults REPAIRS=1 KILLS={wanted.kills} SEED={wanted.seed}"
+        )
+        return 1
     for line in figures.lines:
         say(line)
     shutil.rmtree(folder)

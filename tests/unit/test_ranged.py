@@ -175,3 +175,13 @@ def test_the_condition_of_several_spans_is_plain_text_for_delta() -> None:
         "(`at` >= '2013-02-01T00:00:00Z' AND `at` < '2013-02-01T01:00:00Z') OR "
         "(`at` >= '2013-02-01T00:00:00Z' AND `at` < '2013-02-01T00:00:00.000001Z')"
     )
+
+
+@given(windows, times)
+def test_the_rows_that_a_record_touches_begin_at_its_first_windows_last_instant(
+    window: Tumbling | Sliding, at: datetime
+) -> None:
+    way, ends = ranged(spec(counts(window))), made_by_hand(window, at)
+    assert way.rows_of(way.touched(at)) == Span(min(ends) - MICROSECOND, max(ends))
+    row = Span(at, at + MICROSECOND)
+    assert ranged(spec(Deduplicate(keys=("event_id",)))).rows_of(row) == row

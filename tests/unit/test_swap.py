@@ -499,3 +499,21 @@ def test_the_records_of_another_repair_stay(root: Root) -> None:
         "merged",
         "topic-1",
     )
+
+
+def test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go(root: Root) -> None:
+    root.stage("r1", [(None, row(1, "d"))], merged=())
+    root.swap("r1")
+    root.stage("elsewhere", [], spans=(hours(3),))
+    root.swap("elsewhere")
+    root.stage("r2", [], spans=(hours(0, 2),))
+    assert root.swap("r2").state == "canonical"
+    assert root.merged() == [("elsewhere", 7), ("r2", 7)]
+    root.undo("r1")
+    assert root.states() == {
+        "r1": "undone",
+        "r1/undo": "swapped",
+        "r2": "undone",
+        "elsewhere": "canonical",
+    }
+    assert root.merged() == [("elsewhere", 7)]

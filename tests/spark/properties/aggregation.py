@@ -11,8 +11,9 @@ from typing import Any
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Step, Transform
-from spark_jobs.contract.windows import Session
-from tests.harness.moments import at
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from tests.harness.moments import at, us
+from tests.harness.replay import Place
 from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, pipeline
 from tests.spark.properties.replay import Seen
@@ -138,6 +139,25 @@ class Aggregation:
                 if missed_us is None or bounds[1] > missed_us:
                     groups[*bounds, *key].append(event.value)
         return groups
+
+    def touches(self, event: Event, missed_us: int) -> tuple[int, int]:
+        """A record that a Deduplicate dropped is in none of its windows; else it is in those that
+        were open.
+        """
+        assert isinstance(self.window, Tumbling | Sliding)
+        ends = [end for _, end in around(event, self.window)]
+        lacking = ends if self.deduplicated else [end for end in ends if end <= missed_us]
+        return min(lacking) - 1, max(lacking)
+
+    def until_us(self, watermark_us: int) -> int:
+        return watermark_us
+
+    def position_us(self, row: Row) -> int:
+        return us(row["window_end"]) - 1
+
+    def kept(self, seen: Sequence[Seen]) -> set[Place]:
+        counted = first_of_each(seen, ("event_id",)) if self.deduplicated else seen
+        return {one.place for one in counted}
 
     def _sessions(self, counted: list[Seen]) -> dict[tuple[Any, ...], list[int | None]]:
         assert isinstance(self.window, Session)

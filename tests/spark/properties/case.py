@@ -141,8 +141,11 @@ Way = Callable[[int], st.SearchStrategy[tuple[Drain, ...]]]
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Case:
-    """`one_time_an_id`: records of one event_id say the same time.
+def cases(
+    draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...], in_order: bool | None = None
+) -> Case:
+    """`one_time_an_id`: records of one event_id say the same time. `in_order`: whether it is; by
+    chance, if it is None.
 
     There is a batching for each of the ways.
     """
@@ -157,7 +160,7 @@ def cases(draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...]) -> Ca
         )
     )
     partitions = draw(st.integers(1, 2))
-    in_order = draw(st.booleans())
+    in_order = draw(st.booleans()) if in_order is None else in_order
     least = draw(st.sampled_from((1, 12, 40)))
     sent = draw(st.lists(_sendings(delay), min_size=least, max_size=MOST))
     again = draw(st.lists(st.tuples(st.integers(0, MOST), st.integers(0, MOST)), max_size=8))

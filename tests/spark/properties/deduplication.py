@@ -8,6 +8,8 @@ from datetime import timedelta
 
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Deduplicate
+from tests.harness.moments import us
+from tests.harness.replay import Place
 from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, keys_of, pipeline
 from tests.spark.properties.replay import Seen
@@ -58,6 +60,18 @@ class Deduplication:
             for one in self._first([one._replace(missed_us=None) for one in late])
         ]
         return table + [row for row in again if tuple(row[key] for key in keys) not in known]
+
+    def touches(self, event: Event, _missed_us: int) -> tuple[int, int]:
+        return event.at_us, event.at_us + 1
+
+    def until_us(self, watermark_us: int) -> int:
+        return watermark_us + 1
+
+    def position_us(self, row: Row) -> int:
+        return us(row["event_time"])
+
+    def kept(self, seen: Sequence[Seen]) -> set[Place]:
+        return {one.place for one in self._first(seen)}
 
     def _first(self, seen: Sequence[Seen]) -> list[Seen]:
         return first_of_each(seen, keys_of(self.step))

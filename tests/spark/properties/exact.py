@@ -21,23 +21,8 @@ from tests.spark.properties.scene import Row, Scene
 
 def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
     """After a run that found the first `upto` records of the case. Gives what was late."""
-    batches = scene.ops("batches")
-    assert [row["batch_id"] for row in batches] == list(range(len(batches)))
-    sent = Counter(record.partition for record in case.records[:upto])
-    ends = scene.ends()
-    assert ends[-1] == {partition: sent[partition] for partition in range(case.partitions)}, (
-        "not all was read"
-    )
-    played = play(case, ends, form.enters, form.late)
-    _assert_account(scene.spec, form, batches, played)
-    seen = [one for batch in played for one in batch.seen]
-    watermark_us = played[-1].watermark_us
-    if scene.spec.watermark_delay is not None and scene.spec.output_mode != "complete":
-        assert watermark_us == newest_watermark_us(case, form.enters, ends[-1]), (
-            "what was due was left to the next run"
-        )
-    _assert_quarantine(scene, case, upto)
-    late = _assert_late(scene, case, seen)
+    seen, watermark_us = assert_accounted(scene, case, form, upto)
+    late = assert_late(scene, case, seen)
     table = scene.table()
     assert_same(table, form.rows(seen, watermark_us), "the table")
     move_table(scene.paths, scene.spec)
@@ -57,6 +42,28 @@ def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
         if not late:
             assert_same(table, canonical, "the table where nothing was late")
     return late
+
+
+def assert_accounted(scene: Scene, case: Case, form: Form, upto: int) -> tuple[list[Seen], int]:
+    """Account, quarantine and watermark after such a run. Gives what the first stateful step saw,
+    and the watermark in microseconds.
+    """
+    batches = scene.ops("batches")
+    assert [row["batch_id"] for row in batches] == list(range(len(batches)))
+    sent = Counter(record.partition for record in case.records[:upto])
+    ends = scene.ends()
+    assert ends[-1] == {partition: sent[partition] for partition in range(case.partitions)}, (
+        "not all was read"
+    )
+    played = play(case, ends, form.enters, form.late)
+    _assert_account(scene.spec, form, batches, played)
+    watermark_us = played[-1].watermark_us
+    if scene.spec.watermark_delay is not None and scene.spec.output_mode != "complete":
+        assert watermark_us == newest_watermark_us(case, form.enters, ends[-1]), (
+            "what was due was left to the next run"
+        )
+    _assert_quarantine(scene, case, upto)
+    return [one for batch in played for one in batch.seen], watermark_us
 
 
 def _assert_account(spec: Pipeline, form: Form, batches: list[Row], played: list[Played]) -> None:
@@ -87,7 +94,7 @@ def _assert_quarantine(scene: Scene, case: Case, upto: int) -> None:
     assert len(scene.ops("quarantine")) == len(kept)
 
 
-def _assert_late(scene: Scene, case: Case, seen: list[Seen]) -> list[Seen]:
+def assert_late(scene: Scene, case: Case, seen: list[Seen]) -> list[Seen]:
     """Exactly the replay's late records, each once, with the watermark it missed and its value as
     it was sent.
     """

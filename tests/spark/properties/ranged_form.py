@@ -1,0 +1,35 @@
+"""A form of which ranges can be computed again: where its rows are, and which of them a late record
+touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tests.harness.replay import Place
+from tests.spark.properties.events import Event
+from tests.spark.properties.forms import Form, Row
+from tests.spark.properties.replay import Seen
+
+
+class RangedForm(Form, Protocol):
+    """All positions are in microseconds since the epoch."""
+
+    def touches(self, event: Event, missed_us: int) -> tuple[int, int]:
+        """The positions of the rows that the event lacks in, since it was late; the second one is
+        behind the last.
+        """
+        ...
+
+    def until_us(self, watermark_us: int) -> int:
+        """No drain writes a row before this position any more."""
+        ...
+
+    def position_us(self, row: Row) -> int:
+        """The row's position."""
+        ...
+
+    def kept(self, seen: Sequence[Seen]) -> set[Place]:
+        """Where the accepted records are that are no copies."""
+        ...

@@ -1,0 +1,124 @@
+"""For every folder of a pipeline of which ranges can be computed: a range computed from the records
+that it is said to need is the slice of the whole, and of what twice the context gives. Nothing else
+can tell that the declared context of a GroupState is long enough.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession, functions as F
+from upath import UPath
+
+from local import ledger as ledgers
+from spark_jobs.contract import registry
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.ranged import Ranged, ranged, unranged
+from spark_jobs.contract.span import Span
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.launch.session import session
+from spark_jobs.repair.replay import replay
+from spark_jobs.steps.batch_chain import canonical_output, next_group_state
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.harness.long_form import LONG, long_form
+from tests.spark.whole import FOR_EVER, sent, stateful_input
+
+RANGES = 20 if LONG else 1
+EVENTS = 4000
+FOLDERS = [
+    pytest.param(spec, id=spec.name, marks=[] if spec.ranges.context is not None else [long_form])
+    for spec in map(registry.load, registry.names())
+    if unranged(spec) is None
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settings_of_a_run(spark: SparkSession) -> None:
+    """Those that a drain and a repair have, with few partitions."""
+    session("canonical", State())
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records out of order, late, twice; none of them is late here."""
+    folder = tmp_path_factory.mktemp("ledger")
+    sent(folder, EVENTS)
+    return folder
+
+
+@pytest.mark.parametrize("spec", FOLDERS)
+def test_a_range_is_the_slice_of_the_whole_and_twice_the_context_changes_nothing(
+    spark: SparkSession, ledger: Path, tmp_path: Path, spec: Pipeline
+) -> None:
+    whole = oracle.RESULTS[spec.name](oracle.events(ledgers.read(ledger), set()), FOR_EVER)
+    way = ranged(spec)
+    for number, span in enumerate(_spans(whole, way.position.column)):
+        wanted = [row for row in whole if _within(row, way.position, span)]
+        found = _computed(spark, way, ledger, tmp_path / f"{number}", span)
+        assert_same(oracle.comparable(found), oracle.comparable(wanted), f"{span}")
+        if spec.ranges.context is not None:
+            wider = ranged(_with_context(spec, 2 * spec.ranges.context))
+            again = _computed(spark, wider, ledger, tmp_path / f"{number}-wider", span)
+            assert_same(oracle.comparable(again), oracle.comparable(found), f"{span}, twice")
+
+
+@long_form
+def test_a_context_that_is_too_short_is_seen(
+    spark: SparkSession, ledger: Path, tmp_path: Path
+) -> None:
+    spec = registry.load("aircraft_rotations")
+    whole = oracle.aircraft_rotations(oracle.events(ledgers.read(ledger), set()), FOR_EVER)
+    unseen = next(row for row in whole if row["outcome"] == "unseen")
+    span = Span(unseen["closed_at"], unseen["closed_at"] + timedelta(hours=1))
+    short = ranged(_with_context(spec, timedelta(hours=40)))
+    found = _computed(spark, short, ledger, tmp_path / "short", span)
+    wider = ranged(_with_context(spec, timedelta(hours=80)))
+    again = _computed(spark, wider, ledger, tmp_path / "wider", span)
+    with pytest.raises(AssertionError):
+        assert_same(oracle.comparable(again), oracle.comparable(found), "twice the context")
+
+
+def _with_context(spec: Pipeline, context: timedelta) -> Pipeline:
+    return spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"context": context})})
+
+
+def _spans(whole: list[dict[str, Any]], column: str) -> list[Span]:
+    """Beginning at a row or beside it; most are not empty."""
+    chance = random.Random(9)
+    times = sorted(row[column] for row in whole)
+    starts = [
+        chance.choice(times) - chance.choice((timedelta(), timedelta(minutes=17)))
+        for _ in range(RANGES)
+    ]
+    return [Span(a, a + timedelta(minutes=chance.choice((1, 90, 1440, 3000)))) for a in starts]
+
+
+def _within(row: dict[str, Any], position: Position, span: Span) -> bool:
+    at: datetime = row[position.column]
+    at -= timedelta(microseconds=1) if position.edge == "end" else timedelta()
+    return span.start <= at < span.end
+
+
+def _computed(
+    spark: SparkSession, way: Ranged, ledger: Path, folder: Path, span: Span
+) -> list[dict[str, Any]]:
+    """As repair/compute.py does it, without Kafka and ops tables."""
+    spec = way.spec
+    needed = Position(spec.topic.event_time).sql([way.needed(span)])
+    rows = stateful_input(spark, spec, ledger).where(needed)
+    until = next_group_state(spec, spec.first_stateful)
+    rows = canonical_output(rows, spec, spec.first_stateful, until)
+    if until < len(spec.steps):
+        end = span.end + spec.ranges.settle
+        rows = replay(spark, spec, rows, until, UPath(folder), UPath(folder / "replay"), end)
+    return _listed(rows.where(F.expr(way.position.sql([span]))))
+
+
+def _listed(rows: DataFrame) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rows.toArrow().to_pylist()
+    return found

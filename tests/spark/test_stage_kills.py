@@ -1,0 +1,45 @@
+"""A stage that ends anywhere leaves table and live checkpoint as they were, and the next try of the
+same plan gives the canonical result.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import failpoint
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.harness.crash import files
+from tests.spark import operators, truth
+from tests.spark.test_repair import MakeScene, Repairs, drained, rows
+
+
+def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(
+    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = operators.named("update_window")
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+    made = drained(scene(operator.spec, events=3000))
+    work = Repairs(made)
+    plan, table = work.plan(), rows(made)
+    assert not plan.idle
+    checkpoint = files(Path(str(made.paths.checkpoint)))
+    for place in failpoint.STAGE_POINTS:
+        with monkeypatch.context() as ended:
+            ended.setitem(failpoint.ACTIVE, place, "raise")
+            assert work.stage(plan).problem is not None
+        assert rows(made) == table
+        assert files(Path(str(made.paths.checkpoint))) == checkpoint, "the live checkpoint"
+    report = work.stage(plan)
+    assert report.problem is None
+    assert report.change is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    work.swap(plan)
+    watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
+    assert watermark is not None
+    wanted = truth.canonical(operator, made.ledger, watermark)
+    assert_same(rows(made), oracle.comparable(wanted), "the table")
+    places = [(row["partition"], row["offset"]) for row in made.ops("merged")]
+    assert len(places) == len(set(places))

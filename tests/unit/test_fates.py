@@ -1,0 +1,63 @@
+"""What becomes of late records: each has a fate once all rows that it lacks in are computed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from spark_jobs.contract.ranged import ranged
+from spark_jobs.contract.span import MICROSECOND, Span
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.fates import fates
+from spark_jobs.repair.late import LateRecord
+from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.topics.flights import FLIGHTS
+
+DAY = datetime(2026, 3, 4, tzinfo=UTC)
+"""A Wednesday: the windows of a week, counted from the epoch, end on Thursdays."""
+WEEKLY = ranged(
+    Pipeline(
+        name="weekly",
+        about="a test",
+        topic=FLIGHTS,
+        watermark_delay=timedelta(hours=2),
+        steps=(Aggregate(window=Tumbling(size=timedelta(days=7)), measures={"n": "count(*)"}),),
+    )
+)
+LATE = LateRecord(0, 7, DAY - timedelta(days=3), DAY + timedelta(days=9))
+
+
+@pytest.mark.parametrize(
+    ("span", "computed"),
+    [
+        (Span(DAY, DAY + timedelta(days=1)), True),
+        (Span(DAY + timedelta(days=1) - MICROSECOND, DAY + timedelta(days=1)), True),
+        (Span(DAY - timedelta(days=6), DAY), False),
+        (Span(DAY + timedelta(days=1), DAY + timedelta(days=2)), False),
+    ],
+)
+def test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records(
+    span: Span, computed: bool
+) -> None:
+    plan = RepairPlan(
+        repair_id="r1",
+        pipeline="weekly",
+        kind="backfill",
+        spans=(span,),
+        needed=(WEEKLY.needed(span),),
+        generations=("g1",),
+        table_version=1,
+        batch=1,
+        horizon={0: 9},
+        parts={},
+        records=0,
+        topic_id="topic-1",
+        late=1,
+        until=DAY + timedelta(days=9),
+        lines=(),
+    )
+    found = fates(WEEKLY, plan, [LATE], {(0, 7)}, {(0, 7)})
+    assert [each.fate for each in found] == (["merged"] if computed else [])
