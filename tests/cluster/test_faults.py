@@ -105,6 +105,7 @@ def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
     survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
+@long_form
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
     scene: Scene, cluster: Cluster, tmp_path: Path
 ) -> None:

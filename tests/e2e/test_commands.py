@@ -20,6 +20,7 @@ from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
 from tests.e2e import pipelines
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 SLUICE = str(Path(sys.executable).parent / "sluice")
@@ -157,6 +158,7 @@ def test_show_shows_as_many_rows_as_there_are(drained, table):
     assert wanted > 0 or table == "late"
 
 
+@long_form
 def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
     told = answer(drained.command("explain", PIPELINE))
     assert "StreamingDeduplicateWithinWatermark" in told

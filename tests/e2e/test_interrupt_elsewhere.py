@@ -51,7 +51,7 @@ def asked(scene: Scene, run_id: str, place: str, waiting: Path) -> Report:
 def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done(
     kafka, spark, tmp_path
 ):
-    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1)
+    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1, stores=1)
     scene.deliver_all()
 
     early = asked(scene, "early", "leased", tmp_path)
@@ -72,7 +72,7 @@ def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done
 def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_account(
     kafka, spark, tmp_path, pipelines
 ):
-    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=2)
+    scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=2, stores=1)
     scene.deliver()
     pipelines.setitem(failpoint.ACTIVE, "audit", "raise")
     assert scene.drain("failed").problem is not None
@@ -101,7 +101,13 @@ def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_th
     kafka, spark, tmp_path, monkeypatch
 ):
     scene = Scene(
-        kafka, tmp_path, "flight_events", events=800, deliveries=1, max_offsets_per_batch=300
+        kafka,
+        tmp_path,
+        "flight_events",
+        events=800,
+        deliveries=1,
+        stores=1,
+        max_offsets_per_batch=300,
     )
     scene.deliver_all()
     monkeypatch.setattr("spark_jobs.audit.audit.balance", unbalanced)

@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.contract.spec import State
 from spark_jobs.launch.session import session
 from spark_jobs.runs.plan import plan
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.pipelines.first_flights.logic import Seen
 from tests.spark import operators
@@ -38,6 +39,7 @@ def without_data(scene: Scene, run_id: str) -> list[int]:
     ]
 
 
+@long_form
 def test_plain_spark_does_not_end(scene, tmp_path):
     spark = session("plain", State())
     made = scene(pipeline("first_flights"), events=50, deliveries=1)

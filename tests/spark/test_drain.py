@@ -52,9 +52,8 @@ def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what
     made.assert_exact()
 
 
-@pytest.mark.parametrize(
-    "pipeline", ["departure_delays", pytest.param("aircraft_rotations", marks=long_form)]
-)
+@long_form
+@pytest.mark.parametrize("pipeline", ["departure_delays", "aircraft_rotations"])
 def test_many_small_batches_give_the_canonical_result_less_what_was_late(scene, pipeline):
     made = scene(pipeline, events=1500, deliveries=1, max_offsets_per_batch=300)
     made.deliver_all()

@@ -19,6 +19,7 @@ from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 from spark_jobs.contract.topic import Field
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 CARRIER = (Field(name="carrier", type="string"),)
@@ -58,7 +59,7 @@ def misusing(processor: str, **changes) -> Pipeline:
         topic=FLIGHTS,
         watermark_delay="2 hours",
         steps=(step,),
-        state=State(budget_rows=100),
+        state=State(budget_rows=100, shuffle_partitions=1),
     )
 
 
@@ -71,11 +72,12 @@ def misusing(processor: str, **changes) -> Pipeline:
             r"misuses/logic\.py line \d+, in handleInputRows: KeyError: 'boom'",
             "Then run `sluice drain misuses`: nothing of the failed batch was committed.",
         ),
-        (
+        pytest.param(
             misusing("RaisesInTimer", time_mode="processing"),
             "PROCESSOR_FAILED",
             r"misuses/logic\.py line \d+, in handleExpiredTimer: TypeError: object of type 'int'",
             "to compatible_logic in spec.py",
+            marks=long_form,
         ),
         (
             misusing("RaisesInInit", form="pandas"),
@@ -83,11 +85,12 @@ def misusing(processor: str, **changes) -> Pipeline:
             r"misuses/logic\.py line \d+, in init: KeyError: 'boom'",
             "to compatible_logic in spec.py",
         ),
-        (
+        pytest.param(
             misusing("RaisesInClose"),
             "PROCESSOR_FAILED",
             r"misuses/logic\.py line \d+, in close: KeyError: 'boom'",
             "to compatible_logic in spec.py",
+            marks=long_form,
         ),
         (
             misusing("YieldsText"),
@@ -107,18 +110,25 @@ def misusing(processor: str, **changes) -> Pipeline:
             r"misuses/logic\.py line \d+, in takes_less: it takes \(key",
             "to compatible_logic in spec.py",
         ),
-        (misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()"),
+        pytest.param(
+            misusing("SetsNothing"),
+            "STATE_MISUSED",
+            "set the state to None",
+            "clear()",
+            marks=long_form,
+        ),
         (
             misusing("TtlByEventTime"),
             "STATE_MISUSED",
             "a TTL goes by the clock",
             "time_mode='processing'",
         ),
-        (
+        pytest.param(
             misusing("SetsTimer", time_mode="none"),
             "STATE_MISUSED",
             "the GroupState's time mode is none",
             "time_mode='event'",
+            marks=long_form,
         ),
         (
             misusing("set_nothing", form="apply", state=N),
@@ -126,17 +136,19 @@ def misusing(processor: str, **changes) -> Pipeline:
             "set the state to None",
             "state.remove()",
         ),
-        (
+        pytest.param(
             misusing("set_duration", form="apply", state=N),
             "STATE_MISUSED",
             "another clock",
             "setTimeoutDuration needs",
+            marks=long_form,
         ),
-        (
+        pytest.param(
             misusing("set_timestamp", form="apply", state=N, time_mode="processing"),
             "STATE_MISUSED",
             "another clock",
             "setTimeoutTimestamp needs",
+            marks=long_form,
         ),
         (
             misusing("set_timestamp", form="apply", state=N),

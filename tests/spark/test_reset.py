@@ -76,7 +76,8 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
 @pytest.fixture(scope="module")
 def base(kafka, tmp_path_factory) -> Scene:
     """A pipeline that has drained all there is, in one batch with data."""
-    made = Scene(kafka, tmp_path_factory.mktemp("base"), "flight_events", events=600, deliveries=1)
+    folder = tmp_path_factory.mktemp("base")
+    made = Scene(kafka, folder, "flight_events", events=600, deliveries=1, stores=1)
     made.deliver_all()
     made.run("old")
     return made

@@ -4,6 +4,8 @@ refused before a run reads a record.
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -186,7 +188,8 @@ AROUND = st.sampled_from(
     )
 )
 WRITTEN = st.tuples(st.lists(AROUND, max_size=3), SPACE, SPACE)
-FUZZED = settings(max_examples=120, suppress_health_check=list(HealthCheck), deadline=None)
+CASES = 120 if "SLUICE_CASES" in os.environ else 40
+FUZZED = settings(max_examples=CASES, suppress_health_check=list(HealthCheck), deadline=None)
 
 
 def written(text: str, how: tuple[list[str], str, str]) -> str:

@@ -130,7 +130,9 @@ def _rows(frame: Any) -> Rows:
 def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_on(
     spark: Any, kafka: str, tmp_path: Path
 ) -> None:
-    scene = Scene(kafka, tmp_path, "departure_delays", events=1500, deliveries=2, checked=True)
+    scene = Scene(
+        kafka, tmp_path, "departure_delays", events=1500, deliveries=2, stores=1, checked=True
+    )
     scene.deliver()
     scene.run("first")
     first = publish(scene.paths, scene.spec, ("", -1))
@@ -198,6 +200,7 @@ def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
         "departure_delays",
         events=1500,
         deliveries=3,
+        stores=1,
         output_mode="update",
         steps=(Transform(where="event_type = 'departure'"), hourly),
     )
@@ -219,7 +222,7 @@ def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
 def test_a_drain_and_a_swap_at_once_come_one_after_the_other(
     spark: Any, kafka: str, tmp_path: Path
 ) -> None:
-    scene = Scene(kafka, tmp_path, "departure_delays", events=900, deliveries=2)
+    scene = Scene(kafka, tmp_path, "departure_delays", events=900, deliveries=2, stores=1)
     scene.deliver()
     scene.run("first")
     made = Repairing(spark, scene)
@@ -269,6 +272,7 @@ def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
         "departure_delays",
         events=900,
         deliveries=2,
+        stores=1,
         output_checks=(none if red else many,),
     )
     scene.deliver()

@@ -15,6 +15,7 @@ from spark_jobs.checkpoint import purge
 from spark_jobs.checkpoint.log import Checkpoint, versions
 from spark_jobs.contract.spec import State
 from spark_jobs.launch import session
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 RETAINED = 2
@@ -39,7 +40,9 @@ def stores(scene: Scene) -> list[Path]:
     return [path for path in state.glob("*/*") if path.name.isdigit()]
 
 
-@pytest.mark.parametrize(("provider", "runs"), [("rocksdb", 4), ("hdfs", 6)])
+@pytest.mark.parametrize(
+    ("provider", "runs"), [("rocksdb", 4), pytest.param("hdfs", 6, marks=long_form)]
+)
 def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, provider, runs):
     """Each run has two batches: more in all than may stay."""
     made = scene(
@@ -70,10 +73,10 @@ def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, pro
 
 
 def test_runs_that_commit_and_then_fail_keep_no_more(scene, monkeypatch):
-    made = scene("departure_delays", events=600, deliveries=6, stores=1)
+    made = scene("departure_delays", events=400, deliveries=4, stores=1)
     monkeypatch.setitem(failpoint.ACTIVE, "checks", "raise")
     counted = []
-    for number in range(6):
+    for number in range(4):
         made.deliver()
         assert made.drain(f"fails-{number}").problem is not None
         counted.append([len(versions(store)) for store in stores(made)])
