@@ -113,12 +113,12 @@ class Datasets:
     def late_read(self, report: Report) -> list[InputDataset]:
         """The late records that a repair has merged or left out."""
         count = report.account.late
+        if not count:
+            return []
         facets: dict[str, Any] = {
             "inputStatistics": read_rows.InputStatisticsInputDatasetFacet(rowCount=count)
         }
-        return [InputDataset(*self._late, facets=self._delta(None), inputFacets=facets)][
-            : bool(count)
-        ]
+        return [InputDataset(*self._late, facets=self._delta(None), inputFacets=facets)]
 
     def _delta(self, version: int | str | None) -> dict[str, Any]:
         facets: dict[str, Any] = {
