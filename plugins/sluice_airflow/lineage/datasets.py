@@ -17,6 +17,7 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
+from spark_jobs.contract import archive_spec
 from spark_jobs.contract.origin import Origin, Origins, origins_of
 from spark_jobs.contract.paths import Paths
 
@@ -130,6 +131,8 @@ class Datasets:
 
     def _names(self) -> tuple[str, ...]:
         """The table's columns; none where only Spark knows them."""
+        if self._spec.is_archive:
+            return archive_spec.COLUMNS or ()
         columns: tuple[str, ...] | None = self._spec.topic.columns
         for step in self._spec.steps:
             columns = step.columns_after(columns)
