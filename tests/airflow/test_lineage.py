@@ -21,6 +21,8 @@ from sluice_airflow.backfill_dag import build_backfill
 from sluice_airflow.dag import build
 from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.contract import registry
+from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.archive_spec import COLUMNS, archive_spec
 from spark_jobs.contract.change import Change
 from spark_jobs.contract.errors import CheckFailed, SparkFailed
 from spark_jobs.contract.report import Account, Problem, Report
@@ -339,3 +341,14 @@ def test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event() -> None:
     said = json.dumps(TaskInfo(approve), default=str)
     assert "change the table?" in said
     assert PERSON not in said
+
+
+def test_the_table_of_an_archive_has_the_columns_of_records() -> None:
+    from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - the home comes first
+
+    archive = archive_spec(SPEC.topic, Archive())
+    table = Datasets(archive, "/data/root", "broker:9092").table(3)
+    assert (table.namespace, table.name) == ("file", f"/data/root/archive/{SPEC.topic.name}")
+    fields = table.facets["schema"].fields  # type: ignore[index, union-attr]
+    assert tuple(field.name for field in fields) == COLUMNS
+    assert [*table.facets["columnLineage"].fields] == [SPEC.topic.event_time]  # type: ignore[index, union-attr]

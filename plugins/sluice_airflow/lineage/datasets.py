@@ -17,6 +17,7 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
+from spark_jobs.contract import archive_spec
 from spark_jobs.contract.origin import Origin, Origins, origins_of
 from spark_jobs.contract.paths import Paths
 
@@ -113,12 +114,12 @@ class Datasets:
     def late_read(self, report: Report) -> list[InputDataset]:
         """The late records that a repair has merged or left out."""
         count = report.account.late
+        if not count:
+            return []
         facets: dict[str, Any] = {
             "inputStatistics": read_rows.InputStatisticsInputDatasetFacet(rowCount=count)
         }
-        return [InputDataset(*self._late, facets=self._delta(None), inputFacets=facets)][
-            : bool(count)
-        ]
+        return [InputDataset(*self._late, facets=self._delta(None), inputFacets=facets)]
 
     def _delta(self, version: int | str | None) -> dict[str, Any]:
         facets: dict[str, Any] = {
@@ -130,6 +131,8 @@ class Datasets:
 
     def _names(self) -> tuple[str, ...]:
         """The table's columns; none where only Spark knows them."""
+        if self._spec.is_archive:
+            return archive_spec.COLUMNS or ()
         columns: tuple[str, ...] | None = self._spec.topic.columns
         for step in self._spec.steps:
             columns = step.columns_after(columns)
