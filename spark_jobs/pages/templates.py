@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
-from spark_jobs.pages.bars import in_bytes
+from spark_jobs.pages.bars import in_bytes, number
 from spark_jobs.pages.strip import text
 
 MOST = 500
@@ -32,7 +32,13 @@ def environment(*more: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "ago": ago, "instant": text, "in_bytes": in_bytes}
+    made.filters |= {
+        "shown": shown,
+        "ago": ago,
+        "instant": text,
+        "in_bytes": in_bytes,
+        "number": number,
+    }
     return made
 
 
