@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -13,6 +13,7 @@ from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
 from spark_jobs.pages.bars import in_bytes, number
 from spark_jobs.pages.strip import text
+from spark_jobs.repair.coverage import State
 
 MOST = 500
 """Characters of a value of others on a page."""
@@ -39,6 +40,7 @@ def environment(*more: Path) -> Environment:
         "in_bytes": in_bytes,
         "number": number,
     }
+    made.globals["STATES"] = get_args(State)
     return made
 
 
