@@ -147,7 +147,7 @@ def phases(runs: Iterable[PhaseLine]) -> list[str]:
 
 def check_chart(points: Sequence[Point], bound: float | None) -> Chart:
     """A bar a run, oldest left: what a check observed, and the bound that it has today."""
-    return chart(points, bound, "" if bound is None else f"{bound:,g}", lambda value: f"{value:,g}")
+    return chart(points, bound, "" if bound is None else number(bound), number)
 
 
 def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -> Chart:
@@ -216,6 +216,15 @@ def flow(account: Account) -> list[Step]:
     steps.append(_step("rows_out", account.rows_out, 0, whole, "stage"))
     steps.append(_step("unaccounted", account.unaccounted, 0, whole, "unaccounted"))
     return steps
+
+
+def number(value: float) -> str:
+    """A number of which nothing is known, without digits that say nothing.
+
+    >>> number(0.05), number(2**30), number(3.0), number(1234.5678)
+    ('0.05', '1,073,741,824', '3', '1,234.57')
+    """
+    return f"{int(value):,}" if value == int(value) else f"{value:,.6g}"
 
 
 def in_bytes(value: float) -> str:

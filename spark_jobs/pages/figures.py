@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract import registry
@@ -17,6 +18,7 @@ from spark_jobs.pages.bars import (
     check_chart,
     lag_chart,
     late_chart,
+    number,
     phase_bars,
     phases,
     size_chart,
@@ -72,11 +74,11 @@ def figures(root: UPath, pipeline: str, limit: int, offset: int) -> Figures:
 def of_check(check: CheckLine) -> Chart:
     """What a check observed in this run and before: numbers, or else the failing rows."""
     points = [
-        Point(run, run, value, f"{value:,g}")
+        Point(run, run, value, number(value))
         for run, text in zip(reversed(check.runs), reversed(check.history), strict=True)
-        if (value := _number(text)) is not None
+        if (value := _observed(text)) is not None
     ]
-    now = _number(check.result.observed)
+    now = _observed(check.result.observed)
     if now is None:
         counts = [*reversed(check.unexpected), check.result.unexpected]
         runs = [*reversed(check.runs), ""]
@@ -85,15 +87,16 @@ def of_check(check: CheckLine) -> Chart:
             for run, count in zip(runs, counts, strict=True)
         ]
         return check_chart(points, None)
-    return check_chart([*points, Point("", "this run", now, f"{now:,g}")], check.bound)
+    return check_chart([*points, Point("", "this run", now, number(now))], check.bound)
 
 
-def _number(observed: str) -> float | None:
-    """The number that was observed; None if it is none."""
+def _observed(observed: str) -> float | None:
+    """The number that was observed; None if it is none, or not a finite one."""
     try:
-        return float(observed)
+        found = float(observed)
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
 
 
 def _bounds(pipeline: str) -> _Bounds:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
-from spark_jobs.pages.bars import in_bytes
+from spark_jobs.pages.bars import in_bytes, number
 from spark_jobs.pages.strip import text
+from spark_jobs.repair.coverage import State
 
 MOST = 500
 """Characters of a value of others on a page."""
@@ -32,7 +33,14 @@ def environment(*more: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "ago": ago, "instant": text, "in_bytes": in_bytes}
+    made.filters |= {
+        "shown": shown,
+        "ago": ago,
+        "instant": text,
+        "in_bytes": in_bytes,
+        "number": number,
+    }
+    made.globals["STATES"] = get_args(State)
     return made
 
 

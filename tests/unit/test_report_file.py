@@ -81,6 +81,7 @@ def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_v
     assert page.bars >= 4 + 4 + 3 + 4, "records, lag, late shares, phases"
     assert "run&lt;3&gt;" in text
     assert "late_share" in text
+    assert '<td class="n">0.05</td>' in text, "the bound, with its digits"
     assert "secret" not in text
     assert "no drain has accounted for a batch yet" in text, "why there is no coverage"
     assert ("http://" in text, "https://" in text) == (False, False)
