@@ -66,6 +66,7 @@ def _say(brokers: str, running: airflow.Airflow) -> None:
         "\n".join(
             (
                 f"Airflow  {running.url}   user {running.user}, password {running.password}",
+                f"Sluice   {running.url}/plugin/sluice   all pipelines, behind the same login",
                 f"Kafka    {brokers}",
                 "",
                 f"  export SLUICE_KAFKA={brokers}",

@@ -23,7 +23,7 @@ def ops() -> str:
     """One table a table, and the struct in ops.batches."""
     whole = {f"ops.{name}": columns for name, columns in COLUMNS.items()} | {
         "operators, in ops.batches": OPERATOR,
-        "ranges, in ops.repairs": RANGE,
+        "ranges and differing, in ops.repairs": RANGE,
     }
     return f"""\
 ## Ops tables
@@ -83,6 +83,7 @@ spec's `state.budget_rows` (without one there is no check) and `state.budget_byt
 def asset_event() -> str:
     """The event's fields, and a consumer."""
     example = (Path(__file__).parent / "consumer.py").read_text()
+    by_day = (Path(__file__).parent / "day_consumer.py").read_text()
     return f"""\
 ## The asset event
 The task `publish` emits an event of the asset `x-sluice://tables/<pipeline>`, whose name is the pipeline's, once all critical
@@ -94,4 +95,10 @@ A consumer in the same Airflow needs nothing of Sluice. A run that is started by
 <!-- skip: next "needs an Airflow: tests/airflow/test_consumer.py runs it" -->
 ```python
 {example}```
+`x-sluice://tables/<pipeline>/days`, whose name is the pipeline's with `-days`, has an event for each day that is new in the table or was
+changed by a repair. A run for each of them:
+
+<!-- skip: next "needs an Airflow: tests/airflow/test_consumer.py runs it" -->
+```python
+{by_day}```
 """

@@ -57,7 +57,9 @@ def build_backfill(spec: Pipeline) -> DAG:
         change = CheckOperator(task_id="check_change", suite="change", of=STAGE)
         approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
         swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
-        publish = PublishOperator(task_id=PUBLISH, pipeline=name, through=repairs_of(name))
+        publish = PublishOperator(
+            task_id=PUBLISH, pipeline=name, through=repairs_of(name), by_day=True
+        )
         plan >> stage >> [output, change] >> approve >> swap >> publish
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
     return dag

@@ -1,4 +1,6 @@
-"""The DAG of a pipeline: plan -> drain -> [check_output, check_state] -> publish."""
+"""The DAG of a pipeline: plan -> drain -> [check_output, check_state] -> publish, and behind it
+repair, where the spec says that repairs follow drains.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from sluice_airflow.publish import PublishOperator
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.run_types import OF_DRAINS
 from sluice_airflow.told import CALLBACKS
-from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH
+from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH, REPAIR
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import Pipeline
 
 TAG = "sluice"
@@ -49,8 +52,16 @@ def build(spec: Pipeline) -> DAG:
         # Not all_success: where nothing is to be drained, and something to be published, plan skips
         # the tasks between.
         publish = PublishOperator(
-            task_id=PUBLISH, pipeline=spec.name, trigger_rule=TriggerRule.NONE_FAILED
+            task_id=PUBLISH,
+            pipeline=spec.name,
+            by_day=spec.entry is not None and unranged(spec) is None,
+            trigger_rule=TriggerRule.NONE_FAILED,
         )
         plan >> drain >> [output, state] >> publish
+        if spec.ranges.repair == "after drain":
+            from sluice_airflow.after_drain import RepairOperator  # noqa: PLC0415 - its base loads what no other DAG needs
+
+            # A teardown: whatever comes of it, the run's verdict is that of its drain.
+            publish >> RepairOperator(task_id=REPAIR, pipeline=spec.name).as_teardown()
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
     return dag

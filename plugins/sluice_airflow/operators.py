@@ -15,7 +15,7 @@ from sluice_airflow.publish import announced, asset_of
 from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.submit import SubmitOperator
-from sluice_airflow.xcom import PUBLISH, planned_records
+from sluice_airflow.xcom import PUBLISH, REPAIR, planned_records
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import root
 from spark_jobs.launch import submit
@@ -58,11 +58,10 @@ class PlanOperator(BaseOperator, SkipMixin):
             self.log.info("%s", line)
         if planned.idle:
             later = context["task"].get_flat_relatives(upstream=False)
-            to_publish = planned.to_publish is not None
-            self.skip(
-                context["ti"],
-                [task for task in later if not (to_publish and task.task_id == PUBLISH)],
-            )
+            # Late records can wait also without a drain: the repair behind the last one was not
+            # started, since another was at work.
+            goes_on = {REPAIR} if planned.to_publish is None else {REPAIR, PUBLISH}
+            self.skip(context["ti"], [task for task in later if task.task_id not in goes_on])
         return planned.model_dump(mode="json")
 
 

@@ -33,20 +33,39 @@ def repairs_of(pipeline: str) -> AssetAlias:
     return AssetAlias(name=f"{pipeline}-repairs", group="sluice")
 
 
+def days_of(pipeline: str) -> Asset:
+    """The asset whose partitions are the days of a pipeline's table, such as 2013-02-12.
+
+    Its events start the DAGs that are scheduled by its partitions, a run a day, and no others.
+    """
+    uri = f"x-sluice://tables/{pipeline}/days"
+    return Asset(name=f"{pipeline}-days", uri=uri, group="sluice")
+
+
 class PublishOperator(TellsLineage, BaseOperator):
     """Moves the published table to what has passed, emits the asset event of it, and returns the
     event's extra (contract/event.py).
 
     Skips itself if consumers know of everything that passed. With `through`, the event goes by this
-    alias, and the asset is not an outlet.
+    alias, and the asset is not an outlet. With `by_day`, the asset of the table's days has an event
+    for each day that is new.
     """
 
-    def __init__(self, *, pipeline: str, through: AssetAlias | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        through: AssetAlias | None = None,
+        by_day: bool = False,
+        **kwargs: Any,
+    ) -> None:
         self.pipeline = pipeline
         self.asset = asset_of(pipeline)
         self.through = through
         self.extra: dict[str, Any] | None = None
-        super().__init__(inlets=[self.asset], outlets=[through or self.asset], **kwargs)
+        self.days = days_of(pipeline)
+        outlets = [through or self.asset, *([self.days] if by_day else [])]
+        super().__init__(inlets=[self.asset], outlets=outlets, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.runs.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
@@ -65,6 +84,8 @@ class PublishOperator(TellsLineage, BaseOperator):
             context["outlet_events"][self.asset].extra = extra
         else:
             context["outlet_events"][self.through].add(self.asset, extra)
+        if self.days in self.outlets:
+            self._tell_days(context, extra)
         self.log.info("published version %s of %s", extra["table_version"], extra["table"])
         metrics.of_publication(event)
         return extra
@@ -74,6 +95,20 @@ class PublishOperator(TellsLineage, BaseOperator):
 
         data = datasets.Datasets(registry.load(self.pipeline), root())
         return tasks.of_publication(data, self.extra)
+
+    def _tell_days(self, context: Context, extra: dict[str, Any]) -> None:
+        """An event a day. An alias takes no partitions, so also a repair has this asset itself as
+        its outlet.
+        """
+        if not extra["days"]:
+            # Airflow gives each outlet of a task that succeeds an event. One without a partition
+            # would start no DAG, and warn of each that waits for a day. It reads them at the end.
+            self.outlets = [each for each in self.outlets if each != self.days]
+            return
+        told = context["outlet_events"][self.days]
+        told.extra = {name: extra[name] for name in ("table", "table_version", "generation")}
+        told.add_partitions(extra["days"])
+        self.log.info("days that are new: %s", ", ".join(extra["days"]))
 
 
 RECENT = 50

@@ -140,4 +140,7 @@ def _again(spec: Pipeline) -> str:
     why = unranged(spec)
     if why:
         return f"Its ranges cannot be computed again: {why}."
-    return f"The DAG `{spec.name}__backfill` computes ranges of the table again."
+    told = f"The DAG `{spec.name}__backfill` computes ranges of the table again."
+    if spec.ranges.repair == "by hand":
+        return told
+    return f"{told} `repair` starts it when late records wait that no repair has tried yet."

@@ -11,7 +11,7 @@ from airflow.sdk import Context
 from spark_jobs.contract.errors import ReportMissing
 from spark_jobs.contract.report import Report
 
-PLAN, DRAIN, PUBLISH = "plan", "drain", "publish"
+PLAN, DRAIN, PUBLISH, REPAIR = "plan", "drain", "publish", "repair"
 STAGE, APPROVE, SWAP = "stage", "approve", "swap"
 """The ids of these tasks."""
 

@@ -4,7 +4,7 @@ that passed.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from pydantic import Field as Described
@@ -72,6 +72,11 @@ class Event(Part):
     )
     repairs: tuple[Repaired, ...] = Described(
         default=(), description="the repairs since that version, and the undos, in their order"
+    )
+    days: tuple[date, ...] = Described(
+        default=(),
+        description="the days (UTC) whose rows are final since that version, or were changed by a "
+        "repair since; empty if no range of the output can be computed again",
     )
 
 

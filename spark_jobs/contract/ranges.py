@@ -34,6 +34,11 @@ class Ranges(Model):
     every: Literal["hour", "day"] = Described(
         default="day", description="the intervals that Airflow's form of a backfill offers"
     )
+    repair: Literal["by hand", "after drain"] = Described(
+        default="by hand",
+        description="who starts repairs. after drain: the pipeline's DAG, behind its publish, when "
+        "late records wait that no repair has tried yet, and drains no longer write their rows",
+    )
     approve: Literal["unexplained", "always", "never"] = Described(
         default="unexplained",
         description="when a person must agree before a repair changes the table; unexplained: if "

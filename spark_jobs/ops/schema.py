@@ -75,7 +75,7 @@ RANGE = (
     Column("start", _TIME, "the first position"),
     Column("end", _TIME, "the position after the last"),
 )
-"""The struct in the list `ranges` of ops.repairs."""
+"""The struct in the lists `ranges` and `differing` of ops.repairs."""
 
 COLUMNS: dict[str, tuple[Column, ...]] = {
     "runs": (
@@ -233,6 +233,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "ranges",
             pa.list_(pa.struct([(column.name, column.type) for column in RANGE])),
             "one struct for each range of positions that was computed",
+        ),
+        Column(
+            "differing",
+            pa.list_(pa.struct([(column.name, column.type) for column in RANGE])),
+            "the parts of the ranges in which rows differ, in whole hours or days; null before the "
+            "swap",
         ),
         Column("horizon", _STRING, "partition -> offset up to which records were used, as JSON"),
         Column("request", _STRING, "who asked for it, with which parameters and note, as JSON"),

@@ -126,6 +126,7 @@ def described(manifest: Manifest) -> Row:
     return {
         "kind": manifest.kind,
         "ranges": [span._asdict() for span in manifest.spans],
+        "differing": [span._asdict() for span in manifest.differing],
         "added": manifest.added,
         "removed": manifest.removed,
         "changed": manifest.changed,

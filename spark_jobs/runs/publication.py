@@ -22,6 +22,7 @@ from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.published import table as published_table
+from spark_jobs.runs.days import days
 from spark_jobs.runs.decisions import decisions
 from spark_jobs.runs.due import Announced, due
 from spark_jobs.runs.repaired import repaired
@@ -96,6 +97,7 @@ def publication(
     pipeline = spec.name
     batches = _batches(paths, pipeline, known, fact)
     last: Row = batches[-1] if batches else {}
+    before: Row = next((row for row in batches if row["batch_id"] == fact.before_batch), {})
     passed = [row for row in batches if row["batch_id"] > fact.before_batch]
     event = Event(
         table=str(paths.table),
@@ -110,6 +112,7 @@ def publication(
         offsets_end=json.loads(last.get("offsets_end", "{}")),
         decisions=decisions(paths, known, fact),
         repairs=repaired(paths, known, fact),
+        days=days(paths, spec, known, fact, (before.get("watermark"), last.get("watermark"))),
     )
     return Publication(event, fact)
 

@@ -22,17 +22,34 @@ def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, 
     Without those that a rewind took back: their rows were in no version that stands. One that was
     undone is told with its undo, if both are new.
     """
+    rows = _since(paths, known, fact)
+    undos = {row["repair_id"] for row in rows if row["state"] == "swapped"}
+    return tuple(
+        _told(row) for row in rows if row["state"] == "swapped" or row["repair_id"] + UNDO in undos
+    )
+
+
+def differing(paths: Paths, known: Identity, fact: Published) -> list[Span]:
+    """The spans in which these repairs and undos changed rows, in whole hours or days.
+
+    An older Sluice noted only what it computed, which has them too.
+    """
+    return [
+        Span(each["start"], each["end"])
+        for row in _since(paths, known, fact)
+        for each in (row["ranges"] if row["differing"] is None else row["differing"]) or ()
+    ]
+
+
+def _since(paths: Paths, known: Identity, fact: Published) -> list[Row]:
+    """The rows of ops.repairs whose version is after the fact's `before_version`, up to its own."""
     before = -1 if fact.before_version is None else fact.before_version
     ours = ops_tables.among("generation", known.generations)
-    rows = repairs.stored(
+    return repairs.stored(
         paths.root,
         paths.pipeline,
         f"{ours} AND state IN ('swapped', 'undone') AND table_version > {before} "
         f"AND table_version <= {fact.table_version}",
-    )
-    undos = {row["repair_id"] for row in rows if row["state"] == "swapped"}
-    return tuple(
-        _told(row) for row in rows if row["state"] == "swapped" or row["repair_id"] + UNDO in undos
     )
 
 

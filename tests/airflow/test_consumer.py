@@ -3,8 +3,9 @@ reads the event's version.
 """
 
 import importlib.util
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deltalake
@@ -13,7 +14,7 @@ from airflow.sdk.api.datamodels._generated import AssetReferenceAssetEventDagRun
 from airflow.sdk.execution_time.comms import AssetEventDagRunReferenceResult
 from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
-from sluice_airflow.publish import asset_of
+from sluice_airflow.publish import asset_of, days_of
 from spark_jobs.contract.event import Event
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.settings import REPO
@@ -22,13 +23,19 @@ AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def consumer() -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "consumer", REPO / "local" / "reference" / "consumer.py"
-    )
+    return _module("consumer")
+
+
+def _module(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, REPO / "local" / "reference" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
     return module
+
+
+def consumer_by_day() -> Any:
+    return _module("day_consumer")
 
 
 def event(table: Path, version: int) -> AssetEventDagRunReferenceResult:
@@ -69,3 +76,24 @@ def test_is_scheduled_by_the_asset_that_the_pipeline_publishes() -> None:
     published = asset_of("departure_delays")
     consumed = consumer().DELAYS
     assert (published.name, published.uri) == (consumed.name, consumed.uri)
+
+
+def test_a_consumer_by_the_day_reads_the_rows_of_its_day(tmp_path: Path) -> None:
+    midnight = datetime(2013, 2, 12, tzinfo=UTC)
+    ends = [midnight + timedelta(hours=hours) for hours in (0, 1, 24, 25)]
+    times = pa.array(ends, pa.timestamp("us", "UTC"))
+    deltalake.write_deltalake(str(tmp_path), pa.table({"window_end": times}))
+    module = consumer_by_day()
+    days = days_of("departure_delays")
+    assert (days.name, days.uri) == (module.DAYS.name, module.DAYS.uri)
+    of_the_table = event(tmp_path, 0)
+    told = of_the_table.model_copy(
+        update={
+            "asset": of_the_table.asset.model_copy(update={"name": days.name, "uri": days.uri}),
+            "extra": {"table": str(tmp_path), "table_version": 0},
+        }
+    )
+    found = module.delays_by_day().get_task("read")
+    events = TriggeringAssetEventsAccessor.build([told])
+    run = SimpleNamespace(partition_key="2013-02-12")
+    assert found.python_callable(dag_run=run, triggering_asset_events=events) == 2

@@ -17,7 +17,7 @@ from airflow.sdk import DAG
 from sluice_airflow import text
 from sluice_airflow.backfill_dag import build_backfill
 from sluice_airflow.form import request_of
-from sluice_airflow.publish import asset_of, repairs_of
+from sluice_airflow.publish import asset_of, days_of, repairs_of
 from sluice_airflow.retries import SWAP_ARGUMENTS
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
@@ -128,7 +128,7 @@ class TestDag:
 
     def test_the_asset_is_told_by_an_alias_so_that_one_dag_alone_makes_it(self, dag: DAG) -> None:
         publish = dag.get_task("publish")
-        assert publish.outlets == [repairs_of(NAME)]
+        assert publish.outlets == [repairs_of(NAME), days_of(NAME)]
         assert publish.inlets == [asset_of(NAME)]
 
     def test_its_page_explains_both_ways_and_who_approves(self, dag: DAG) -> None:

@@ -26,7 +26,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 from sluice_airflow import dag as dags
 from sluice_airflow.backfill_dag import build_backfill
 from sluice_airflow.maintain import maintain_dag
-from sluice_airflow.publish import asset_of, repairs_of
+from sluice_airflow.publish import asset_of, days_of, repairs_of
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
@@ -635,7 +635,7 @@ class TestPublish:
     def test_emits_for_an_asset_that_carries_the_pipelines_name(
         self, installation: Installation
     ) -> None:
-        assert installation.dag.get_task("publish").outlets == [asset_of(NAME)]
+        assert installation.dag.get_task("publish").outlets == [asset_of(NAME), days_of(NAME)]
         assert (asset_of(NAME).name, asset_of(NAME).uri) == (NAME, f"x-sluice://tables/{NAME}")
 
 

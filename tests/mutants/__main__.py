@@ -25,6 +25,7 @@ import psutil
 from spark_jobs.contract.settings import REPO
 from tests.mutants import (
     account,
+    after_drain,
     archive,
     code,
     commands,
@@ -58,6 +59,7 @@ MUTANTS = (
     *slices.MUTANTS,
     *told.MUTANTS,
     *web.MUTANTS,
+    *after_drain.MUTANTS,
 )
 SHARED = (".venv", "jars")
 """Not copied: what `make setup` has fetched."""

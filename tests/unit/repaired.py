@@ -83,7 +83,9 @@ def row(number: int, shop: str, sales: int = 1) -> Row:
 class Root:
     """Batch n reads the record with offset n, and writes the windows of hour n."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, hourly: bool = False) -> None:
+        """`hourly`: the account of batch n says that the watermark is the beginning of hour n."""
+        self.hourly = hourly
         self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
         self.paths = Paths(str(folder), SPEC)
         self.paths.ensure_writable()
@@ -156,15 +158,23 @@ class Root:
         )
         commit_batch(self.folder, batch)
 
-    def account(self, batch: int) -> None:
+    def account(self, batch: int, watermark: datetime | None = None) -> None:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
         found: Row = {"pipeline": SPEC.name, "generation": self.identity.generation}
         found |= {"batch_id": batch, "run_id": f"run-{batch}", "offsets_start": "{}"}
-        found |= {"offsets_end": json.dumps({0: batch + 1})}
+        found |= {"offsets_end": json.dumps({0: batch + 1}), "audited_at": datetime.now(UTC)}
+        if watermark or self.hourly:
+            found |= {"watermark": watermark or DAY + timedelta(hours=batch)}
         ops_tables.append(
             self.paths.root, "batches", [found | counts | {"table_version": self.version}]
         )
         self.moved(audited=batch, table_version=self.version)
+
+    def account_at(self, batch: int, watermark: datetime) -> None:
+        """A batch that has passed, with this watermark."""
+        self.commit(batch)
+        self.account(batch, watermark)
+        self.moved(judged=batch, judged_table_version=self.version)
 
     def append(
         self,

@@ -1,0 +1,34 @@
+"""A DAG that runs once for each day of departure_delays that is final, and again when a repair changed
+it.
+"""
+
+from airflow.sdk import Asset, PartitionedAssetTimetable, dag, task
+
+DAYS = Asset(name="departure_delays-days", uri="x-sluice://tables/departure_delays/days")
+
+
+@dag(schedule=PartitionedAssetTimetable(assets=DAYS), catchup=False)
+def delays_by_day():
+    @task
+    def read(dag_run=None, triggering_asset_events=None):
+        from datetime import UTC, datetime, timedelta
+
+        from deltalake import DeltaTable, QueryBuilder
+
+        day = datetime.fromisoformat(dag_run.partition_key).replace(tzinfo=UTC)
+        *_, newest = sorted(triggering_asset_events[DAYS], key=lambda event: event.timestamp)
+        published = newest.extra
+        table = DeltaTable(published["table"], version=published["table_version"])
+        # A window belongs to the day in which it ends, and one that ends at midnight to the day before.
+        start, end = day.isoformat(), (day + timedelta(days=1)).isoformat()
+        rows = (
+            QueryBuilder()
+            .register("delays", table)
+            .execute(f"SELECT * FROM delays WHERE window_end > '{start}' AND window_end <= '{end}'")
+        )
+        return rows.read_all().num_rows
+
+    read()
+
+
+delays_by_day()

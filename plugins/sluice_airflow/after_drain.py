@@ -1,0 +1,62 @@
+"""The task repair: it starts the backfill DAG behind a drain when late records wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+from sluice_airflow.retries import attempt, one_line_errors
+from sluice_airflow.root import root_credentials
+from sluice_airflow.xcom import PUBLISH
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import root
+
+AT_WORK = ["queued", "running"]
+"""States of a DAG run. One that waits for a person's approval is running."""
+WENT_WELL = {"success", "skipped", None}
+
+
+class RepairOperator(TriggerDagRunOperator):
+    """Triggers one run of the kind repair, and does not wait for it.
+
+    Skips itself where the run has published nothing because a task before it failed, where a run of
+    the backfill DAG is queued or at work, and where no late record waits that no repair has tried.
+    """
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        super().__init__(
+            trigger_dag_id=f"{pipeline}__backfill",
+            conf={"kind": "repair", "note": "late records, found behind a drain"},
+            # A date would hide one day from a later backfill by Airflow's form.
+            logical_date=None,
+            # The next drain comes first; and until the last try this run would hold it up.
+            **kwargs | {"retries": 0},
+        )
+        self.pipeline = pipeline
+
+    def execute(self, context: Context) -> None:
+        """Raises Airflow's DagRunTriggerException, by which the task runner triggers."""
+        ti, run_id = context["ti"], context["run_id"]
+        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[PUBLISH], run_ids=[run_id])
+        published = states.get(run_id, {}).get(PUBLISH)
+        if published not in WENT_WELL:
+            raise AirflowSkipException(f"{PUBLISH} of this run is {published}")
+        if ti.get_dr_count(dag_id=self.trigger_dag_id, states=AT_WORK):
+            raise AirflowSkipException(
+                f"a run of {self.trigger_dag_id} is queued or at work: what it leaves is found "
+                "behind the next run of this DAG"
+            )
+        from spark_jobs.repair.untried import RUN_PREFIX, untried  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+        with one_line_errors(self.log), root_credentials():
+            spec = registry.load(self.pipeline)
+            waits = untried(spec, Paths(root(), spec))
+        if not waits:
+            raise AirflowSkipException("no late record waits that no repair has tried yet")
+        self.log.info("%s late records wait for a repair", f"{waits:,}")
+        self.trigger_run_id = f"{RUN_PREFIX}{attempt(context)}"
+        super().execute(context)

@@ -1,0 +1,102 @@
+"""Untried: the late records for which a repair can be started that no repair has tried before.
+
+A repair that a person declined or took back, that failed its checks, or that was refused, would end
+so again: the same records do not start another one by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import catalogue
+from spark_jobs.contract.ranged import ranged
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.late import LateRecord, waiting
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+RUN_PREFIX = "after_drain__"
+"""Of the DAG runs that are started behind a drain."""
+
+
+class _Tried(NamedTuple):
+    """A repair that was computed, whatever came of it."""
+
+    horizon: dict[str, int]
+    spans: tuple[Span, ...]
+
+    def covers(self, record: LateRecord, touched: Span) -> bool:
+        known = record.offset < self.horizon.get(str(record.partition), 0)
+        return known and any(
+            span.start <= touched.start and touched.end <= span.end for span in self.spans
+        )
+
+
+def untried(spec: Pipeline, paths: Paths) -> int:
+    """How many late records wait of which drains write no row any more, and which no repair has
+    tried. Reads the checkpoint and the ops tables, and writes nothing.
+
+    Raises RangeUnsupported or CheckpointBroken.
+    """
+    way = ranged(spec)
+    identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if identity is None or audited < 0:
+        return 0
+    until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
+    if until is None:
+        return 0
+    waits = waiting(paths, identity.generations, audited)
+    refused = set(waiting(paths, identity.generations, _refused(paths)) if waits else ())
+    found = [
+        (record, touched)
+        for record in waits
+        if record not in refused
+        and not (touched := way.touched(record.event_time, record.missed)).empty
+        and touched.end <= until
+    ]
+    tried = _tried(paths, identity.generations) if found else []
+    return sum(not any(each.covers(*one) for each in tried) for one in found)
+
+
+def _refused(paths: Paths) -> int:
+    """The newest batch that was accounted for when the last repair behind a drain was refused for a
+    reason that a retry does not change; -1 without one.
+    """
+    own = ops_tables.equals({"pipeline": paths.table.name})
+    codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
+    [row] = ops_tables.query(
+        paths.root,
+        "runs",
+        f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND kind = 'repair' AND {codes} "
+        f"AND starts_with(run_id, '{RUN_PREFIX}')",
+    ).to_pylist()
+    if row["at"] is None:
+        return -1
+    [row] = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT max(batch_id) AS newest FROM batches WHERE {own} "
+        f"AND audited_at <= '{row['at'].isoformat()}'",
+    ).to_pylist()
+    return -1 if row["newest"] is None else int(row["newest"])
+
+
+def _tried(paths: Paths, generations: Sequence[str]) -> list[_Tried]:
+    of_these = ops_tables.among("generation", generations)
+    rows = repairs.stored(paths.root, paths.table.name, f"{of_these} AND kind = 'repair'")
+    return [
+        _Tried(
+            json.loads(row["horizon"]),
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+        )
+        for row in rows
+        if row["horizon"]
+    ]

@@ -1,0 +1,96 @@
+"""Days: the days of a table whose rows are final since the version published before, or were
+changed by a repair since, for consumers that run by the day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+import deltalake
+import pyarrow as pa
+
+from spark_jobs.contract.ranged import ranged, unranged
+from spark_jobs.contract.span import MICROSECOND
+from spark_jobs.runs.repaired import differing
+from spark_jobs.storage.delta import is_table, open_table
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.checkpoint.published import Published
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.position import Position
+    from spark_jobs.contract.span import Span
+    from spark_jobs.contract.spec import Pipeline
+
+DAY = timedelta(days=1)
+
+
+def days(
+    paths: Paths,
+    spec: Pipeline,
+    known: Identity,
+    fact: Published,
+    watermarks: tuple[datetime | None, datetime | None],
+) -> tuple[date, ...]:
+    """The days in UTC, ascending; none where no range of the output can be computed again.
+
+    `watermarks` are those of the batches `before_batch` and `batch` of the fact. Without a stateful
+    step no day is ever final, and the days are those of repairs.
+    """
+    if unranged(spec):
+        return ()
+    found = {day for span in differing(paths, known, fact) for day in _of(span)}
+    if spec.entry is not None:
+        way = ranged(spec)
+        since, until = map(way.closed_until, watermarks)
+        if until is not None:
+            found.update(_closed(paths, way.position, since, until))
+    return tuple(sorted(found))
+
+
+def _closed(
+    paths: Paths, position: Position, since: datetime | None, until: datetime
+) -> Iterator[date]:
+    """The days that ended between the two positions. From the beginning on only those with rows:
+    one record may say that it is of 1970.
+    """
+    if since is None:
+        ended = until.astimezone(UTC).date()
+        yield from (day for day in _with_rows(paths, position) if day < ended)
+        return
+    day = since.astimezone(UTC).date()
+    while _midnight(day) + DAY <= until:
+        yield day
+        day += DAY
+
+
+def _with_rows(paths: Paths, position: Position) -> list[date]:
+    if not is_table(paths.table):
+        return []
+    stored = open_table(paths.table)
+    # Somebody may have renamed it: what passed is published all the same.
+    if position.column not in {field.name for field in stored.schema().fields}:
+        return []
+    column = f'"{position.column}"'
+    at = column if position.edge == "instant" else f"{column} - INTERVAL '1 microsecond'"
+    rows = (
+        deltalake.QueryBuilder()
+        .register("t", stored)
+        .execute(f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t")
+    )
+    found = (row["day"] for row in pa.table(rows.read_all()).to_pylist())
+    return [day.date() for day in found if day is not None]
+
+
+def _of(span: Span) -> Iterator[date]:
+    """The days of a span, which is not empty."""
+    day, last = span.start.astimezone(UTC).date(), (span.end - MICROSECOND).astimezone(UTC).date()
+    while day <= last:
+        yield day
+        day += DAY
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

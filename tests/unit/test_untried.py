@@ -1,0 +1,112 @@
+"""Untried: which late records start a repair behind a drain, and which do not start another one."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.untried import RUN_PREFIX, untried
+from tests.unit.checkpoints import plan_batch
+from tests.unit.repaired import DAY, SPEC, Root, hours
+
+FINAL = 6
+"""Hours of which all rows are final."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """Ten hours in ten batches; what follows the sixth hour is open."""
+    made = Root(tmp_path)
+    made.drain(0, 9)
+    set_watermark(made, 9)
+    return made
+
+
+def set_watermark(root: Root, batch: int) -> None:
+    clock = int((DAY + timedelta(hours=FINAL)).timestamp() * 1000)
+    plan_batch(root.folder, batch, {0: batch + 1}, clock, topic="sales")
+
+
+def add_late(root: Root, *events: tuple[int, float]) -> None:
+    """The offset of each late record, and the hour that it is in."""
+    rows = [
+        {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r", "step": "late"}
+        | {"partition": 0, "offset": offset, "event_time": DAY + timedelta(hours=at)}
+        | {"watermark_missed": DAY + timedelta(hours=FINAL)}
+        for offset, at in events
+    ]
+    ops_tables.append(root.paths.root, "late", rows)
+
+
+def computed(root: Root, state: str, span: Span, horizon: int, kind: str = "repair") -> None:
+    """A repair of these positions, of the records before this offset."""
+    known: dict[str, Any] = {"pipeline": SPEC.name, "generation": "g1", "repair_id": f"{state}1"}
+    repairs.put(
+        root.paths.root,
+        [
+            known
+            | {"kind": kind, "state": state, "ranges": [span._asdict()]}
+            | {"horizon": json.dumps({"0": horizon})}
+        ],
+    )
+
+
+def refused(root: Root, error: Any, run_id: str, ended: datetime | None = None) -> None:
+    known = {"pipeline": SPEC.name, "kind": "repair", "status": "failed", "problem": error.code}
+    times = {"ended_at": ended or datetime.now(UTC)}
+    ops_tables.append(root.paths.root, "runs", [known | times | {"run_id": run_id}])
+
+
+def test_late_records_whose_rows_are_final_start_a_repair_and_others_wait(root: Root) -> None:
+    assert untried(SPEC, root.paths) == 0
+    add_late(root, (3, 1.5), (4, 2.5), (5, 8.5))
+    assert untried(SPEC, root.paths) == 2
+
+
+@pytest.mark.parametrize("state", ["staged", "failed", "undone", "rejected"])
+def test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_late(
+    root: Root, state: str
+) -> None:
+    add_late(root, (3, 1.5))
+    computed(root, state, hours(1), horizon=10)
+    assert untried(SPEC, root.paths) == 0
+    add_late(root, (11, 1.6))
+    assert untried(SPEC, root.paths) == 1, "it was not there yet"
+    add_late(root, (4, 3.5))
+    assert untried(SPEC, root.paths) == 2, "that repair did not compute its hour"
+
+
+def test_a_verify_or_a_backfill_is_no_repair(root: Root) -> None:
+    add_late(root, (3, 1.5))
+    computed(root, "failed", hours(1), horizon=10, kind="verify")
+    assert untried(SPEC, root.paths) == 1
+
+
+def test_records_for_which_a_repair_was_refused_start_no_other_one_until_a_later_batch(
+    root: Root,
+) -> None:
+    add_late(root, (3, 1.5))
+    refused(root, RangeInvalid, "manual__1-repair-try1")
+    refused(root, KafkaUnreachable, f"{RUN_PREFIX}1-repair-try1")
+    refused(root, RecordsUnreachable, f"{RUN_PREFIX}0-try1", datetime(2026, 1, 1, tzinfo=UTC))
+    assert untried(SPEC, root.paths) == 1, "by hand, not for ever, or before it was late"
+    refused(root, RecordsUnreachable, f"{RUN_PREFIX}2-repair-try1")
+    assert untried(SPEC, root.paths) == 0
+    root.drain(10, 10)
+    set_watermark(root, 10)
+    late = ops_tables.query(root.paths.root, "late", "SELECT * FROM late").to_pylist()
+    ops_tables.append(root.paths.root, "late", [late[0] | {"batch_id": 10, "offset": 10}])
+    assert untried(SPEC, root.paths) == 1
+
+
+def test_before_the_first_batch_nothing_waits(tmp_path: Path) -> None:
+    assert untried(SPEC, Root(tmp_path).paths) == 0
+    assert Ranges().repair == "by hand"
