@@ -82,7 +82,7 @@ class Datasets:
 
     def published(self) -> OutputDataset:
         """The table of judged rows. Consumers know it as Airflow's asset too."""
-        same = {name: (Origin(name, "identity"),) for name in self._names()}
+        same: Origins = {name: (Origin(name, "identity"),) for name in self._names()}
         facets = self._delta(None) | self._columns() | self._asset()
         return OutputDataset(*self._published, facets=facets | _fields(same, self._table))
 
@@ -97,7 +97,7 @@ class Datasets:
 
     def swapped(self, version: int | None, rows: int) -> OutputDataset:
         """The table after a repair."""
-        same = {name: (Origin(name, "identity"),) for name in self._names()}
+        same: Origins = {name: (Origin(name, "identity"),) for name in self._names()}
         facets = self._delta(version) | self._columns() | _fields(same, self._stagings)
         return OutputDataset(*self._table, facets=facets, outputFacets=_rows(rows))
 
