@@ -83,7 +83,7 @@ def _run(
             LOG.warning("%s: %s", spec.name, line)
         outcome.lost = found.lost
         held.confirm()  # without the lease, another run may write these files now
-        if found.spec.is_archive:
+        if spec.is_archive:
             note_removed(paths, {p: [(at, last + 1)] for p, (at, last) in found.lost.items()})
         remove_orphan_checksums(found.checkpoint)
         outcome.lap("settle")

@@ -139,7 +139,11 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        *((f"{command} fl", ["flight_events"]) for command in OPTIONS if command != "show"),
+        *(
+            (f"{command} fl", ["flight_events"])
+            for command in OPTIONS
+            if command not in {"show", "archive"}
+        ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),
         ("show ", list(Table)),

@@ -69,6 +69,7 @@ def test_of_a_run_that_read_records(run: Any) -> None:
     assert found.model_dump() == {
         "unaccounted": 2,
         "groups_unaccounted": None,
+        "archive_lag": None,
         "rows_read": 100,
         "state_rows": 50,
         "state_bytes": 900,
