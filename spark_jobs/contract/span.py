@@ -68,9 +68,11 @@ def joined(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
             found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
         else:
             found.append(span)
+    if not found:
+        return ()
     # Those with the smallest time before them are joined with the one there.
     closest = sorted(range(1, len(found)), key=lambda n: found[n].start - found[n - 1].end)
-    begins = sorted([0, *closest[max(0, len(found) - most) :]]) if found else []
+    begins = sorted([0, *closest[max(0, len(found) - most) :]])
     ends = [*begins[1:], len(found)]
     return tuple(
         Span(found[first].start, found[behind - 1].end)

@@ -204,7 +204,8 @@ def test_the_plan_tells_which_are_merged_which_wait_until_when_and_why_the_other
 
 
 def test_with_nothing_to_do_the_plan_says_why(root: Root) -> None:
-    assert planned(root).why_idle("") == "no record waits in quarantine"
+    nothing = planned(root)
+    assert (nothing.why_idle(""), nothing.spans) == ("no record waits in quarantine", ())
     put(root, premature(20, AHEAD))
     assert "none of the 1 records in quarantine is good by today's spec" in planned(root).why_idle(
         ""
