@@ -37,15 +37,25 @@ class QuarantineBalance(Part):
     is not 0.
     """
 
-    quarantined: int = Described(description="rows of ops.quarantine")
-    merged: int = Described(description="of them, those that a replay brought into the rows")
-    duplicates: int = Described(description="of them, copies of a record that is in the rows")
-    filtered: int = Described(description="of them, those that a condition of the spec left out")
-    replayable: int = Described(description="good by today's spec: a replay would take them")
-    waiting: int = Described(description="good likewise, and drains still write their rows")
-    bad: int = Described(description="still malformed or premature")
-    unread: int = Described(description="not looked at: there are too many")
-    off: int = Described(description="rows less all of these")
+    quarantined: int = Described(default=0, description="rows of ops.quarantine")
+    merged: int = Described(
+        default=0, description="of them, those that a replay brought into the rows"
+    )
+    duplicates: int = Described(
+        default=0, description="of them, copies of a record that is in the rows"
+    )
+    filtered: int = Described(
+        default=0, description="of them, those that a condition of the spec left out"
+    )
+    replayable: int = Described(
+        default=0, description="good by today's spec: a replay would take them"
+    )
+    waiting: int = Described(
+        default=0, description="good likewise, and drains still write their rows"
+    )
+    bad: int = Described(default=0, description="still malformed or premature")
+    unread: int = Described(default=0, description="not looked at: there are too many")
+    off: int = Described(default=0, description="rows less all of these")
 
     def __str__(self) -> str:
         told = (

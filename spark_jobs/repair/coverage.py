@@ -83,7 +83,9 @@ class Coverage(Part):
     intervals: tuple[Interval, ...] = Described(description="the newest ones, at most 20,000")
     left_out: int = Described(description="older intervals that are not shown")
     balance: Balance = Described(description="what became of the late records")
-    quarantine: QuarantineBalance = Described(description="what became of the quarantined ones")
+    quarantine: QuarantineBalance = Described(
+        default_factory=QuarantineBalance, description="what became of the quarantined ones"
+    )
 
 
 class _Done(NamedTuple):
