@@ -131,4 +131,4 @@ def test_the_form_tells_its_fields_and_what_each_kind_means(api: Any) -> None:
     assert {*kind["schema"]["values_display"]} >= {*kind["schema"]["enum"]}
     assert all(each["schema"]["title"] and each["description"] for each in params.values())
     optional = {name for name, each in params.items() if "null" in each["schema"]["type"]}
-    assert optional == {"from", "to", "approve", "note"}
+    assert optional == {"from", "to", "approve", "reason", "note"}
