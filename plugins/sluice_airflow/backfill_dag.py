@@ -36,7 +36,7 @@ def build_backfill(spec: Pipeline) -> DAG:
     name = spec.name
     with DAG(
         dag_id=backfill_id(name),
-        description=f"compute ranges of {name} again: late records, a backfill, a proof",
+        description=f"compute ranges of {name} again: late or bad records, a backfill, a proof",
         doc_md=backfill_text.page(spec),
         schedule=OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
         catchup=False,

@@ -36,7 +36,7 @@ def _ways(spec: Pipeline) -> list[str]:
         "Errored Runs* takes it up again later.",
         "",
         "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
-        "records touch, which Sluice finds.",
+        "or replayed records touch, which Sluice finds.",
         "",
         *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in REPAIR_KINDS),
         "",

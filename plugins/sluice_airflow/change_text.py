@@ -29,7 +29,7 @@ def body(manifest: Manifest, rows: Sequence[dict[str, Any]]) -> str:
             f"| {manifest.added:,} | {manifest.removed:,} | {manifest.changed:,} "
             f"| {manifest.unexplained:,} |",
             "",
-            "Unexplained: no late record has led to the change.",
+            "Unexplained: no late or replayed record has led to the change.",
             "",
             "**Ranges** (UTC, by the position of rows)",
             "",

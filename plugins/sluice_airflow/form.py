@@ -9,7 +9,7 @@ from airflow.sdk import Context, Param
 from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.request import Request, form
 
-OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify")
+OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify", "replay")
 """What Airflow's backfill may do with its data intervals. The form's default, `repair`, is sent by
 everybody who leaves it as it is: it means a backfill there.
 """

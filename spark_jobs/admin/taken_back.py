@@ -30,11 +30,17 @@ def told(rows: list[Row]) -> tuple[str, ...]:
         f"undo the undo of repair {row['repair_id'].removesuffix(UNDO)}, of table version "
         f"{row['table_version']}"
         if row["repair_id"].endswith(UNDO)
-        else f"undo repair {row['repair_id']}, of table version {row['table_version']}: its late "
-        "records wait for a repair again"
+        else f"undo repair {row['repair_id']}, of table version {row['table_version']}: its "
+        f"{_records(row)} again"
         for row in rows
     )
     return tuple(lines)
+
+
+def _records(row: Row) -> str:
+    if row["kind"] == "replay":
+        return "quarantined records wait for a replay"
+    return "late records wait for a repair"
 
 
 def take_back(paths: Paths, generations: Iterable[str], version: int) -> None:

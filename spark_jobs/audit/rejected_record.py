@@ -59,7 +59,11 @@ class RejectedRecord(NamedTuple):
 
     def quarantined(self, topic: Topic, batch: Batch) -> Row:
         """Its columns in ops.quarantine, without those of the batch."""
-        return self._raw(topic) | {"kind": self.outcome.value, "reason": self._reason(topic, batch)}
+        return self._raw(topic) | {
+            "kind": self.outcome.value,
+            "reason": self._reason(topic, batch),
+            "planned_at": moment(batch.clock_ms * 1000) if batch.clock_ms else None,
+        }
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without those of the batch. What the record has besides comes

@@ -1,5 +1,5 @@
-"""Carry out: what `sluice repair`, `backfill` and `verify` do: plan; with --execute stage, judge,
-ask and swap.
+"""Carry out: what `sluice repair`, `backfill`, `verify` and `replay` do: plan; with --execute
+stage, judge, ask and swap.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def carry_out(
     *,
     yes: bool,
     execute: bool,
+    reason: str = "",
 ) -> None:
     """Print the plan, and do it if `execute`. Ends the process with one line for an error."""
     from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
@@ -47,6 +48,7 @@ def carry_out(
             kind=kind,
             start=ends[0],
             end=ends[1],
+            reason=reason,
             note=note,
             most_records=most_records,
             who=getpass.getuser(),
@@ -90,10 +92,11 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
             return
         approve(paths, plan.repair_id, getpass.getuser())
     done = swap(spec, settings.root, plan.repair_id, run)
+    merged = "quarantined and late records" if plan.kind == "replay" else "late records"
     at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"
     say(
         f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
-        f"changed, {done.merged:,} late records merged; {at}. The next run of its DAG publishes it"
+        f"changed, {done.merged:,} {merged} merged; {at}. The next run of its DAG publishes it"
     )
 
 

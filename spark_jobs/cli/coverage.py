@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.coverage import Coverage, Interval
 
 commands = typer.Typer(rich_markup_mode="rich")
-NAMES = ("from", "to", "state", "late", "last", WHEN, "who")
+NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
 
 
 @commands.command(
@@ -97,15 +97,19 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
     if found.left_out:
         yield f"{found.left_out:,} older ones are left out: give --from and --to"
     yield str(found.balance)
+    if found.quarantine.quarantined:
+        yield str(found.quarantine)
     if not asked:
         yield "Kafka did not answer: which days it no longer has is not known"
     if any(each.state == "late" for each in found.intervals):
         yield f"merge the late records: sluice repair {found.pipeline}"
+    if found.quarantine.replayable:
+        yield f"merge the quarantined records that are good now: sluice replay {found.pipeline}"
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    """Neighbours with the same are one line. Each with late records is a line of its own."""
-    return (each.state, each.repair_id, each.start if each.late else None)
+    """Neighbours with the same are one line. Each for which records wait is a line of its own."""
+    return (each.state, each.repair_id, each.start if each.late or each.replayable else None)
 
 
 def _joined(group: list[Interval]) -> tuple[object, ...]:
@@ -114,4 +118,5 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 
 
 def _values(each: Interval) -> tuple[object, ...]:
-    return (each.start, each.end, each.state, each.late, each.kind, each.at, each.who)
+    waits = (each.late, each.replayable)
+    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who)

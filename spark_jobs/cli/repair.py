@@ -107,6 +107,39 @@ def verify(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
+        "sluice replay departure_delays                (dry run: what is good now)",
+        "sluice replay departure_delays --execute",
+        "sluice replay departure_delays --reason distance_miles --execute",
+    ),
+)
+def replay(
+    pipeline: PipelineName,
+    reason: Annotated[
+        str,
+        typer.Option(
+            help="Only records with this text in their kind or reason, as `sluice show quarantine` "
+            "has them.",
+            metavar="TEXT",
+        ),
+    ] = "",
+    start: From = None,
+    end: To = None,
+    note: Note = "",
+    most_records: MostRecords = MOST,
+    yes: Yes = False,
+    execute: Execute = False,
+) -> None:
+    """Merge the quarantined records that are good by today's spec: correct the topic first.
+
+    Their ranges are computed again with them, as a repair does. What is still bad stays.
+    """
+    ends = (start, end)
+    carry_out("replay", pipeline, ends, note, most_records, yes=yes, execute=execute, reason=reason)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
         "sluice show repairs --pipeline departure_delays        (lists the repairs)",
         "sluice undo departure_delays 20261123T101500-3fa9c1",
     ),

@@ -18,12 +18,19 @@ class Change(Part):
     removed: int = Described(default=0, description="rows of the table that are not computed")
     changed: int = Described(default=0, description="groups with other values")
     unexplained: int = Described(
-        default=0, description="of the three, those that no late record explains"
+        default=0, description="of the three, those that no late or replayed record explains"
     )
-    merged: int = Described(default=0, description="late records that are in the computed rows")
-    duplicates: int = Described(default=0, description="late records that are copies of others")
+    merged: int = Described(
+        default=0, description="late and replayed records that are in the computed rows"
+    )
+    duplicates: int = Described(
+        default=0, description="late and replayed records that are copies of others"
+    )
     filtered: int = Described(
-        default=0, description="late records that a condition of the spec leaves out"
+        default=0, description="late and replayed records that a condition of the spec leaves out"
+    )
+    replayed: int = Described(
+        default=0, description="of these three, those that were in quarantine"
     )
     newly_bad: int = Described(
         default=0,
@@ -33,7 +40,7 @@ class Change(Part):
     count_difference: int = Described(
         default=0,
         description="how far the records that an Aggregate's `counts` has gained are from the late "
-        "records that were merged",
+        "and replayed records that were merged",
     )
     unaccounted: int = Described(
         default=0,
@@ -48,10 +55,13 @@ class Change(Part):
     def __str__(self) -> str:
         same = self.rows_before - self.removed - self.changed
         explained = self.differs - self.unexplained
+        sources = "late records"
+        if self.replayed:
+            sources += f" and {self.replayed:,} from quarantine"
         return (
             f"{self.rows_before:,} rows -> {self.rows_after:,}: {self.added:,} added, "
-            f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were; late "
-            f"records: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
+            f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were; "
+            f"{sources}: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
             f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
             f"{self.unexplained:,}"
         )
@@ -83,8 +93,8 @@ def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
         "unexplained",
         0,
         asked,
-        "rows differ that no late record explains: the logic changed since, somebody edited rows, "
-        "or a measure depends on the order of records",
+        "rows differ that no late or replayed record explains: the logic changed since, somebody "
+        "edited rows, or a measure depends on the order of records",
     )
     newly_bad = _at_most(
         "newly_bad",

@@ -389,7 +389,7 @@ class StagingStale(SluiceError):
 
 
 class ChangeUnexplained(SluiceError):
-    """A repair would change rows that no late record explains."""
+    """A repair would change rows that no late or replayed record explains."""
 
     code, exit_status = "CHANGE_UNEXPLAINED", 86
     usual_remedy = "Look at the rows in the log, and approve the change or find its cause."

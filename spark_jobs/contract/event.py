@@ -28,7 +28,7 @@ class Repaired(Part):
     """A repair whose rows are new in the table, or the undo of one."""
 
     repair_id: str = Described(description="the repair; of an undo, `<repair>/undo`")
-    kind: str = Described(description="repair or backfill")
+    kind: str = Described(description="repair, backfill or replay")
     ranges: tuple[Span, ...] = Described(
         description="the ranges of positions that were computed again: each its start and its end"
     )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-RepairKind = Literal["repair", "backfill", "verify"]
+RepairKind = Literal["repair", "backfill", "verify", "replay"]
 """What a person may ask for beside the drain.
 
 repair     compute the ranges again that late records touch
 backfill   compute a given range again
 verify     compute a given range again and compare; change nothing
+replay     merge the records in quarantine that are good by today's spec
 """
 REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)
 

@@ -42,7 +42,7 @@ class Ranges(Model):
     approve: Literal["unexplained", "always", "never"] = Described(
         default="unexplained",
         description="when a person must agree before a repair changes the table; unexplained: if "
-        "rows change that no late record explains",
+        "rows change that no late or replayed record explains",
     )
 
     @model_validator(mode="after")

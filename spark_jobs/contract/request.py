@@ -23,15 +23,16 @@ LONGEST: Final = timedelta(days=3_653)
 who means all of it starts again from Kafka (`sluice reset`).
 """
 RANGED: Final[tuple[RepairKind, ...]] = ("backfill", "verify")
-"""The kinds that compute a given range. `repair` finds its own."""
+"""The kinds that compute a given range. `repair` and `replay` find theirs."""
 MEANINGS: Final[dict[str, str]] = {
     "repair": "repair: merge the late records; Sluice finds the ranges",
     "backfill": "backfill: compute the range again",
     "verify": "verify: compute the range again and compare; change nothing",
+    "replay": "replay: merge the quarantined records that are good by today's spec",
 }
 APPROVALS: Final[dict[str, str]] = {
     "None": "as the spec says",
-    "unexplained": "if rows change that no late record explains",
+    "unexplained": "if rows change that no late or replayed record explains",
     "always": "always",
     "never": "never",
 }
@@ -85,7 +86,7 @@ class Request(Model):
     kind: RepairKind = Described(
         default="repair",
         title="What to do",
-        description="`backfill` and `verify` need a range. `repair` finds its own; a "
+        description="`backfill` and `verify` need a range. `repair` and `replay` find their own; a "
         "range bounds them.",
         json_schema_extra={"values_display": dict(MEANINGS)},
     )
@@ -110,6 +111,13 @@ class Request(Model):
         description="For this run, in place of the spec's `ranges.approve`.",
         json_schema_extra={"values_display": dict(APPROVALS)},
     )
+    reason: str = Described(
+        default="",
+        max_length=500,
+        title="Only records with this reason",
+        description="For `replay`: only quarantined records whose kind and reason, as in "
+        "`ops.quarantine`, have this text in them, in capitals or not.",
+    )
     note: str = Described(
         default="",
         max_length=500,
@@ -128,6 +136,19 @@ class Request(Model):
     def span(self) -> Span | None:
         """The range; None if none is given."""
         return None if self.start is None or self.end is None else Span(self.start, self.end)
+
+    @model_validator(mode="after")
+    def _a_reason(self) -> Self:
+        if self.reason and self.kind != "replay":
+            refuse(
+                "reason",
+                self.reason,
+                f"{self.kind} uses no record in quarantine by its reason",
+                "Leave it out, or ask for a replay",
+            )
+        if self.reason != self.reason.strip():
+            refuse("reason", self.reason, "it begins or ends with a space", "Leave the space out")
+        return self
 
     @model_validator(mode="after")
     def _a_range(self) -> Self:

@@ -68,10 +68,16 @@ def joined(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
             found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
         else:
             found.append(span)
-    while len(found) > most:
-        at = min(range(len(found) - 1), key=lambda n: found[n + 1].start - found[n].end)
-        found[at : at + 2] = [Span(found[at].start, found[at + 1].end)]
-    return tuple(found)
+    if not found:
+        return ()
+    # Those with the smallest time before them are joined with the one there.
+    closest = sorted(range(1, len(found)), key=lambda n: found[n].start - found[n - 1].end)
+    begins = sorted([0, *closest[max(0, len(found) - most) :]])
+    ends = [*begins[1:], len(found)]
+    return tuple(
+        Span(found[first].start, found[behind - 1].end)
+        for first, behind in zip(begins, ends, strict=True)
+    )
 
 
 def _text(at: datetime, *, date: bool = True) -> str:

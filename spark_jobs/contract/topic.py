@@ -60,7 +60,7 @@ class Field(Model):
 
 
 Format = Literal["json"]
-"""How a topic's values are encoded. decode/decoder.py has a decoder for each."""
+"""How a topic's values are encoded. decode/formats.py has a decoder for each."""
 
 
 class Topic(Model):

@@ -2,21 +2,21 @@
 
 Drops no record: a record that cannot be decoded has nulls and the reason.
 
-One decoder for each format (DECODERS). Runs in Spark's Python workers (mapInArrow), because Spark's
-own decoders do not say why a record is malformed; from_json also accepts text after the first
-object and converts numbers to strings.
+One decoder for each format (formats.py). Runs in Spark's Python workers (mapInArrow), because
+Spark's own decoders do not say why a record is malformed; from_json also accepts text after the
+first object and converts numbers to strings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.contract.topic import Format, Topic
-from spark_jobs.decode.json_decoder import JsonDecoder
+from spark_jobs.contract.topic import Topic
+from spark_jobs.decode.formats import DECODERS, Decoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -24,19 +24,6 @@ from spark_jobs.type_conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class Decoder(Protocol):
-    """Bytes of one format to columns, in a Python worker."""
-
-    def columns(
-        self, values: Sequence[bytes | None], /
-    ) -> tuple[Sequence[Sequence[Any]], Sequence[str | None]]:
-        """For each field the values, and for each record why it is malformed, or None."""
-
-
-DECODERS: Final[dict[Format, Callable[[Topic], Decoder]]] = {"json": JsonDecoder}
-"""A new format is a line here, and one in Format (contract/topic.py)."""
 
 
 def decode(

@@ -7,9 +7,9 @@ All rows of a batch are replaced at once, so writing them again after a crash ch
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
 import pyarrow as pa
@@ -145,19 +145,44 @@ def query(root: UPath, table: str, sql: str) -> pa.Table:
         return _select(empty, table, sql)
 
 
+def stream(root: UPath, table: str, sql: str) -> Iterator[pa.RecordBatch]:
+    """What query returns, some thousand rows after the others: of any number."""
+    path = str(root / "ops" / table)
+    if delta.is_table(path):
+        asked = _asked(path, table, sql)
+        yield from pa.RecordBatchReader.from_stream(_run(asked))
+
+
 def _select(path: str, table: str, sql: str) -> pa.Table:
+    asked = _asked(path, table, sql)
+    stored = asked.stored
+    return kept(
+        Asked(path, str(stored.metadata().id), stored.version(), asked.sql),
+        lambda: pa.table(_run(asked).read_all()),
+    )
+
+
+class _Query(NamedTuple):
+    """A table, the name that the SQL has for it, and the SQL."""
+
+    stored: deltalake.DeltaTable
+    name: str
+    sql: str
+
+
+def _asked(path: str, table: str, sql: str) -> _Query:
     stored = delta.open_table(path)
     has = {field.name for field in stored.schema().fields}
     lacks = [name for name in SCHEMAS[table].names if name not in has]
-    name = table
-    if lacks:  # an older Sluice wrote it, and no run of this one has written to it yet
-        nulls = ", ".join(f'NULL AS "{each}"' for each in lacks)
-        name, sql = "older", f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}"
+    if not lacks:
+        return _Query(stored, table, sql)
+    # An older Sluice wrote it, and no run of this one has written to it yet.
+    nulls = ", ".join(f'NULL AS "{each}"' for each in lacks)
+    return _Query(stored, "older", f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}")
 
-    def read() -> pa.Table:
-        return pa.table(deltalake.QueryBuilder().register(name, stored).execute(sql).read_all())
 
-    return kept(Asked(path, str(stored.metadata().id), stored.version(), sql), read)
+def _run(asked: _Query) -> Any:  # Any: the reader of delta-rs has no types
+    return deltalake.QueryBuilder().register(asked.name, asked.stored).execute(asked.sql)
 
 
 def exists(root: UPath, table: str) -> bool:

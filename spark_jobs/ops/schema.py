@@ -171,6 +171,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         *_RECORD,
         Column("kind", _STRING, "malformed or premature"),
         Column("reason", _STRING, "why the record was not accepted"),
+        Column(
+            "planned_at",
+            _TIME,
+            "when its batch was planned: an event time much later than that is premature; null if "
+            "an older Sluice wrote the row",
+        ),
     ),
     "late": (
         *_RECORD,
@@ -221,7 +227,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _PIPELINE,
         Column("repair_id", _STRING, "the repair; its undo is a row of its own, `<repair>/undo`"),
         _GENERATION,
-        Column("kind", _STRING, "the kind of repair: repair, backfill or verify"),
+        Column("kind", _STRING, "the kind of repair: repair, backfill, verify or replay"),
         Column(
             "state",
             _STRING,
@@ -257,7 +263,9 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("added", _LONG, "rows that the table lacked"),
         Column("removed", _LONG, "rows of the table that the computation does not give"),
         Column("changed", _LONG, "rows that have other values now"),
-        Column("unexplained", _LONG, "of these changes, those that no late record explains"),
+        Column(
+            "unexplained", _LONG, "of these changes, those that no late or replayed record explains"
+        ),
         Column("unaccounted", _LONG, "mismatches in the account of the records; 0 if exact"),
         Column("reused_keys", _LONG, "keys with copies further apart than the delay"),
         Column(
@@ -288,6 +296,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "merged (it is in the rows now), duplicate, filtered, or why it still cannot be used",
         ),
         Column("position", _TIME, "the position that the record touches; null if none is known"),
+        Column("event_time", _TIME, "its event time; null if an older Sluice wrote the row"),
     ),
 }
 """Table -> its columns."""

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from spark_jobs.pages.bars import WIDTH
 from spark_jobs.repair.coverage import Coverage, Interval
 
-REPAIRABLE = ("late", "replayable")
-"""States for which a repair has something to do."""
+KINDS = {"late": "repair", "replayable": "replay"}
+"""State -> the kind of repair that has something to do for it."""
 
 
 class Segment(NamedTuple):
@@ -34,11 +34,16 @@ class Segment(NamedTuple):
     @property
     def request_json(self) -> str:
         """What the field Configuration JSON of the backfill DAG's form takes."""
-        return request_json(self.start, self.end)
+        return request_json(self.start, self.end, self.kind)
 
     @property
     def repairable(self) -> bool:
-        return self.state in REPAIRABLE
+        return self.state in KINDS
+
+    @property
+    def kind(self) -> str:
+        """The kind of repair that does something about it."""
+        return KINDS.get(self.state, "repair")
 
 
 def segments(covered: Coverage) -> list[Segment]:
@@ -47,9 +52,9 @@ def segments(covered: Coverage) -> list[Segment]:
     return _placed(groups, len(covered.intervals))
 
 
-def request_json(start: datetime, end: datetime) -> str:
+def request_json(start: datetime, end: datetime, kind: str = "repair") -> str:
     """The form's values for a repair within a range, as JSON."""
-    return json.dumps({"kind": "repair", "from": text(start), "to": text(end)})
+    return json.dumps({"kind": kind, "from": text(start), "to": text(end)})
 
 
 def text(at: datetime) -> str:
@@ -82,5 +87,5 @@ def _placed(groups: Sequence[Sequence[Interval]], of: int) -> list[Segment]:
 
 
 def _alike(each: Interval) -> tuple[object, ...]:
-    waits = each.start if each.state in REPAIRABLE else None
+    waits = each.start if each.state in KINDS else None
     return (each.state, each.repair_id, waits)

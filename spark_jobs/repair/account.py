@@ -39,6 +39,7 @@ def change_of(
         merged=became.count("merged"),
         duplicates=became.count("duplicate"),
         filtered=became.count("filtered"),
+        replayed=sum(record.source == "quarantine" for record in merged),
         newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
         count_difference=_count_difference(way.spec, paired, became.count("merged")),
         unaccounted=_unaccounted(plan, computed),
@@ -60,14 +61,16 @@ def _count_difference(spec: Pipeline, paired: DataFrame, merged: int) -> int:
 
 
 def _unaccounted(plan: RepairPlan, computed: Computed) -> int:
-    """What Kafka and the archive gave, held against the index, which drains wrote, and the late
-    records that Spark read against those that the plan counted.
+    """What Kafka and the archive gave, held against the index, which drains wrote, and the late and
+    quarantined records that Spark read against those that the plan counted.
     """
     read_at_offsets = plan.parts or plan.archived
     from_kafka: int = computed.fetched.kafka.get["records"] if read_at_offsets else 0
     from_late: int = computed.fetched.late.get["records"] if plan.late else 0
+    kept: int = computed.fetched.quarantine.get["records"] if plan.quarantined else 0
     indexed = from_kafka if plan.records is None else plan.records
-    return abs(from_kafka - indexed) + abs(from_late - plan.late)
+    named = plan.from_quarantine
+    return abs(from_kafka - indexed) + abs(from_late - plan.late) + abs(kept - named)
 
 
 def drained_of(plan: RepairPlan, computed: Computed, found: Change) -> Drained:

@@ -32,6 +32,41 @@ class Balance(Part):
         return told + (f"; off by {self.off:,}: one is counted twice" if self.off else "")
 
 
+class QuarantineBalance(Part):
+    """Quarantined = merged + duplicates + filtered + replayable + waiting + bad + unread, or `off`
+    is not 0.
+    """
+
+    quarantined: int = Described(default=0, description="rows of ops.quarantine")
+    merged: int = Described(
+        default=0, description="of them, those that a replay brought into the rows"
+    )
+    duplicates: int = Described(
+        default=0, description="of them, copies of a record that is in the rows"
+    )
+    filtered: int = Described(
+        default=0, description="of them, those that a condition of the spec left out"
+    )
+    replayable: int = Described(
+        default=0, description="good by today's spec: a replay would take them"
+    )
+    waiting: int = Described(
+        default=0, description="good likewise, and drains still write their rows"
+    )
+    bad: int = Described(default=0, description="still malformed or premature")
+    unread: int = Described(default=0, description="not looked at: there are too many")
+    off: int = Described(default=0, description="rows less all of these")
+
+    def __str__(self) -> str:
+        told = (
+            f"{self.quarantined:,} quarantined = {self.merged:,} merged + {self.duplicates:,} "
+            f"duplicates + {self.filtered:,} filtered + {self.replayable:,} replayable + "
+            f"{self.waiting:,} waiting + {self.bad:,} bad"
+        )
+        told += f" + {self.unread:,} that were not looked at" if self.unread else ""
+        return told + (f"; off by {self.off:,}: one is counted twice" if self.off else "")
+
+
 def balance(late: Sequence[LateRecord], settled: Sequence[Settled]) -> Balance:
     """Of these rows of ops.late and of ops.merged. Fates of late records that ops.late no longer
     keeps are left out.
@@ -46,3 +81,24 @@ def balance(late: Sequence[LateRecord], settled: Sequence[Settled]) -> Balance:
         "waiting": waiting,
     }
     return Balance(late=len(late), off=len(late) - sum(counted.values()), **counted)
+
+
+def quarantine_balance(
+    quarantined: int, settled: Sequence[Settled], good: tuple[int, int], bad: int, unread: int
+) -> QuarantineBalance:
+    """Of so many rows of ops.quarantine, their fates, and the others as they are by today's spec;
+    `good` has those that can be replayed, and those that wait.
+    """
+    fates = Counter(each.fate for each in settled)
+    counted = {
+        "merged": fates["merged"],
+        "duplicates": fates["duplicate"],
+        "filtered": fates["filtered"],
+        "replayable": good[0],
+        "waiting": good[1],
+        "bad": bad,
+        "unread": unread,
+    }
+    return QuarantineBalance(
+        quarantined=quarantined, off=quarantined - sum(counted.values()), **counted
+    )

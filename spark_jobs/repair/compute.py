@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
-from spark_jobs.checkpoint.failing import read_failing
+from spark_jobs.checkpoint.failing import Reasons, read_failing
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 from spark_jobs.dataflow import dataflow
@@ -42,7 +42,7 @@ class Computed(NamedTuple):
     """outcome_counts of the records (classify/classifier.py)."""
     entered: Observation
     """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
-    late array<struct<partition, offset>>.
+    late, and replayed ones, array<struct<partition, offset>>.
     """
     kept: Observation
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
@@ -62,13 +62,13 @@ def compute(
     The caller releases what is cached: spark.catalog.clearCache().
     """
     spec = way.spec
-    fetched = Fetched(Observation(), Observation())
+    fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
     good = dataflow(
         records(spark, spec, settings, paths, plan, fetched),
         spec,
         clock_ms=int(datetime.now(UTC).timestamp() * 1000),
-        failing=read_failing(paths.failing).reasons,
+        failing=_failing(paths, plan),
         counts=read,
     ).stateful_input
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
@@ -127,6 +127,16 @@ def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
     """
     kept = (step for step in spec.steps[first:] if not (isinstance(step, Transform) and step.where))
     return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
+
+
+def _failing(paths: Paths, plan: RepairPlan) -> Reasons:
+    """Without those that a replay brings: their expression has been corrected."""
+    known = read_failing(paths.failing).reasons
+    return {
+        (partition, offset): why
+        for (partition, offset), why in known.items()
+        if offset not in plan.quarantined.get(partition, ())
+    }
 
 
 def _late() -> Column:

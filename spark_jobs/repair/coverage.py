@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import Field as Described
@@ -23,9 +24,10 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.archived import archived, located
-from spark_jobs.repair.balance import Balance, balance
+from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.beginning import beginning
-from spark_jobs.repair.late import recorded, settled
+from spark_jobs.repair.late import count, recorded, settled
+from spark_jobs.repair.quarantine import waiting
 from spark_jobs.repair.slices import offsets_of, times
 
 if TYPE_CHECKING:
@@ -38,10 +40,13 @@ LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 MOST: Final = 20_000
 """Intervals. A longer history shows its newest ones: since 1970 there are half a million hours."""
 
+MOST_READ: Final = 200_000
+"""Quarantined records that are decoded, in about two seconds."""
+
 ENDED: Final = "('swapped', 'canonical', 'staged')"
 """SQL: the states of repairs whose computed rows are in the table, or can still be."""
 
-State = Literal["open", "unreachable", "staged", "late", "canonical"]
+State = Literal["open", "unreachable", "staged", "late", "replayable", "canonical"]
 
 
 class Interval(Part):
@@ -52,12 +57,16 @@ class Interval(Part):
     state: State = Described(
         description="open: drains still write its rows, or rows beside them that a late record "
         "touches too; late: late records wait for a repair; "
-        "staged: a repair of it waits for approval; unreachable: late records wait, and neither "
+        "replayable: records in quarantine are good by today's spec; "
+        "staged: a repair of it waits for approval; unreachable: records wait, and neither "
         "Kafka nor an archive has the records beside them; canonical: nothing waits"
     )
     late: int = Described(description="late records that wait and touch a row of it")
+    replayable: int = Described(
+        default=0, description="records in quarantine that are good by today's spec and touch it"
+    )
     repair_id: str | None = Described(description="what last computed rows of it; null if nothing")
-    kind: str | None = Described(description="of that: repair, backfill, verify or undo")
+    kind: str | None = Described(description="of that: repair, backfill, verify, replay or undo")
     at: datetime | None = Described(description="when that ended")
     who: str | None = Described(description="who asked for it")
 
@@ -74,6 +83,9 @@ class Coverage(Part):
     intervals: tuple[Interval, ...] = Described(description="the newest ones, at most 20,000")
     left_out: int = Described(description="older intervals that are not shown")
     balance: Balance = Described(description="what became of the late records")
+    quarantine: QuarantineBalance = Described(
+        default_factory=QuarantineBalance, description="what became of the quarantined ones"
+    )
 
 
 class _Done(NamedTuple):
@@ -105,11 +117,15 @@ def coverage(
     touched = [way.touched(each.event_time, each.missed) for each in late if each[:2] not in done]
     newest = Checkpoint(paths.checkpoint).batch(audited)
     until = way.closed_until(newest.watermark)
+    good, quarantined = _quarantined(way, paths, generations, audited, until)
     length = LENGTHS[spec.ranges.every]
-    buckets, left_out = _buckets(way, times(paths, generations), touched, length, bound)
-    waits = _count(touched, length)
-    # A repair takes a late record only when all rows that it touches are final.
-    ripe = _count([each for each in touched if until is not None and each.end <= until], length)
+    late_waits, waits = _count(touched, length), _count([*touched, *good], length)
+    # A repair takes a record only when all rows that it touches are final.
+    final = [each for each in (*touched, *good) if until is not None and each.end <= until]
+    ripe = _count(final, length)
+    # A good record may be far in the future: it waits, and stretches nothing.
+    known = [*touched, *final]
+    buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
     lost = _lost(
         way,
         paths,
@@ -127,7 +143,7 @@ def coverage(
             _interval(
                 span,
                 until is None or span.end > until or ripe[span.start] < bool(waits[span.start]),
-                waits[span.start],
+                (late_waits[span.start], waits[span.start] - late_waits[span.start]),
                 span in lost,
                 ended,
                 staged,
@@ -136,20 +152,22 @@ def coverage(
         ),
         left_out=left_out,
         balance=balance(late, fates),
+        quarantine=quarantined,
     )
 
 
 def _interval(
     span: Span,
     opened: bool,
-    late: int,
+    waits: tuple[int, int],
     lost: bool,
     ended: Sequence[_Done],
     staged: Sequence[_Done],
 ) -> Interval:
     last = _newest(ended, span)
     wait = _newest(staged, span)
-    state: State = "late" if late else "canonical"
+    late, replayable = waits
+    state: State = "late" if late else "replayable" if replayable else "canonical"
     if opened:
         state = "open"
     elif lost:
@@ -162,11 +180,30 @@ def _interval(
         end=span.end,
         state=state,
         late=late,
+        replayable=replayable,
         repair_id=row.get("repair_id"),
         kind="undo" if str(row.get("repair_id", "")).endswith(repairs.UNDO) else row.get("kind"),
         at=last.at if last else None,
         who=json.loads(row.get("request") or "{}").get("who"),
     )
+
+
+def _quarantined(
+    way: Ranged, paths: Paths, generations: Sequence[str], batch: int, until: datetime | None
+) -> tuple[list[Span], QuarantineBalance]:
+    """What the quarantined records touch that are good by today's spec, and the balance."""
+    touched, bad = list[Span](), 0
+    for each in islice(waiting(way.spec, paths, generations, batch), MOST_READ):
+        if isinstance(each, str):
+            bad += 1
+        else:
+            touched.append(way.touched(each.event_time))
+    ripe = sum(until is not None and each.end <= until for each in touched)
+    total = count(paths, "quarantine", generations, batch)
+    fates = settled(paths, generations, "quarantine")
+    unread = total - len(fates) - bad - len(touched) if bad + len(touched) == MOST_READ else 0
+    good = ripe, len(touched) - ripe
+    return touched, quarantine_balance(total, fates, good, bad, unread)
 
 
 def _lost(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span
@@ -25,7 +25,7 @@ class LateRecord(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What a repair made of a late record."""
+    """What a repair made of a late record, or of a quarantined one."""
 
     partition: int
     offset: int
@@ -53,13 +53,15 @@ def recorded(paths: Paths, generations: Sequence[str], batch: int) -> list[LateR
     return [LateRecord(*row.values()) for row in rows.to_pylist()]
 
 
-def settled(paths: Paths, generations: Sequence[str]) -> list[Settled]:
-    """The fates of late records that are in ops.merged."""
+def settled(
+    paths: Paths, generations: Sequence[str], source: Literal["late", "quarantine"] = "late"
+) -> list[Settled]:
+    """The fates of the records from that source that are in ops.merged."""
     rows = ops_tables.query(
         paths.root,
         "merged",
         f'SELECT "partition", "offset", fate FROM merged WHERE {_of(paths, generations)} '
-        "AND source = 'late'",
+        f"AND source = '{source}'",
     )
     return [Settled(*row.values()) for row in rows.to_pylist()]
 
@@ -77,6 +79,18 @@ def count_within(
         "late",
         f"SELECT count(*) AS n FROM late WHERE {_of(paths, generations)} AND batch_id <= {batch} "
         f"AND ({Position('event_time').sql(spans)})",
+    ).to_pylist()
+    found: int = row["n"]
+    return found
+
+
+def count(paths: Paths, table: str, generations: Sequence[str], batch: int) -> int:
+    """How many rows ops.late or ops.quarantine has of these generations, up to this batch."""
+    [row] = ops_tables.query(
+        paths.root,
+        table,
+        f"SELECT count(*) AS n FROM {table} WHERE {_of(paths, generations)} "
+        f"AND batch_id <= {batch}",
     ).to_pylist()
     found: int = row["n"]
     return found

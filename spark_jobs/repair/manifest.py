@@ -6,6 +6,7 @@ It is written last: a staging folder without one is garbage.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +34,13 @@ class MergedRecord(BaseModel):
     fate: str
     """merged, duplicate, filtered, or why it still cannot be used."""
     position: datetime | None = None
+    event_time: datetime | None = None
+
+
+def in_the_rows(merged: Iterable[MergedRecord]) -> dict[str, int]:
+    """How many late and how many quarantined records are in the rows: columns of ops.repairs."""
+    found = [record.source for record in merged if record.fate == "merged"]
+    return {"late_merged": found.count("late"), "replayed": found.count("quarantine")}
 
 
 class Manifest(Stored):

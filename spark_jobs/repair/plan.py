@@ -20,6 +20,7 @@ from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.store import is_remote
+from spark_jobs.repair.quarantine import Replayable
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -58,6 +59,12 @@ class RepairPlan(Stored):
     records: int | None
     """Records at these offsets, as the index counted them; None where it lacks some of them."""
     topic_id: str
+    quarantined: dict[int, tuple[int, ...]] = Described(default_factory=dict)
+    """Partition -> offsets of the records that ops.quarantine has and that are used nevertheless:
+    a replay has brought them into the rows, or this one is to.
+    """
+    replays: tuple[Replayable, ...] = ()
+    """Those that this one is to bring."""
     late: int
     """Late records among those that are needed: ops.late has their bytes."""
     until: datetime
@@ -79,6 +86,11 @@ class RepairPlan(Stored):
         if not is_remote(str(folder)):  # an object store has no folders
             folder.mkdir(parents=True, exist_ok=True)
         self.write(folder / PLAN)
+
+    @property
+    def from_quarantine(self) -> int:
+        """How many records are taken from ops.quarantine."""
+        return sum(map(len, self.quarantined.values()))
 
     @property
     def offsets(self) -> int:

@@ -10,9 +10,11 @@ from spark_jobs.repair.plan import offsets_in
 
 if TYPE_CHECKING:
     from spark_jobs.repair.plan import RepairPlan
+    from spark_jobs.repair.replaying import Replaying
     from spark_jobs.repair.slices import Found
     from spark_jobs.runs.preflight import Preflight
 
+NOTHING = "no record's rows are there"
 SHOWN = 5
 """Ranges that the plan prints one by one."""
 
@@ -39,7 +41,7 @@ def plan_lines(
         else ()
     )
     if plan.idle:
-        why = "no late record waits" if plan.kind == "repair" else "no record's rows are there"
+        why = "no late record waits" if plan.kind == "repair" else NOTHING
         return (f"{name}: nothing to {plan.kind}: {why}; {final}", *open_yet)
     ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
     shown = "; ".join(map(str, plan.spans[:SHOWN]))
@@ -48,17 +50,30 @@ def plan_lines(
     share = f" ({plan.offsets / covered:.1%})" if covered else ""
     parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
     unknown = f"; {where.unknown:,} of unknown event time" if where.unknown else ""
+    merged = plan.from_quarantine - len(plan.replays)
+    kept = (f"  replayed        {merged:,} of earlier replays, from ops.quarantine",)
     late = f"{touching:,} in these ranges, " if plan.kind == "repair" else ""
     return (
         f"{name}: {what} {ranges}: {shown}{more} UTC; {final}",
         f"  late records    {late}{plan.late:,} needed, from ops.late",
         *open_yet,
+        *(kept if merged else ()),
         f"  as of offsets   {offsets} (batch {closed.batch}, audited)",
         f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
         f"  will read       {plan.offsets:,} of {covered:,} records{share} {_sources(plan)}, in "
         f"{parts} parts{unknown}",
         f"  compared with   version {plan.table_version} of the table",
     )
+
+
+def replay_lines(
+    lines: tuple[str, ...], plan: RepairPlan, found: Replaying, reason: str
+) -> tuple[str, ...]:
+    """The same, with what is in quarantine: which records the replay brings, and why not others."""
+    first, *more = lines
+    if plan.idle:
+        first = first.replace(NOTHING, found.why_idle(reason))
+    return (first, *found.lines(), *more)
 
 
 def _sources(plan: RepairPlan) -> str:

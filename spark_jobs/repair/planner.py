@@ -6,6 +6,8 @@ It asks the broker and reads the checkpoint and the ops tables, and writes nothi
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,11 +20,14 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
+from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import Where, archived, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import LateRecord, count_within, waiting
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
-from spark_jobs.repair.plan_text import Closed, plan_lines
+from spark_jobs.repair.plan_text import Closed, plan_lines, replay_lines
+from spark_jobs.repair.quarantine import used_within
+from spark_jobs.repair.replaying import Replaying
 from spark_jobs.repair.slices import Found, newest_at, offsets_of
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
@@ -50,7 +55,8 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     closed = _closed(way, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
     records = waiting(paths, generations, closed.batch) if request.kind == "repair" else []
-    spans, waits = _spans(way, closed, request, records)
+    replays = _replays(way, paths, closed, request)
+    spans, waits = (replays.spans, 0) if replays else _spans(way, closed, request, records)
     needed = joined(way.needed(span) for span in spans)
     begin = beginning(paths, generations)
     where = (
@@ -64,7 +70,10 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     if there.nowhere:
         raise _unreachable(spec, where, there, newest_at(paths, generations, there.nowhere))
     late = count_within(paths, generations, closed.batch, needed)
-    if not where.parts and not late:  # no record has a time there, or no window ends there
+    used = used_within(paths, generations, closed.batch, needed)
+    brought = tuple(sorted(replays.records)) if replays else ()
+    # No record has a time there, or no window ends there.
+    if not (where.parts or late or used or brought):
         spans = ()
     plan = RepairPlan(
         repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
@@ -84,6 +93,8 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         archived=there.archive,
         records=None if where.unknown else where.records,
         topic_id=closed.found.topic.id,
+        quarantined=_by_partition({*used, *(each[:2] for each in brought)}),
+        replays=brought,
         late=late,
         until=closed.until,
         lines=(),
@@ -95,9 +106,29 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
             "Ask for a shorter range, or allow more records.",
         )
     covered = sum(closed.horizon[p] - begin.get(p, 0) for p in closed.horizon)
-    return plan.model_copy(
-        update={"lines": plan_lines(plan, closed, covered, len(records) - waits, waits, where)}
-    )
+    lines = plan_lines(plan, closed, covered, len(records) - waits, waits, where)
+    if replays:
+        lines = replay_lines(lines, plan, replays, request.reason)
+    return plan.model_copy(update={"lines": lines})
+
+
+def _replays(way: Ranged, paths: Paths, closed: Closed, request: Request) -> Replaying | None:
+    """What a replay finds in quarantine; None of another kind."""
+    if request.kind != "replay":
+        return None
+    generations = closed.found.identity.generations
+    found = Replaying(way, closed.until, request.span)
+    for each in quarantine.waiting(way.spec, paths, generations, closed.batch, request.reason):
+        found.add(each)
+    return found
+
+
+def _by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    """Partition -> its offsets, ascending."""
+    found = defaultdict[int, list[int]](list)
+    for partition, offset in sorted(places):
+        found[partition].append(offset)
+    return {partition: tuple(offsets) for partition, offsets in found.items()}
 
 
 def _closed(way: Ranged, found: Preflight) -> Closed:

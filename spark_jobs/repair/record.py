@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.change import needs_approval
 from spark_jobs.ops import repairs
-from spark_jobs.repair.manifest import Manifest, MergedRecord
+from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.repair.plan import offsets_in
 from spark_jobs.sink import table
 
@@ -52,6 +52,7 @@ def put_staged(
                 "kafka": offsets_in(plan.parts),
                 "archive": offsets_in(plan.archived),
                 "late": plan.late,
+                "quarantine": plan.from_quarantine,
             }
         ),
         "read": account.read,
@@ -65,7 +66,7 @@ def put_staged(
         - account.accepted,
         "used": account.accepted,
         "duplicates": account.duplicates,
-        "late_merged": found.merged,
+        **in_the_rows(merged),
         "rows_before": found.rows_before,
         "rows_after": found.rows_after,
         "added": found.added,

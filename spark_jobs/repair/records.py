@@ -1,5 +1,5 @@
-"""Records: all records that a plan names, from Kafka, the archive and ops.late, as the drain's
-source has them.
+"""Records: all records that a plan names, from Kafka, the archive and the ops tables, as the
+drain's source has them.
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.position import Position
@@ -31,6 +32,7 @@ class Fetched(NamedTuple):
     kafka: Observation
     """From Kafka and from the archive."""
     late: Observation
+    quarantine: Observation
 
 
 def records(
@@ -41,10 +43,10 @@ def records(
     plan: RepairPlan,
     fetched: Fetched,
 ) -> DataFrame:
-    """Each record once, without those that are in quarantine.
+    """Each record once; of those in quarantine, the ones that the plan names.
 
     Column: kafka struct<partition, offset, timestamp, raw struct<key, value>, late boolean>; late:
-    a drain dropped it as late, and its bytes are from ops.late.
+    a drain did not accept it, and its bytes are from ops.late or ops.quarantine.
     """
     late = _rejected(spark, paths, plan, "late")
     quarantined = _rejected(spark, paths, plan, "quarantine")
@@ -61,18 +63,32 @@ def records(
         found.append(_without(_counted(reduce(DataFrame.unionAll, reads), fetched.kafka), places))
     if plan.late and late is not None:
         needed = Position("event_time").sql(plan.needed)
-        kafka = F.struct(
-            *PLACE,
-            F.col("kafka_timestamp").alias("timestamp"),
-            F.struct("key", "value").alias("raw"),
-            F.lit(True).alias("late"),
-        )
-        found.append(_counted(late.where(needed).select(kafka.alias("kafka")), fetched.late))
+        found.append(_counted(late.where(needed).select(_kept()), fetched.late))
+    if plan.quarantined and quarantined is not None:
+        named = quarantined.join(F.broadcast(_named(spark, plan)), PLACE, "left_semi")
+        found.append(_counted(named.select(_kept()), fetched.quarantine))
     return reduce(DataFrame.unionAll, found)
 
 
 def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
     return rows.observe(seen, F.count(F.lit(1)).alias("records"))
+
+
+def _kept() -> Column:
+    """A row of ops.late or ops.quarantine as a record of the source."""
+    return F.struct(
+        *PLACE,
+        F.col("kafka_timestamp").alias("timestamp"),
+        F.struct("key", "value").alias("raw"),
+        F.lit(True).alias("late"),
+    ).alias("kafka")
+
+
+def _named(spark: SparkSession, plan: RepairPlan) -> DataFrame:
+    """The places of the quarantined records that the plan names."""
+    places = [(p, offset) for p, offsets in plan.quarantined.items() for offset in offsets]
+    columns = [pa.array(each) for each in zip(*places, strict=True)]
+    return spark.createDataFrame(pa.table(columns, PLACE))
 
 
 def _without(rows: DataFrame, places: list[DataFrame]) -> DataFrame:

@@ -9,7 +9,7 @@ from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange import Exchange, exchange
-from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import new_rows
 
@@ -67,7 +67,7 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         manifest.added,
         manifest.removed,
         manifest.changed,
-        sum(_merged(manifest).values()),
+        sum(in_the_rows(manifest.merged).values()),
         done.passed,
         done.again,
         done.leased_seconds,
@@ -103,7 +103,7 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
     known = {"pipeline": manifest.pipeline, "repair_id": manifest.repair_id}
     known |= {"generation": manifest.generation}
     before = repairs.one(paths.root, manifest.pipeline, manifest.repair_id) or {}
-    row = before | known | described(manifest) | _merged(manifest)
+    row = before | known | described(manifest) | in_the_rows(manifest.merged)
     row |= {
         "state": "canonical" if version is None else "swapped",
         "table_version": version,
@@ -132,8 +132,3 @@ def described(manifest: Manifest) -> Row:
         "changed": manifest.changed,
         "unexplained": manifest.unexplained,
     }
-
-
-def _merged(manifest: Manifest) -> dict[str, int]:
-    merged = [record.source for record in manifest.merged if record.fate == "merged"]
-    return {"late_merged": merged.count("late"), "replayed": merged.count("quarantine")}

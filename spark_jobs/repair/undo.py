@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
-    """Give the table the rows from before a repair, and let its late records wait again.
+    """Give the table the rows from before a repair, and let its late and replayed
+    records wait again.
 
     It may be repeated. Raises RepairUnknown if the staged rows are gone; SwapRefused if the repair
     is not in the table; RepairOverlapped if a later one has a range in common with it; StagingStale

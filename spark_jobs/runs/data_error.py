@@ -18,6 +18,7 @@ _PYTHON = "An exception was thrown from the Python worker"
 _CONDITION = re.compile(r"\[(?P<condition>[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ")
 _FRAGMENT = re.compile(r"^== SQL [^\n]*==\n(?P<text>.*?)\n *\^+", re.MULTILINE | re.DOTALL)
 _ADVICE = re.compile(r" *(?:Use [`']try_\w+[`'][^.]*\.|If necessary,? set .*)", re.DOTALL)
+_CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
 
@@ -59,16 +60,7 @@ class DataError(NamedTuple):
 
         Of some errors Spark does not know the SQL: then every field of which it may be.
         """
-        fields = [
-            (f"step {number} ({step.kind}), {sql.field}", " ".join(sql.text.split()))
-            for number, step in enumerate(spec.steps, 1)
-            for sql in step.sql_texts
-        ]
-        fields += [
-            (f"step {number} ({step.kind})", f"{step.logic} in logic.py")
-            for number, step in enumerate(spec.steps, 1)
-            if not step.stateful and step.logic
-        ]
+        fields = _expressions(spec)
         own = [(name, text) for name, text in fields if self._is_of(name, text)]
         if own:
             return ": ".join(own[0])
@@ -93,3 +85,31 @@ class DataError(NamedTuple):
             "fail), and add its old text to compatible_expressions; of one in logic.py, the digest "
             "to compatible_logic. The next run repeats the batch on the same state.",
         )
+
+
+def fails_still(reason: str, spec: Pipeline) -> bool:
+    """Whether a record with this reason is malformed because an expression fails on it, and the
+    spec still has that expression, as far as the reason tells: of code in logic.py it does not.
+    """
+    if _CONDITION_WITHIN.search(reason) is None:
+        return False
+    return not any(
+        reason.startswith(f"{name}: ") and not reason.startswith(f"{name}: {text}: ")
+        for name, text in _expressions(spec)
+    )
+
+
+def _expressions(spec: Pipeline) -> list[tuple[str, str]]:
+    """The name of each field with SQL, or of a step with code, and what it has."""
+    steps = [*enumerate(spec.steps, 1)]
+    fields = [
+        (f"step {number} ({step.kind}), {sql.field}", " ".join(sql.text.split()))
+        for number, step in steps
+        for sql in step.sql_texts
+    ]
+    code = [
+        (f"step {number} ({step.kind})", f"{step.logic} in logic.py")
+        for number, step in steps
+        if not step.stateful and step.logic
+    ]
+    return fields + code

@@ -124,11 +124,11 @@ def test_days_that_are_not_over_have_no_run(api: Any) -> None:
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
 def test_the_form_tells_its_fields_and_what_each_kind_means(api: Any) -> None:
     params = api.get(f"/api/v2/dags/{BACKFILL}/details").json()["params"]
-    assert [*params] == ["kind", "from", "to", "approve", "note", "most_records"]
+    assert [*params] == ["kind", "from", "to", "approve", "reason", "note", "most_records"]
     kind = params["kind"]
     assert kind["value"] == "repair"
-    assert kind["schema"]["enum"] == ["repair", "backfill", "verify"]
+    assert kind["schema"]["enum"] == ["repair", "backfill", "verify", "replay"]
     assert {*kind["schema"]["values_display"]} >= {*kind["schema"]["enum"]}
     assert all(each["schema"]["title"] and each["description"] for each in params.values())
     optional = {name for name, each in params.items() if "null" in each["schema"]["type"]}
-    assert optional == {"from", "to", "approve", "note"}
+    assert optional == {"from", "to", "approve", "reason", "note"}

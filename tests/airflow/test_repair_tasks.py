@@ -48,10 +48,10 @@ def dag() -> DAG:
 
 def asked(run_type: str, who: str | None = "ada", **filled_in: Any) -> Any:
     """The context of a DAG run with these fields filled in; the others as the form sends them."""
-    params = {"kind": "repair", "from": None, "to": None, "approve": None, "note": None}
+    params = {"kind": "repair", "from": None, "to": None, "approve": None, "reason": None}
     return {
         "dag_run": SimpleNamespace(run_type=run_type, triggering_user_name=who),
-        "params": {**params, "most_records": 1000, **filled_in},
+        "params": {**params, "note": None, "most_records": 1000, **filled_in},
         "data_interval_start": DAY[0],
         "data_interval_end": DAY[1],
     }
@@ -64,6 +64,7 @@ class TestRequest:
             ("repair", "backfill"),
             ("backfill", "backfill"),
             ("verify", "verify"),
+            ("replay", "replay"),
         ],
     )
     def test_a_run_of_a_backfill_has_the_range_of_its_data_interval(
@@ -86,6 +87,12 @@ class TestRequest:
         span = request_of(asked(run_type, **form)).span
         assert span is not None
         assert span.start == datetime(2012, 1, 1, tzinfo=UTC)
+
+    def test_a_replay_has_its_reason_from_the_form_and_finds_its_ranges(self) -> None:
+        request = request_of(asked("manual", kind="replay", reason="required field"))
+        assert (request.kind, request.reason, request.span) == ("replay", "required field", None)
+        with pytest.raises(RangeInvalid, match="repair uses no record in quarantine"):
+            request_of(asked("manual", reason="required field"))
 
     def test_what_the_forms_schema_cannot_say_is_refused_by_the_plan(self) -> None:
         with pytest.raises(RangeInvalid, match="backfill computes a given range"):
@@ -135,7 +142,7 @@ class TestDag:
         page = dag.doc_md or ""
         for said in ("Trigger > Backfill", "a run for each day", "RANGE_OPEN", "**verify**"):
             assert said in page
-        assert "**Approval**: if rows change that no late record explains" in page
+        assert "**Approval**: if rows change that no late or replayed record explains" in page
 
     def test_a_pipeline_without_ranges_has_no_such_dag_and_the_page_of_its_drain_says_why(
         self,

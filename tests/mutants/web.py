@@ -129,8 +129,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the server's answers are those of any version",
         "spark_jobs/ops/ops_tables.py",
-        "stored.version(), sql), read)",
-        "0, sql), read)",
+        "stored.version(), asked.sql),",
+        "0, asked.sql),",
         "tests/unit/test_results.py::"
         "test_an_answer_is_read_once_for_a_version_and_a_new_version_is_seen_at_once",
     ),
@@ -145,7 +145,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "two days that wait have one form",
         f"{PAGES}/strip.py",
-        "    waits = each.start if each.state in REPAIRABLE else None",
+        "    waits = each.start if each.state in KINDS else None",
         "    waits = None",
         "tests/unit/test_strip.py::"
         "test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_two",

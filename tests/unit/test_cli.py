@@ -47,6 +47,7 @@ OPTIONS = {
     "repair": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "backfill": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "verify": ("--from", "--to", "--note", "--most-records", "--execute"),
+    "replay": ("--reason", "--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "undo": ("--execute",),
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute"),
@@ -149,7 +150,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("show ", list(Table)),
         ("show runs --pipeline ", registry.names()),
         ("show runs --format ", ["table", "json", "csv"]),
-        ("rep", ["report", "repair"]),
+        ("rep", ["report", "repair", "replay"]),
     ],
 )
 def test_the_tab_key_completes_commands_pipelines_and_tables(

@@ -97,9 +97,11 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "value": b"value",
     }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
-    assert PREMATURE.quarantined(topic(), BATCH) == raw | {"kind": "premature", "reason": reason}
+    kept = raw | {"kind": "premature", "reason": reason, "planned_at": None}
+    assert PREMATURE.quarantined(topic(), BATCH) == kept, "nobody knows when"
     both = PREMATURE._replace(kafka_timestamp=PREMATURE.event_time)
     planned = BATCH._replace(clock_ms=int(SENT.timestamp() * 1000))
+    assert both.quarantined(topic(), planned)["planned_at"] == SENT
     assert both.quarantined(topic(), planned)["reason"] == (
         "event time is 1:00:00 past the moment at which its batch was planned; at most 0:10:00 is "
         "allowed"

@@ -69,6 +69,8 @@ def test_a_request_that_was_written_down_is_read_again() -> None:
         ({"most_records": 0}, "most_records is 0: input should be greater than or equal to 1"),
         ({"note": "x" * 501}, "string should have at most 500 characters"),
         ({"form": FIRST}, "unknown field 'form'"),
+        ({"reason": "x"}, "reason is 'x': repair uses no record in quarantine by its reason"),
+        ({"kind": "replay", "reason": " x"}, "reason is ' x': it begins or ends with a space"),
     ],
     ids=str,
 )

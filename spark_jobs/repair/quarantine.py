@@ -1,0 +1,109 @@
+"""Quarantine: which records in ops.quarantine are good by today's spec, and which of them the rows
+have: a replay has brought them there. Without Spark, some thousand records after the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spark_jobs.contract.errors import RecordsUnreachable
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.span import Span
+from spark_jobs.decode.formats import DECODERS
+from spark_jobs.ops import ops_tables
+from spark_jobs.repair.late import settled
+from spark_jobs.runs.data_error import fails_still
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.ops.schema import Row
+
+Place = tuple[int, int]
+"""Partition and offset of a record."""
+
+
+class Replayable(NamedTuple):
+    """A record in quarantine that is good by today's spec."""
+
+    partition: int
+    offset: int
+    event_time: datetime
+    missed: None = None
+    """It missed no watermark, so it is in each window of its time (repair/late.py)."""
+
+
+def waiting(
+    spec: Pipeline, paths: Paths, generations: Sequence[str], batch: int, reason: str = ""
+) -> Iterator[Replayable | str]:
+    """Each quarantined record of these generations, up to this batch, that no replay has brought
+    into the rows, in no order: as a good one, or why it still is none.
+
+    `reason` is text that must be in its kind and reason, in capitals or not.
+    """
+    done = {each[:2] for each in settled(paths, generations, "quarantine")}
+    decoder, text = DECODERS[spec.topic.format](spec.topic), reason.lower()
+    at = spec.topic.columns.index(spec.topic.event_time)
+    parts = ops_tables.stream(
+        paths.root,
+        "quarantine",
+        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value '
+        f"FROM quarantine WHERE {_of(paths, generations)} AND batch_id <= {batch}",
+    )
+    for part in parts:
+        rows: list[Row] = [
+            row
+            for row in part.to_pylist()
+            if (row["partition"], row["offset"]) not in done
+            and text in f"{row['kind']}: {row['reason']}".lower()
+        ]
+        columns, malformed = decoder.columns([row["value"] for row in rows])
+        for row, time, why in zip(rows, columns[at], malformed, strict=True):
+            bad = f"malformed: {why}" if why else _bad(spec, row, time)
+            yield bad or Replayable(row["partition"], row["offset"], time)
+
+
+def used_within(
+    paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
+) -> set[Place]:
+    """The quarantined records with an event time in the spans that replays have brought into the
+    rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.
+    """
+    if not spans:
+        return set()
+    own = _of(paths, generations)
+    times = Position("event_time").sql(spans)
+    used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({times})")
+    lost = used and used - _places(paths, "quarantine", f"{own} AND batch_id <= {batch}")
+    if lost:
+        partition, offset = min(lost)
+        raise RecordsUnreachable(
+            f"{paths.table.name}: {len(lost):,} replayed records of the range are no longer in "
+            f"ops.quarantine, the first of partition {partition} at offset {offset:,}.",
+            "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
+        )
+    return used
+
+
+def _places(paths: Paths, table: str, where: str) -> set[Place]:
+    sql = f'SELECT "partition", "offset" FROM {table} WHERE {where}'
+    rows = ops_tables.query(paths.root, table, sql).to_pylist()
+    return {(row["partition"], row["offset"]) for row in rows}
+
+
+def _bad(spec: Pipeline, row: Row, time: Any) -> str:
+    """Why a record that can be decoded is not good; empty if it is."""
+    if row["kind"] == "malformed" and fails_still(row["reason"], spec):
+        return f"malformed: {row['reason']}"
+    # The clock of its batch, and not today's: a wrong clock does not become right by waiting.
+    clocks = [at for at in (row["kafka_timestamp"], row["planned_at"]) if at is not None]
+    if clocks and time - min(clocks) > spec.topic.max_ahead:
+        return f"premature: its event time is more than {spec.topic.max_ahead} ahead"
+    return ""
+
+
+def _of(paths: Paths, generations: Sequence[str]) -> str:
+    own = ops_tables.equals({"pipeline": paths.table.name})
+    return f"{own} AND {ops_tables.among('generation', generations)}"

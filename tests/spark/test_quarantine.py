@@ -1,0 +1,133 @@
+"""Replay over real Kafka, Spark and Delta: bad records are good by a corrected spec, and the table is
+what DuckDB makes of all records that are good then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from local.deliveries import Delivered
+from local.flights import FlightEvent
+from local.publish import publish
+from spark_jobs.contract.topic import Topic
+from spark_jobs.repair.undo import undo
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.harness.scene import Scene, records
+from tests.spark.test_repair import HOUR, Repairs, covered, rows, watermark_of
+
+MENDED = 100
+AHEAD = timedelta(days=4)
+START = datetime(2013, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
+
+
+def corrected(topic: Topic) -> Topic:
+    """A flight may be without its distance, and a clock may be days ahead."""
+    fields = tuple(
+        field.model_copy(update={"required": False}) if field.name == "distance_miles" else field
+        for field in topic.fields
+    )
+    return topic.model_copy(update={"fields": fields, "max_ahead": AHEAD})
+
+
+def broken(record: Delivered, mark: str, reason: str) -> Delivered:
+    """The record, under another id, without its distance. The ledger has what it says."""
+    assert record.event is not None
+    event = replace(record.event, event_id=record.event.event_id + mark)
+    value = {name: part for name, part in event.fields().items() if name != "distance_miles"}
+    return replace(
+        record, event=event, value=json.dumps(value).encode(), kind="malformed", reason=reason
+    )
+
+
+def some_broken(events: int) -> list[Delivered]:
+    """Departures, copies of departures that are accepted, arrivals, and one of the last hour."""
+    good = [each for each in records(events) if each.kind == "good" and not each.delayed]
+
+    def of(kind: str) -> list[Delivered]:
+        return [each for each in good[: len(good) // 3] if _event(each).event_type == kind]
+
+    departures = of("departure")
+    last = max(good, key=lambda each: _event(each).event_time)
+    return [
+        *(broken(each, "-mended", "mended") for each in departures[:: len(departures) // MENDED]),
+        *(broken(each, "", "copy") for each in departures[:5]),
+        *(broken(each, "-arrived", "mended") for each in of("arrival")[:5]),
+        broken(last, "-last", "mended"),
+    ]
+
+
+def _event(record: Delivered) -> FlightEvent:
+    assert record.event is not None
+    return record.event
+
+
+def as_corrected(ledger: pa.Table) -> pa.Table:
+    """The ledger, with what is good by the corrected spec as good."""
+    rows = ledger.to_pylist()
+    for row in rows:
+        ahead = row["kind"] == "premature" and row["event_time"] - row["kafka_timestamp"] <= AHEAD
+        if ahead or row["reason"] == "mended":
+            row["kind"] = "good"
+    return pa.Table.from_pylist(rows, ledger.schema)
+
+
+def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_is_undone(
+    scene: Callable[..., Scene],
+) -> None:
+    made = scene("departure_delays")
+    work = Repairs(made)
+    made.deliver()
+    publish(made.kafka, made.topic, some_broken(6000), 9, made.ledger_folder, 4)
+    for number in range(3):
+        made.run(f"drain-{number}")
+        if number < 2:
+            made.deliver()
+    work.done()
+    before, watermark, wrong = rows(made), watermark_of(made), made.spec
+    assert work.plan("replay").idle, "by the spec as it was"
+    made.change(topic=corrected(made.spec.topic))
+    wanted = oracle.departure_delays(oracle.events(as_corrected(made.ledger), set()), watermark)
+    plan = work.plan("replay")
+    waits = covered(made).quarantine
+    assert (waits.replayable, waits.off) == (len(plan.replays), 0)
+    assert waits.waiting >= 1, "the one of the last hour"
+    report = work.stage(plan)
+    assert report.problem is None, report.problem
+    assert report.change is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    assert report.change.count_difference == 0
+    work.swap(plan)
+    assert_same(rows(made), oracle.comparable(wanted), "the table after the replay")
+    fates = Counter(row["fate"] for row in made.ops("merged") if row["source"] == "quarantine")
+    assert fates["duplicate"] == 5
+    assert fates["filtered"] >= 5
+    assert fates["merged"] >= MENDED
+    assert fates.total() == len(plan.replays)
+    assert work.plan("replay").idle, "again"
+    assert covered(made).quarantine.off == 0
+    span = START, watermark - 3 * HOUR
+    proof, _ = work.done("verify", *span)
+    assert proof.change is not None
+    assert proof.change.differs == 0
+    made.spec = wrong  # it makes the replayed records bad again
+    failed = work.stage(work.plan("verify", *span))
+    assert failed.problem is not None
+    assert failed.change is not None
+    assert MENDED <= failed.change.newly_bad <= fates.total()
+    undo(made.spec, made.settings.root, plan.repair_id, "undo")
+    assert_same(rows(made), before, "the table after the undo")
+    made.change(topic=corrected(made.spec.topic))
+    assert work.plan("replay").replays == plan.replays, "its records wait again"
