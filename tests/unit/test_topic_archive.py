@@ -263,6 +263,9 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     note_removed(root.paths, {0: [(0, 1)]})
     assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
     assert archived(root.paths.root, TOPIC, "topic-2") == {}
+    root.paths.removed.write_text("{")
+    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+        archived(root.paths.root, TOPIC, "topic-1")
 
 
 def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path: Path) -> None:
