@@ -14,7 +14,7 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -88,10 +88,16 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
 def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:
     """Whether the topic is another one than that of the checkpoint. Asks the brokers.
 
-    Raises KafkaUnreachable, KafkaRefused, TopicMissing or CheckpointBroken.
+    A broken checkpoint does not say of which topic it is: its archive is moved aside whole. Raises
+    KafkaUnreachable, KafkaRefused or TopicMissing.
     """
-    known = read_identity(paths)
-    return known is not None and topic_state(settings, spec.topic.name).id != known.topic_id
+    try:
+        known = read_identity(paths)
+    except CheckpointBroken:
+        return False
+    if known is None:  # an earlier reset may have left the table for the next run
+        return table.released(paths.table)
+    return topic_state(settings, spec.topic.name).id != known.topic_id
 
 
 def _archive_goes_on(paths: Paths) -> tuple[str, ...]:

@@ -67,7 +67,8 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
     note = _note(paths, begun, batch)
-    repaired = taken_back(paths, known.generations, version)
+    end = checkpoint.batch(batch).end
+    repaired = taken_back(paths, known.generations, version, end)
 
     def execute() -> None:
         with lease(paths.lease, "sluice rewind") as held:
@@ -82,12 +83,13 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             read_published(paths.published)
             note.write(paths.rewinding)
             failpoint.at("rewinding")
-            for step in _Rewind(paths, checkpoint, known, note, version, held.confirm).steps():
+            for step in _Rewind(
+                spec, paths, checkpoint, known, note, version, held.confirm
+            ).steps():
                 step()
                 failpoint.at("rewinding")
             paths.rewinding.unlink()
 
-    end = checkpoint.batch(batch).end
     return Intent(
         (
             f"{spec.name}: generation {known.generation}, batches up to "
@@ -106,6 +108,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
 class _Rewind(NamedTuple):
     """The changes of a rewind. Each may be made again after it was made, or was cut off."""
 
+    spec: Pipeline
     paths: Paths
     checkpoint: Checkpoint
     known: Identity
@@ -176,7 +179,8 @@ class _Rewind(NamedTuple):
 
     def take_back_repairs(self) -> None:
         """Let ops.repairs and ops.merged say which repairs the table has now."""
-        take_back(self.paths, self.known.generations, self.version)
+        end = self.checkpoint.batch(self.note.batch).end
+        take_back(self.spec, self.paths, self.known.generations, self.version, end)
 
     def remove_entries(self) -> None:
         """Remove the later batches from the checkpoint's logs."""

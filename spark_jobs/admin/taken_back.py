@@ -1,27 +1,37 @@
 """Taken back: the repairs that a rewind takes out of the table, because they came after the version
 that it restores.
 
-Their records wait for a repair again. A repair whose undo is taken back is in the table again; what
-became of its records is not restored: the next repair of its ranges finds that nothing differs, and
-writes it anew.
+Their records wait for a repair again, as do those of repairs that changed nothing and were computed
+from later batches too: what they found in the rows may be gone. A repair whose undo is taken back
+is in the table again; what became of its records is not restored: the next repair of its ranges
+finds that nothing differs, and writes it anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spark_jobs.ops import repairs
+from spark_jobs.contract.ranged import ranged, unranged
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 
 if TYPE_CHECKING:
+    from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
 
 
-def taken_back(paths: Paths, generations: Iterable[str], version: int) -> list[Row]:
-    """The repairs and undos after that version of the table, in their order."""
-    return repairs.swapped_after(paths.root, paths.pipeline, generations, version)
+def taken_back(paths: Paths, generations: Sequence[str], version: int, end: Offsets) -> list[Row]:
+    """The repairs and undos after that version of the table, in their order; then those without a
+    version that were computed from records after `end`, the end of the batch to which it goes.
+    """
+    return [
+        *repairs.swapped_after(paths.root, paths.pipeline, generations, version),
+        *_without_commit(paths, generations, end),
+    ]
 
 
 def told(rows: list[Row]) -> tuple[str, ...]:
@@ -30,11 +40,15 @@ def told(rows: list[Row]) -> tuple[str, ...]:
         f"undo the undo of repair {row['repair_id'].removesuffix(UNDO)}, of table version "
         f"{row['table_version']}"
         if row["repair_id"].endswith(UNDO)
-        else f"undo repair {row['repair_id']}, of table version {row['table_version']}: its "
-        f"{_records(row)} again"
+        else f"undo repair {row['repair_id']}, {_place(row)}: its {_records(row)} again"
         for row in rows
     )
     return tuple(lines)
+
+
+def _place(row: Row) -> str:
+    version = row["table_version"]
+    return "which changed no row" if version is None else f"of table version {version}"
 
 
 def _records(row: Row) -> str:
@@ -43,9 +57,11 @@ def _records(row: Row) -> str:
     return "late records wait for a repair"
 
 
-def take_back(paths: Paths, generations: Iterable[str], version: int) -> None:
+def take_back(
+    spec: Pipeline, paths: Paths, generations: Sequence[str], version: int, end: Offsets
+) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
-    rows = taken_back(paths, generations, version)
+    rows = taken_back(paths, generations, version, end)
     undone = [row["repair_id"].removesuffix(UNDO) for row in rows if UNDO in row["repair_id"]]
     back = [
         row | {"state": "swapped"}
@@ -54,4 +70,21 @@ def take_back(paths: Paths, generations: Iterable[str], version: int) -> None:
     ]
     # First: an undo that has ended is not found again, after a kill in between.
     repairs.put(paths.root, back)
-    repairs.end(paths.root, rows, "undone")
+    needed = (lambda span: span) if unranged(spec) else ranged(spec).needed
+    repairs.end(paths.root, rows, "undone", needed)
+
+
+def _without_commit(paths: Paths, generations: Sequence[str], end: Offsets) -> list[Row]:
+    """The repairs that found the table as they had computed it, from records after `end` too. Their
+    version is none, and what ops.merged says of those records would be of records that the next
+    drain reads anew.
+    """
+    of_these = ops_tables.among("generation", generations)
+    found = repairs.stored(
+        paths.root, paths.pipeline, f"{of_these} AND state = 'canonical' AND kind <> 'verify'"
+    )
+    return [
+        row
+        for row in found
+        if any(at > end.get(int(p), 0) for p, at in json.loads(row["horizon"] or "{}").items())
+    ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field as Described
 
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.errors import CheckpointBroken
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -40,11 +41,19 @@ class Removed(Stored):
 
 
 def read_removed(paths: Paths) -> Removed:
-    """What the archive lacks; nothing without the file. Raises FormatNewer or ValueError."""
+    """What the archive lacks; nothing without the file. Raises FormatNewer, or CheckpointBroken if
+    it does not parse: without it the archive would be said to have what it lacks.
+    """
     try:
         return Removed.read(paths.removed)
     except FileNotFoundError:
         return Removed()
+    except ValueError:
+        raise CheckpointBroken(
+            f"{paths.removed} does not parse: it says which offsets {paths.pipeline} lacks.",
+            "Restore it from a copy; or begin a new archive from what Kafka holds: `sluice reset "
+            f"{paths.pipeline}` moves the old one aside.",
+        ) from None
 
 
 def note_removed(paths: Paths, more: Mapping[int, Iterable[Offset]]) -> None:

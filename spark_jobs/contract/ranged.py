@@ -11,7 +11,7 @@ from typing import NamedTuple
 from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import MICROSECOND, Span
+from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, GroupState
 
@@ -33,8 +33,10 @@ class Ranged(NamedTuple):
         """The positions of the rows that a record of this time may change.
 
         `missed` is the watermark behind which it was late. In sliding windows it is in those that
-        were open then.
+        were open then. Nothing for a time of which there is no range.
         """
+        if not FIRST <= event_time < LAST:
+            return Span(event_time, event_time)
         span = Span(event_time, event_time + MICROSECOND)
         for step in self.spec.steps:
             span = step.touched(span, self.spec.ranges)

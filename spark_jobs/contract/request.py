@@ -16,7 +16,7 @@ from pydantic import (
 from spark_jobs.contract.errors import RangeInvalid, SluiceError
 from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.model import Model, refuse
-from spark_jobs.contract.span import Span
+from spark_jobs.contract.span import FIRST, Span
 
 LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
@@ -188,6 +188,8 @@ def _refuse_impossible(span: Span) -> None:
             f"it is {(span.end - span.start).days:,} days before to, more than {LONGEST.days:,}",
             "Correct the year, give shorter ranges one after the other",
         )
+    if span.start < FIRST:
+        refuse("from", _text(span.start), f"no range is before {FIRST.year}", "Correct the year")
 
 
 def form() -> dict[str, dict[str, Any]]:

@@ -8,6 +8,12 @@ from typing import Final, NamedTuple
 
 MICROSECOND: Final = timedelta(microseconds=1)
 """The precision of Spark's timestamps."""
+FIRST: Final = datetime(1700, 1, 1, tzinfo=UTC)
+LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+"""Between these are the times that ranges have. delta-rs's queries compare nanoseconds, of which
+there are some 292 years on both sides of 1970: for a zero time of Go, which is of the year 1, they
+fail.
+"""
 MOST: Final = 64
 """Spans of one repair: each is a part of the SQL condition of its commit."""
 

@@ -6,9 +6,11 @@ that takes an undo back, and a repair before it not, finds both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
+from spark_jobs.contract.position import Position
+from spark_jobs.contract.span import Span, joined
 from spark_jobs.ops import ops_tables
 
 if TYPE_CHECKING:
@@ -51,21 +53,58 @@ def put(root: UPath, rows: list[Row]) -> None:
 
 
 def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> None:
-    """Write what became of the records that a repair used, in place of what was written before."""
-    if rows:
-        ops_tables.replace(root, "merged", rows, _of(pipeline, [repair_id]))
+    """Write what became of the records that a repair used, in place of what was written before.
+
+    Without those of which another repair of the generation has said it: both may have been computed
+    at one time, and neither changed a row.
+    """
+    told = _settled_by_others(root, pipeline, repair_id, rows)
+    if new := [row for row in rows if _record(row) not in told]:
+        ops_tables.replace(root, "merged", new, _of(pipeline, [repair_id]))
 
 
-def end(root: UPath, rows: list[Row], state: State) -> None:
+def end(
+    root: UPath, rows: list[Row], state: State, needed: Callable[[Span], Span] = lambda span: span
+) -> None:
     """Write that these repairs of one pipeline are no longer in the table. The records that they
     used wait again, and those of later repairs that needed no commit because of theirs.
+
+    So do the copies with event times that are `needed` for their ranges (Ranged.needed): what they
+    are copies of may be out of the rows now.
     """
     if rows:
         pipeline = rows[0]["pipeline"]
-        rows = [*rows, *_relying_on(root, rows)]
+        ended = set(_ids(rows))
+        relying = [row for row in _relying_on(root, rows) if row["repair_id"] not in ended]
         if ops_tables.exists(root, "merged"):
-            ops_tables.remove(root, "merged", _of(pipeline, _ids(rows)))
-        put(root, [row | {"state": state} for row in rows])
+            gone = _of(pipeline, _ids([*rows, *relying]))
+            if copies := _copies_within(rows, needed):
+                own = ops_tables.equals({"pipeline": pipeline})
+                gone = f"({gone}) OR ({own} AND {copies})"
+            ops_tables.remove(root, "merged", gone)
+        put(root, [row | {"state": state} for row in (*rows, *relying)])
+
+
+def _copies_within(rows: list[Row], needed: Callable[[Span], Span]) -> str:
+    spans = joined(
+        needed(Span(each["start"], each["end"])) for row in rows for each in row["ranges"] or ()
+    )
+    return f"fate = 'duplicate' AND ({Position('event_time').sql(spans)})" if spans else ""
+
+
+def _settled_by_others(
+    root: UPath, pipeline: str, repair_id: str, rows: list[Row]
+) -> set[tuple[str, int, int]]:
+    if not rows:
+        return set()
+    of_one = ops_tables.equals({"pipeline": pipeline, "generation": rows[0]["generation"]})
+    other = ops_tables.equals({"repair_id": repair_id})
+    sql = f'SELECT source, "partition", "offset" FROM merged WHERE {of_one} AND NOT ({other})'
+    return {_record(row) for row in ops_tables.query(root, "merged", sql).to_pylist()}
+
+
+def _record(row: Row) -> tuple[str, int, int]:
+    return row["source"], row["partition"], row["offset"]
 
 
 def _relying_on(root: UPath, rows: list[Row]) -> list[Row]:

@@ -21,8 +21,9 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RangeOpen
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.span import Span, joined
+from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import archived, located
 from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.beginning import beginning
@@ -201,6 +202,9 @@ def _quarantined(
     ripe = sum(until is not None and each.end <= until for each in touched)
     total = count(paths, "quarantine", generations, batch)
     fates = settled(paths, generations, "quarantine")
+    if fates:  # `sluice maintain` may have removed their records, which are in no line then
+        kept = quarantine.recorded(paths, generations, batch)
+        fates = [each for each in fates if each[:2] in kept]
     unread = total - len(fates) - bad - len(touched) if bad + len(touched) == MOST_READ else 0
     good = ripe, len(touched) - ripe
     return touched, quarantine_balance(total, fates, good, bad, unread)
@@ -265,7 +269,9 @@ def _buckets(
     bound: Span | None,
 ) -> tuple[list[Span], int]:
     """The intervals from the first position to the last, and how many older ones are left out."""
-    ends = [way.touched(times.start), way.touched(times.end)] if times else []
+    # A record of the year 1 hides no day after it.
+    most = (max(times.start, FIRST), min(times.end, LAST - MICROSECOND)) if times else ()
+    ends = [way.touched(each) for each in most]
     spans = [span for span in (*ends, *touched) if not span.empty]
     if not spans:
         return [], 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.contract.errors import RecordsUnreachable
 from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import Span
+from spark_jobs.contract.span import FIRST, LAST, Span
 from spark_jobs.decode.formats import DECODERS
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.late import settled
@@ -76,7 +76,7 @@ def used_within(
     own = _of(paths, generations)
     times = Position("event_time").sql(spans)
     used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({times})")
-    lost = used and used - _places(paths, "quarantine", f"{own} AND batch_id <= {batch}")
+    lost = used and used - recorded(paths, generations, batch)
     if lost:
         partition, offset = min(lost)
         raise RecordsUnreachable(
@@ -85,6 +85,11 @@ def used_within(
             "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
         )
     return used
+
+
+def recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
+    """The places of the records that ops.quarantine has of these generations, up to this batch."""
+    return _places(paths, "quarantine", f"{_of(paths, generations)} AND batch_id <= {batch}")
 
 
 def _places(paths: Paths, table: str, where: str) -> set[Place]:
@@ -97,6 +102,8 @@ def _bad(spec: Pipeline, row: Row, time: Any) -> str:
     """Why a record that can be decoded is not good; empty if it is."""
     if row["kind"] == "malformed" and fails_still(row["reason"], spec):
         return f"malformed: {row['reason']}"
+    if not FIRST <= time < LAST:
+        return f"its event time is not of the years {FIRST.year} to {LAST.year}, and in no range"
     # The clock of its batch, and not today's: a wrong clock does not become right by waiting.
     clocks = [at for at in (row["kafka_timestamp"], row["planned_at"]) if at is not None]
     if clocks and time - min(clocks) > spec.topic.max_ahead:

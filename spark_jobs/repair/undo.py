@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import StagingStale, SwapRefused
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import ranged
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange import Exchange, exchange
@@ -21,6 +22,7 @@ from spark_jobs.repair.swap import Swapped, described
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spark_jobs.contract.ranged import Ranged
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
 
@@ -48,7 +50,7 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         Exchange(
             Claim(f"{repair_id}{UNDO}", manifest, row["table_version"]),
             lambda columns: _rows(paths, manifest, columns),
-            lambda version: _record(paths, manifest, row, version),
+            lambda version: _record(paths, ranged(spec), manifest, row, version),
         ),
         run_id,
     )
@@ -77,7 +79,7 @@ def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
         ) from None
 
 
-def _record(paths: Paths, manifest: Manifest, row: Row, version: int | None) -> None:
+def _record(paths: Paths, way: Ranged, manifest: Manifest, row: Row, version: int | None) -> None:
     """Write the undo's own row, then that the repair is undone."""
     assert version is not None  # a repair that was swapped in has spans that differ
     undone = {
@@ -93,4 +95,4 @@ def _record(paths: Paths, manifest: Manifest, row: Row, version: int | None) -> 
         "swapped_at": datetime.now(UTC),
     }
     repairs.put(paths.root, [undone])
-    repairs.end(paths.root, [row], "undone")
+    repairs.end(paths.root, [row], "undone", way.needed)

@@ -12,7 +12,7 @@ import deltalake
 import pyarrow as pa
 
 from spark_jobs.contract.ranged import ranged, unranged
-from spark_jobs.contract.span import MICROSECOND
+from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.runs.repaired import differing
 from spark_jobs.storage.delta import is_table, open_table
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.published import Published
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.position import Position
-    from spark_jobs.contract.span import Span
     from spark_jobs.contract.spec import Pipeline
 
 DAY = timedelta(days=1)
@@ -78,7 +77,10 @@ def _with_rows(paths: Paths, position: Position) -> list[date]:
     rows = (
         deltalake.QueryBuilder()
         .register("t", stored)
-        .execute(f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t")
+        .execute(
+            f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t "
+            f"WHERE {position.sql([Span(FIRST, LAST)])}"
+        )
     )
     found = (row["day"] for row in pa.table(rows.read_all()).to_pylist())
     return [day.date() for day in found if day is not None]

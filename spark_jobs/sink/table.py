@@ -153,6 +153,13 @@ def release(path: UPath) -> None:
         _belong(path, RELEASED)
 
 
+def released(path: UPath) -> bool:
+    """Whether the next generation may write the table at this path."""
+    if not delta.is_table(path):
+        return False
+    return delta.open_table(path).metadata().configuration.get(GENERATION) == RELEASED
+
+
 def _belong(path: UPath, generation: str) -> None:
     delta.open_table(path).alter.set_table_properties(
         {GENERATION: generation}, raise_if_not_exists=False

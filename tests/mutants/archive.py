@@ -58,6 +58,13 @@ MUTANTS = (
         f"{UNIT}::test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic",
     ),
     Mutant(
+        "a reset of an archive needs the checkpoint that is broken",
+        "spark_jobs/admin/reset.py",
+        "    except CheckpointBroken:\n        return False",
+        "    except CheckpointBroken:\n        raise",
+        f"{UNIT}::test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says",
+    ),
+    Mutant(
         "a spec that is invalid hides the archives of others",
         "spark_jobs/contract/registry.py",
         "        with suppress(Exception):\n            found.append",

@@ -6,10 +6,45 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a copy waits no more although what it is a copy of was taken back",
+        "spark_jobs/ops/repairs.py",
+        "if copies := _copies_within(rows, needed):",
+        "if copies := '':",
+        "tests/unit/test_swap.py::test_a_copy_in_another_range_waits_too_when_what_it_is_a_copy_of_goes",
+    ),
+    Mutant(
+        "of two repairs that change no row both say what became of a record",
+        "spark_jobs/ops/repairs.py",
+        "if _record(row) not in told]",
+        "]",
+        "tests/unit/test_swap.py::test_of_two_repairs_at_once_that_change_no_row_one_has_the_record",
+    ),
+    Mutant(
+        "a rewind leaves the fates of records that the next drain reads anew",
+        "spark_jobs/admin/taken_back.py",
+        "if any(at > end.get(int(p), 0)",
+        "if any(at > 2**63",
+        "tests/unit/test_repaired.py::test_a_rewind_takes_back_what_changed_no_row_if_it_knew_later_records",
+    ),
+    Mutant(
+        "a row of the year 1 keeps every day from being published",
+        "spark_jobs/runs/days.py",
+        'f"WHERE {position.sql([Span(FIRST, LAST)])}"',
+        '""',
+        "tests/unit/test_days.py::test_a_row_of_the_year_1_keeps_no_day_from_being_told",
+    ),
+    Mutant(
+        "a record of the year 1 stops every repair",
+        "spark_jobs/contract/ranged.py",
+        "if not FIRST <= event_time < LAST:",
+        "if event_time is None:",
+        "tests/unit/test_ranged.py::test_a_record_at_the_end_of_time_is_in_no_range_and_stops_no_repair",
+    ),
+    Mutant(
         "the records of a repair that needed no commit stay merged when the rows that it relied on go",
         "spark_jobs/ops/repairs.py",
-        "        rows = [*rows, *_relying_on(root, rows)]\n",
-        "",
+        "in _relying_on(root, rows) if",
+        "in () if",
         "tests/unit/test_swap.py::test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go",
     ),
     Mutant(
@@ -22,8 +57,8 @@ MUTANTS = (
     Mutant(
         "a late record waits although the day with the row of its week was computed",
         "spark_jobs/repair/fates.py",
-        "        for rows in (way.rows_of(touched),)\n",
-        "        for rows in (touched,)\n",
+        "rows = way.rows_of(touched)",
+        "rows = touched",
         "tests/unit/test_fates.py::test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records",
     ),
     Mutant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -84,3 +84,10 @@ def test_a_repair_of_an_older_sluice_tells_the_days_that_it_computed(root: Root)
 def test_a_table_whose_ranges_cannot_be_computed_again_has_no_days(root: Root) -> None:
     root.drain(0, 25)
     assert told(root, -1, SPEC.model_copy(update={"output_mode": "complete"})) == []
+
+
+def test_a_row_of_the_year_1_keeps_no_day_from_being_told(root: Root) -> None:
+    """Go's zero time is one. delta-rs cannot truncate it to its day."""
+    root.append([row(0, "a") | {"windowEnd": datetime(1, 1, 1, 1, tzinfo=UTC)}])
+    root.drain(0, 25)
+    assert told(root, -1) == ["2026-03-01"]

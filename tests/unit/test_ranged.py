@@ -20,6 +20,8 @@ from spark_jobs.contract.topic import Field
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
+ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
+"""Of Go: what a producer sends that has set no time."""
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)
 times = st.integers(0, 3 * 86_400).map(lambda s: ORIGIN + timedelta(seconds=s)) | st.integers(
     0, 10**7
@@ -185,3 +187,20 @@ def test_the_rows_that_a_record_touches_begin_at_its_first_windows_last_instant(
     assert way.rows_of(way.touched(at)) == Span(min(ends) - MICROSECOND, max(ends))
     row = Span(at, at + MICROSECOND)
     assert ranged(spec(Deduplicate(keys=("event_id",)))).rows_of(row) == row
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [Deduplicate(keys=("event_id",))],
+        [counts(Tumbling(size="1 hour"))],
+        [counts(Sliding(size="50 minutes", slide="20 minutes"))],
+    ],
+)
+@pytest.mark.parametrize("at", [ZERO_TIME, datetime.max.replace(tzinfo=UTC)])
+def test_a_record_at_the_end_of_time_is_in_no_range_and_stops_no_repair(
+    steps: list[Aggregate | Deduplicate], at: datetime
+) -> None:
+    way = ranged(spec(*steps))
+    assert way.touched(at, ORIGIN).empty
+    assert joined([way.touched(at), way.touched(ORIGIN)]) == (way.touched(ORIGIN),)

@@ -299,6 +299,13 @@ def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_clos
     assert states(found)[:3] == "ccr", "its hour is complete"
     assert (found.intervals[0].kind, found.balance.late) == ("replay", 0)
     assert (found.quarantine.merged, found.quarantine.replayable, found.quarantine.off) == (1, 2, 0)
+    ops_tables.remove(root.paths.root, "quarantine", '"offset" = 20')  # as `sluice maintain` does
+    found = covered(root)
+    assert (found.quarantine.quarantined, found.quarantine.merged, found.quarantine.off) == (
+        4,
+        0,
+        0,
+    )
     monkeypatch.setattr(covering, "MOST_READ", 1)
     assert "3 that were not looked at" in str(covered(root).quarantine)
     assert covered(root).quarantine.off == 0
@@ -316,3 +323,18 @@ def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None
     )
     assert done.stdout.startswith("['Object missing required field")
     assert done.stdout.endswith("False\n")
+
+
+def test_a_record_without_a_time_of_our_days_stays_and_hides_no_other(root: Root) -> None:
+    """Go's zero time is of the year 1; no range can have it."""
+    zero = json.dumps({"id": "1", "at": "0001-01-01T00:00:00Z", "amount": 1}).encode()
+    put(root, quarantined(20, 1.5), quarantined(21, 1, value=zero))
+    good, bad = sifted(root).items()
+    assert (good, bad[1].startswith("its event time is not of the years")) == ((20, ""), True)
+    found = covered(root)
+    assert (found.quarantine.replayable, found.quarantine.bad) == (1, 1)
+    ends = {"first_event_time": datetime(1, 1, 1, tzinfo=UTC), "last_event_time": DAY}
+    early = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 0, "partition": 1}
+    early |= {"first_offset": 0, "last_offset": 9, "records": 10}
+    ops_tables.append(root.paths.root, "slices", [early | ends])
+    assert [each for each in covered(root).intervals if each.start >= DAY] == [*found.intervals]

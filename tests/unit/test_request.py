@@ -65,6 +65,7 @@ def test_a_request_that_was_written_down_is_read_again() -> None:
         ({"from": "0001-01-01T00:00+14:00", "to": SECOND}, "outside of the years"),
         ({"from": FIRST, "to": "9999-01-01"}, "to is '9999-01-01T00:00:00Z': it is in the future"),
         ({"from": "0213-02-01", "to": SECOND}, "more than 3,653. Correct the year"),
+        ({"from": "0213-02-01", "to": "0213-02-02"}, "no range is before 1700. Correct the year"),
         ({"approve": "perhaps"}, "approve is 'perhaps': input should be 'unexplained', 'always'"),
         ({"most_records": 0}, "most_records is 0: input should be greater than or equal to 1"),
         ({"note": "x" * 501}, "string should have at most 500 characters"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import deltalake
@@ -27,9 +28,10 @@ from spark_jobs.contract.errors import (
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import commit, exchange
 from spark_jobs.repair.base import Base
+from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.sink import history
-from tests.unit.repaired import POSITION, SPEC, Changes, Root, hour, hours, row, texts
+from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
 
 SOURCES = Path(__file__).parents[2]
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d")), (row(4, "c"), None)]
@@ -367,7 +369,7 @@ def test_drains_between_a_kill_and_the_next_try_change_nothing(
 
 def test_of_two_swaps_at_once_one_commits(root: Root) -> None:
     root.stage("r1", WRONG)
-    root.stage("r2", [(row(3, "a"), row(3, "a", 5))])
+    root.stage("r2", [(row(3, "a"), row(3, "a", 5))], merged=(late(8, hour(0)),))
 
     def patiently(repair_id: str) -> None:
         for _ in range(200):
@@ -383,7 +385,7 @@ def test_of_two_swaps_at_once_one_commits(root: Root) -> None:
     assert root.version == 8
     assert root.rows() == expected(root, 6, [*WRONG, (row(3, "a"), row(3, "a", 5))])
     assert root.states() == {"r1": "swapped", "r2": "swapped"}
-    assert root.merged() == [("r1", 7), ("r2", 7)]
+    assert root.merged() == [("r1", 7), ("r2", 8)]
 
 
 def test_one_that_another_try_overtakes_while_it_compares_completes_that(
@@ -487,11 +489,11 @@ def test_a_restore_that_took_the_swap_back_is_no_swap(root: Root) -> None:
 
 def test_the_records_of_another_repair_stay(root: Root) -> None:
     root.stage("r1", WRONG)
-    root.stage("r2", [(row(3, "a"), None)])
+    root.stage("r2", [(row(3, "a"), None)], merged=(late(8, hour(0)),))
     root.swap("r1")
     root.swap("r2")
     root.undo("r1")
-    assert root.merged() == [("r2", 7)]
+    assert root.merged() == [("r2", 8)]
     rows = ops_tables.query(root.paths.root, "merged", "SELECT * FROM merged").to_pylist()
     assert rows[0]["position"] == hour(0)
     assert (rows[0]["source"], rows[0]["fate"], rows[0]["topic_id"]) == (
@@ -506,9 +508,9 @@ def test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go(r
     root.swap("r1")
     root.stage("elsewhere", [], spans=(hours(3),))
     root.swap("elsewhere")
-    root.stage("r2", [], spans=(hours(0, 2),))
+    root.stage("r2", [], spans=(hours(0, 2),), merged=(late(8, hour(0)),))
     assert root.swap("r2").state == "canonical"
-    assert root.merged() == [("elsewhere", 7), ("r2", 7)]
+    assert root.merged() == [("elsewhere", 7), ("r2", 8)]
     root.undo("r1")
     assert root.states() == {
         "r1": "undone",
@@ -517,3 +519,28 @@ def test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go(r
         "elsewhere": "canonical",
     }
     assert root.merged() == [("elsewhere", 7)]
+
+
+def test_a_copy_in_another_range_waits_too_when_what_it_is_a_copy_of_goes(root: Root) -> None:
+    """Copies may carry other times: the range of r2 has no row of r1, and its copy lies within the
+    watermark delay of that.
+    """
+    root.stage("r1", [(None, row(1, "d"))])
+    root.swap("r1")
+
+    def copy(offset: int, number: float) -> MergedRecord:
+        at = {"fate": "duplicate", "event_time": DAY + timedelta(hours=number)}
+        return late(offset, hour(0)).model_copy(update=at)
+
+    root.stage("r2", [], spans=(hours(2, 5),), merged=(copy(8, 2.01), copy(9, 5.5)))
+    root.swap("r2")
+    root.undo("r1")
+    assert root.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "canonical"}
+    assert root.merged() == [("r2", 9)]
+
+
+def test_of_two_repairs_at_once_that_change_no_row_one_has_the_record(root: Root) -> None:
+    for repair in ("r1", "r2"):
+        root.stage(repair, [], spans=(hours(3),))
+    assert {root.swap("r1").state, root.swap("r2").state} == {"canonical"}
+    assert root.merged() == [("r1", 7)]

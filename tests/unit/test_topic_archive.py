@@ -23,13 +23,18 @@ from spark_jobs.admin import reset as resetting
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.removed import Removed, note_removed, read_removed
 from spark_jobs.cli import app
 from spark_jobs.contract import registry
 from spark_jobs.contract.archive import Archive, archive_name
 from spark_jobs.contract.archive_spec import COLUMNS, PARTITIONED_BY, archive_spec
-from spark_jobs.contract.errors import CheckpointForeign, PipelineUnknown, SpecInvalid
+from spark_jobs.contract.errors import (
+    CheckpointBroken,
+    CheckpointForeign,
+    PipelineUnknown,
+    SpecInvalid,
+)
 from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import unranged
@@ -258,6 +263,9 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     note_removed(root.paths, {0: [(0, 1)]})
     assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
     assert archived(root.paths.root, TOPIC, "topic-2") == {}
+    root.paths.removed.write_text("{")
+    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+        archived(root.paths.root, TOPIC, "topic-1")
 
 
 def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path: Path) -> None:
@@ -328,3 +336,30 @@ def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
     assert len(root.offsets) == (topic_id == "topic-2")
     with pytest.raises(CheckpointForeign):
         table.ensure(root.paths.table, columns(), SPEC, "g3")
+
+
+def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.batches([1])
+    root.paths.identity.write_text("{")
+    with pytest.raises(CheckpointBroken, match="sluice reset archive__sales"):
+        read_identity(root.paths)
+    intent = reset(SPEC, root.settings)
+    assert intent.execute is not None
+    intent.execute()
+    assert not root.paths.version.exists()
+    assert not root.paths.table.exists(), "nobody knows of which topic it is"
+
+
+def test_a_second_reset_leaves_a_table_that_the_first_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Root(tmp_path)
+    root.batches([1])
+    monkeypatch.setattr(resetting, "topic_state", lambda *_: TopicState("topic-2", {0: 0}, {0: 1}))
+    for _ in range(2):
+        intent = reset(SPEC, root.settings)
+        assert intent.execute is not None
+        intent.execute()
+    root.begin("g2", "topic-2")
+    assert len(root.offsets) == 1
