@@ -22,8 +22,8 @@ MUTANTS = (
     Mutant(
         "a late record waits although the day with the row of its week was computed",
         "spark_jobs/repair/fates.py",
-        "        for rows in (way.rows_of(touched),)\n",
-        "        for rows in (touched,)\n",
+        "            rows = way.rows_of(touched)\n",
+        "            rows = touched\n",
         "tests/unit/test_fates.py::test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records",
     ),
     Mutant(
