@@ -10,22 +10,24 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.root import root_credentials
-from sluice_airflow.xcom import PUBLISH
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
 
 AT_WORK = ["queued", "running"]
 """States of a DAG run. One that waits for a person's approval is running."""
-WENT_WELL = {"success", "skipped", None}
+FAILED = {"failed", "upstream_failed"}
 
 
 class RepairOperator(TriggerDagRunOperator):
     """Triggers one run of the kind repair, and does not wait for it.
 
-    Skips itself where the run has published nothing because a task before it failed, where a run of
-    the backfill DAG is queued or at work, and where no late record waits that no repair has tried.
+    Skips itself where a task of the run failed, where a run of the backfill DAG is queued or at
+    work, and where no late record waits that no repair has tried.
     """
+
+    looked = False
+    """Whether it came as far as to look for late records: what it could not do before is over."""
 
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
         super().__init__(
@@ -41,10 +43,11 @@ class RepairOperator(TriggerDagRunOperator):
     def execute(self, context: Context) -> None:
         """Raises Airflow's DagRunTriggerException, by which the task runner triggers."""
         ti, run_id = context["ti"], context["run_id"]
-        states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[PUBLISH], run_ids=[run_id])
-        published = states.get(run_id, {}).get(PUBLISH)
-        if published not in WENT_WELL:
-            raise AirflowSkipException(f"{PUBLISH} of this run is {published}")
+        # All of them: in a run that a person has marked as failed, publish is skipped.
+        states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id]).get(run_id, {})
+        failed = sorted(name for name, state in states.items() if state in FAILED)
+        if failed:
+            raise AirflowSkipException(f"{', '.join(failed)} of this run failed")
         if ti.get_dr_count(dag_id=self.trigger_dag_id, states=AT_WORK):
             raise AirflowSkipException(
                 f"a run of {self.trigger_dag_id} is queued or at work: what it leaves is found "
@@ -55,6 +58,7 @@ class RepairOperator(TriggerDagRunOperator):
         with one_line_errors(self.log), root_credentials():
             spec = registry.load(self.pipeline)
             waits = untried(spec, Paths(root(), spec))
+        self.looked = True
         if not waits:
             raise AirflowSkipException("no late record waits that no repair has tried yet")
         self.log.info("%s late records wait for a repair", f"{waits:,}")

@@ -12,7 +12,7 @@ from sluice_airflow.operators import DrainOperator, PlanOperator
 from sluice_airflow.publish import PublishOperator
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.run_types import OF_DRAINS
-from sluice_airflow.told import CALLBACKS
+from sluice_airflow.told import CALLBACKS, on_skipped
 from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH, REPAIR
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import Pipeline
@@ -62,6 +62,9 @@ def build(spec: Pipeline) -> DAG:
             from sluice_airflow.after_drain import RepairOperator  # noqa: PLC0415 - its base loads what no other DAG needs
 
             # A teardown: whatever comes of it, the run's verdict is that of its drain.
-            publish >> RepairOperator(task_id=REPAIR, pipeline=spec.name).as_teardown()
+            repair = RepairOperator(
+                task_id=REPAIR, pipeline=spec.name, on_skipped_callback=on_skipped
+            )
+            publish >> repair.as_teardown()
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
     return dag

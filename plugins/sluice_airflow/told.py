@@ -28,7 +28,7 @@ from sluice_airflow.message import (
     of_checks,
     of_error,
 )
-from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH, report_from_xcom
+from sluice_airflow.xcom import DRAIN, PLAN, PUBLISH, REPAIR, report_from_xcom
 from spark_jobs.contract.errors import ReportMissing
 
 SPEC = "spec"
@@ -65,6 +65,14 @@ def on_success(context: Context) -> None:
             _settle(to, place._replace(task=task, log=""), {}, complete=True, warnings=False)
 
     _guarded(settle)
+
+
+def on_skipped(context: Context) -> None:
+    """Airflow calls it when the task repair has skipped itself, as it does in most runs. What it
+    could not do before is over if it has found that nothing waits, and else not known to be.
+    """
+    if getattr(context["task"], "looked", False):
+        on_success(context)
 
 
 CALLBACKS: dict[str, Any] = {"on_failure_callback": on_failure, "on_success_callback": on_success}
@@ -166,7 +174,8 @@ def _also_over(context: Context) -> tuple[str, ...]:
     """Other tasks whose problems end with this one's success."""
     task = context["task"].task_id
     if task == PUBLISH:
-        return tuple(name for name in context["dag"].task_ids if name != PUBLISH)
+        # A repair behind it is still to come, in this run too.
+        return tuple(name for name in context["dag"].task_ids if name not in {PUBLISH, REPAIR})
     if task != PLAN:
         return ()
     planned = context["ti"].xcom_pull(task_ids=PLAN) or {}

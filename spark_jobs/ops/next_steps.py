@@ -12,16 +12,20 @@ from spark_jobs.ops.shown import NextStep, RunLine
 def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, ...]:
     """At least one. None of them changes anything without --execute."""
     name = line.pipeline
+    repairs = NextStep(why="see repairs", command=f"sluice show repairs --pipeline {name}")
+    found = NextStep(
+        why="see what the checks found, with the failing values",
+        command=f"sluice show checks --pipeline {name}",
+    )
+    if line.problem == "CHECK_FAILED" and line.kind in REPAIR_KINDS:
+        return (found, repairs)  # nothing of it is in the table: there is nothing to accept
     if line.problem == "CHECK_FAILED":
         red = [
             each.name for each in checks if each.outcome != "passed" and each.severity == "critical"
         ]
         named = " ".join(f"--check '{each}'" for each in red) or "--check NAME"
         return (
-            NextStep(
-                why="see what the checks found, with the failing values",
-                command=f"sluice show checks --pipeline {name}",
-            ),
+            found,
             NextStep(
                 why="publish all the same, if a person has looked at it",
                 command=f"sluice accept {name} {named} --reason WHY",
@@ -37,7 +41,7 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
         )
     look = NextStep(why="see its batches", command=f"sluice show batches --pipeline {name}")
     if line.kind in REPAIR_KINDS:
-        return (NextStep(why="see repairs", command=f"sluice show repairs --pipeline {name}"), look)
+        return (repairs, look)
     if line.late:
         return (
             look,

@@ -109,16 +109,18 @@ def _fields(raw: bytes, declared: Mapping[str, str]) -> tuple[tuple[FieldShown, 
         return (), f"it has more than {MOST_DECODED:,} bytes"
     try:
         found = json.loads(raw)
+        if not isinstance(found, dict):
+            return (), "it is JSON, and not an object"
+        # Here: what was nested just not too deeply to be read may be so to be written.
+        texts = {name: _json(value) for name, value in found.items()}
     except (ValueError, RecursionError) as error:
         return (), f"it is not JSON: {visible(str(error), MOST_FIELD)}"
-    if not isinstance(found, dict):
-        return (), "it is JSON, and not an object"
     names = list(dict.fromkeys([*declared, *found]))
     return tuple(
         FieldShown(
             name=visible(name, MOST_FIELD),
             declared=declared.get(name),
-            value=visible(_json(found[name]), MOST_FIELD) if name in found else None,
+            value=visible(texts[name], MOST_FIELD) if name in texts else None,
         )
         for name in names[:MOST_FIELDS]
     ), (f"{len(names) - MOST_FIELDS:,} more fields" if len(names) > MOST_FIELDS else "")

@@ -1,5 +1,6 @@
 """Report: a pipeline over time as one HTML file, to send to a colleague. It needs no network and no
-script, and has no bytes of records: no sample of a check, and no rejected record.
+script, and has no values of records: no rejected record, and of a check neither its sample nor what
+it observed in rows, which may be a row's value.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from spark_jobs import __version__
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import history
+from spark_jobs.ops.shown import CheckLine, RunPage
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
@@ -38,7 +40,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             style=Markup(STYLE.read_text()),  # our own file, without a record in it
             base=None,
             figures=found,
-            run=history.run(paths.root, spec.name, runs[0].run_id) if runs else None,
+            run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
             covered=covered,
             segments=segments(covered) if covered else [],
             asked=False,
@@ -46,6 +48,20 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             no_coverage=why,
         )
     )
+
+
+def _run(found: RunPage | None) -> RunPage | None:
+    """The run, with what its checks observed in metrics, and nothing of what they did in rows."""
+    if found is None:
+        return None
+    return found.model_copy(update={"checks": tuple(map(_without_values, found.checks))})
+
+
+def _without_values(check: CheckLine) -> CheckLine:
+    result = check.result
+    if result.suite != "output" and result.outcome != "broken":
+        return check
+    return check.model_copy(update={"result": result.model_copy(update={"observed": ""})})
 
 
 def _covered(spec: Pipeline, paths: Paths) -> tuple[Coverage | None, str]:

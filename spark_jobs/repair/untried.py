@@ -1,7 +1,8 @@
 """Untried: the late records for which a repair can be started that no repair has tried before.
 
 A repair that a person declined or took back, that failed its checks, or that was refused, would end
-so again: the same records do not start another one by themselves.
+so again: the same records do not start another one by themselves. One whose swap failed, since a
+drain held the lease for instance, and one that a rewind took back, may end otherwise.
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import catalogue
+from spark_jobs.contract.errors import RepairUnknown, catalogue
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.late import LateRecord, waiting
+from spark_jobs.repair.manifest import read_manifest
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.ops.schema import Row
 
 RUN_PREFIX = "after_drain__"
 """Of the DAG runs that are started behind a drain."""
 
 
 class _Tried(NamedTuple):
-    """A repair that was computed, whatever came of it."""
+    """A repair that was computed, and ended as it would again."""
 
     horizon: dict[str, int]
     spans: tuple[Span, ...]
@@ -54,7 +57,8 @@ def untried(spec: Pipeline, paths: Paths) -> int:
     if until is None:
         return 0
     waits = waiting(paths, identity.generations, audited)
-    refused = set(waiting(paths, identity.generations, _refused(paths)) if waits else ())
+    bad = _refused(paths, identity.generations) if waits else -1
+    refused = set(waiting(paths, identity.generations, bad) if bad >= 0 else ())
     found = [
         (record, touched)
         for record in waits
@@ -66,9 +70,10 @@ def untried(spec: Pipeline, paths: Paths) -> int:
     return sum(not any(each.covers(*one) for each in tried) for one in found)
 
 
-def _refused(paths: Paths) -> int:
-    """The newest batch that was accounted for when the last repair behind a drain was refused for a
-    reason that a retry does not change; -1 without one.
+def _refused(paths: Paths, generations: Sequence[str]) -> int:
+    """The newest batch of these generations that was accounted for when the last repair behind a
+    drain was refused for a reason that a retry does not change; -1 without one. A reset counts
+    batches from 0 again, and leaves the accounts of those before it.
     """
     own = ops_tables.equals({"pipeline": paths.table.name})
     codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
@@ -84,6 +89,7 @@ def _refused(paths: Paths) -> int:
         paths.root,
         "batches",
         f"SELECT max(batch_id) AS newest FROM batches WHERE {own} "
+        f"AND {ops_tables.among('generation', generations)} "
         f"AND audited_at <= '{row['at'].isoformat()}'",
     ).to_pylist()
     return -1 if row["newest"] is None else int(row["newest"])
@@ -91,12 +97,28 @@ def _refused(paths: Paths) -> int:
 
 def _tried(paths: Paths, generations: Sequence[str]) -> list[_Tried]:
     of_these = ops_tables.among("generation", generations)
-    rows = repairs.stored(paths.root, paths.table.name, f"{of_these} AND kind = 'repair'")
+    rows = repairs.stored(paths.root, paths.table.name, of_these)
+    undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
     return [
         _Tried(
             json.loads(row["horizon"]),
             tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
         )
         for row in rows
-        if row["horizon"]
+        if row["kind"] == "repair" and row["horizon"] and _final(paths, row, undos)
     ]
+
+
+def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
+    """Whether another repair of the same records would end as this one did."""
+    if row["state"] == "undone":  # by a person, who left an undo, or by a rewind
+        return f"{row['repair_id']}{repairs.UNDO}" in undos
+    return row["state"] != "staged" or not _approved(paths, row["repair_id"])
+
+
+def _approved(paths: Paths, repair_id: str) -> bool:
+    """Whether only the swap was missing, and no person's yes. Without its files nobody knows."""
+    try:
+        return read_manifest(paths, repair_id).approved
+    except RepairUnknown:
+        return False

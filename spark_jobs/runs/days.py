@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
 
 DAY = timedelta(days=1)
+LONGEST = timedelta(days=400)
+"""Of a gap in event time whose days without rows are told too."""
 
 
 def days(
@@ -52,14 +54,14 @@ def days(
 def _closed(
     paths: Paths, position: Position, since: datetime | None, until: datetime
 ) -> Iterator[date]:
-    """The days that ended between the two positions. From the beginning on only those with rows:
-    one record may say that it is of 1970.
+    """The days that ended between the two positions. From the beginning on, and after a gap of
+    years, only those with rows: one record may say that it is of 1970.
     """
-    if since is None:
+    day = date.min if since is None else since.astimezone(UTC).date()
+    if since is None or until - since > LONGEST:
         ended = until.astimezone(UTC).date()
-        yield from (day for day in _with_rows(paths, position) if day < ended)
+        yield from (each for each in _with_rows(paths, position) if day <= each < ended)
         return
-    day = since.astimezone(UTC).date()
     while _midnight(day) + DAY <= until:
         yield day
         day += DAY

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, BaseOperator, Context, PartitionedAssetTimetable
+from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.after_drain import RepairOperator
 from sluice_airflow.backfill_dag import build_backfill
@@ -51,13 +52,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
 
 
 class Publishes(BaseOperator):
-    """Stands where publish does, and succeeds or fails."""
+    """Stands where publish does, and succeeds, fails or is skipped."""
 
-    def __init__(self, *, fails: bool, **kwargs: Any) -> None:
+    def __init__(self, *, fails: bool, skips: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.fails = fails
+        self.skips = skips
 
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow passes it
+        if self.skips:
+            raise AirflowSkipException("as the test says")
         assert not self.fails, "as the test says"
 
 
@@ -82,10 +86,13 @@ def ran(dag: DAG, hour: int) -> tuple[str, dict[str, str]]:
         return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
 
 
-def behind_a_drain(*, fails: bool = False) -> DAG:
+def behind_a_drain(*, fails: bool = False, stopped: bool = False) -> DAG:
+    """`stopped`: a person has marked the run as failed, so that publish is skipped."""
     with DAG("drains", schedule=None) as dag:
         repair = RepairOperator(task_id="repair", pipeline=NAME).as_teardown()
-        Publishes(task_id="publish", fails=fails) >> repair
+        Publishes(task_id="publish", fails=fails, skips=stopped) >> repair
+        if stopped:
+            Publishes(task_id="drain", fails=True) >> repair
     return dag
 
 
@@ -112,6 +119,8 @@ def test_late_records_start_one_repair_and_never_a_second_beside_it(api: Any, ro
     one_is_late(root)
     assert ran(behind_a_drain(fails=True), 1)[0] == "failed"
     assert started(api) == [], "the drain's rows were not published"
+    assert ran(behind_a_drain(stopped=True), 9)[1]["repair"] == "skipped"
+    assert started(api) == [], "a person has stopped the drain"
     assert ran(dag, 2) == ("success", {"publish": "success", "repair": "success"})
     [run] = started(api)
     assert (run["run_type"], run["logical_date"], run["state"]) == (

@@ -27,7 +27,7 @@ from sluice_airflow.checks import CheckOperator
 from sluice_airflow.message import Place, began, is_over, of_checks, of_error
 from sluice_airflow.refused import refused_dag
 from sluice_airflow.retries import ARGUMENTS
-from sluice_airflow.told import CALLBACKS
+from sluice_airflow.told import CALLBACKS, on_skipped
 from spark_jobs.contract.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
 from spark_jobs.contract.report import CheckResult, Report
 from tests.airflow.metadata import BUNDLE, REPO, rest_api
@@ -271,6 +271,33 @@ def test_rows_that_a_person_accepted_and_that_are_published_are_a_problem_no_mor
     nothing_to_do = AirflowSkipException("publish is all there is to do")
     assert ran(checked(nothing_to_do), 11) == "success"
     assert "CHECK_FAILED not_null(z) is over." in texts(hook)[-1]
+
+
+class Looks(Does):
+    """Stands where repair does behind a publish."""
+
+    looked = False
+
+
+def behind_publish(does: Any, *, looked: bool = False) -> DAG:
+    with dag_of("told_repair") as dag:
+        repair = Looks(task_id="repair", tries=[does], on_skipped_callback=on_skipped, retries=0)
+        repair.looked = looked
+        Does(task_id="publish", tries=[{}]) >> repair.as_teardown()
+    return dag
+
+
+def test_a_repair_that_cannot_be_started_is_told_once_though_publish_succeeds_before_it(
+    hook: Any,
+) -> None:
+    down, idle = KafkaUnreachable("no answer."), AirflowSkipException("nothing waits")
+    for hour in (0, 1):
+        assert ran(behind_publish(down), hour) == "success"
+        assert len(hook.posts) == 1
+    assert ran(behind_publish(idle), 2) == "success"
+    assert len(hook.posts) == 1, "it skipped itself before it looked"
+    assert ran(behind_publish(idle, looked=True), 3) == "success"
+    assert "KAFKA_UNREACHABLE is over." in texts(hook)[1]
 
 
 @pytest.mark.parametrize(

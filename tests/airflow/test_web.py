@@ -28,6 +28,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables
+from spark_jobs.repair.coverage import Coverage, Interval
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
 from tests.airflow.metadata import rest_api
@@ -591,6 +592,17 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get: Callable[...,
     assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
     assert 'class="stage"' in text
     assert text.count('<svg class="small"') == 1, "the check's history"
+
+
+def test_the_page_before_the_first_days_that_there_are_has_an_address(server: Client) -> None:
+    """A record may say that it is of the year 1."""
+    from sluice_airflow.web import readings  # noqa: PLC0415
+
+    first = Interval.model_construct(
+        start=datetime(1, 2, 1, tzinfo=UTC), end=datetime(1, 2, 2, tzinfo=UTC)
+    )
+    found = Coverage.model_construct(intervals=(first,), left_out=31)
+    assert readings.older(found) == (datetime(1, 1, 1, tzinfo=UTC), first.start)
 
 
 def test_the_schema_of_the_routes_is_one_of_them(get: Callable[..., Any]) -> None:

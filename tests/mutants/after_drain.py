@@ -24,15 +24,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a repair starts behind rows that were not published",
         "plugins/sluice_airflow/after_drain.py",
-        "        if published not in WENT_WELL:\n",
-        "        if published is None:\n",
+        "        if failed:\n",
+        "        if not states:\n",
         REPAIR,
     ),
     Mutant(
         "a repair that cannot be started fails the drain",
         "plugins/sluice_airflow/dag.py",
-        "pipeline=spec.name).as_teardown()",
-        "pipeline=spec.name)",
+        "            publish >> repair.as_teardown()\n",
+        "            publish >> repair\n",
         f"{DRAIN}::test_the_task_is_there_where_the_spec_says_so_and_the_page_too",
     ),
     Mutant(
@@ -83,5 +83,26 @@ MUTANTS: tuple[Mutant, ...] = (
         '(row["ranges"] if row["differing"] is None else row["differing"])',
         'row["ranges"]',
         f"{DAYS}::test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_computed",
+    ),
+    Mutant(
+        "a refusal of before a reset holds back the records of many batches",
+        "spark_jobs/repair/untried.py",
+        "        f\"AND {ops_tables.among('generation', generations)} \"\n",
+        "",
+        f"{UNTRIED}::test_after_a_reset_a_refusal_of_before_holds_back_none_of_the_new_records",
+    ),
+    Mutant(
+        "a repair whose swap failed is never started again",
+        "spark_jobs/repair/untried.py",
+        'row["state"] != "staged" or not _approved(',
+        "True or not _approved(",
+        f"{UNTRIED}::test_a_repair_whose_swap_failed_starts_again_and_one_that_a_person_declined_does_not",
+    ),
+    Mutant(
+        "a jump of event time by years starts consumers for each day between",
+        "spark_jobs/runs/days.py",
+        "    if since is None or until - since > LONGEST:\n",
+        "    if since is None:\n",
+        f"{DAYS}::test_after_a_gap_of_years_only_the_days_with_rows_are_told",
     ),
 )

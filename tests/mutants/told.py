@@ -57,4 +57,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         f"{TEST}::test_an_error_that_may_quote_a_record_is_told_without_its_text",
     ),
+    Mutant(
+        "a repair that cannot be started is told over and again in each run",
+        TOLD,
+        "if name not in {PUBLISH, REPAIR})",
+        "if name != PUBLISH)",
+        f"{TEST}::test_a_repair_that_cannot_be_started_is_told_once_though_publish_succeeds_before_it",
+    ),
 )

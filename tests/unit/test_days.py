@@ -58,6 +58,16 @@ def test_the_first_event_has_the_days_with_rows_and_none_between_them(root: Root
     assert told(root, -1) == [str(old), "2026-03-01"]
 
 
+def test_after_a_gap_of_years_only_the_days_with_rows_are_told(root: Root) -> None:
+    """The first records may be of 1970: each of the days since would start its consumers."""
+    root.append([row(-400_000, "a")])
+    root.account_at(0, hour(-400_000))
+    assert told(root, -1) == []
+    old = (hour(-400_000) - timedelta(microseconds=1)).date()
+    root.drain(1, 25)
+    assert told(root, root.version - 25) == [str(old), "2026-03-01"]
+
+
 def test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_computed(
     root: Root,
 ) -> None:

@@ -39,6 +39,12 @@ def test_what_cannot_be_decoded_says_why(raw: bytes, why: str) -> None:
     assert (shown.fields, shown.not_decoded[: len(why)]) == ((), why)
 
 
+def test_what_is_nested_just_not_too_deeply_to_be_read_is_shown_too() -> None:
+    """Writing a value again goes some calls deeper than reading it."""
+    for depth in range(800, 1000):
+        assert raw_shown(b'{"a":' + b"[" * depth + b"]" * depth + b"}", {}) is not None
+
+
 def test_null_is_not_an_empty_value() -> None:
     assert raw_shown(None, DECLARED) is None
     empty = raw_shown(b"", {})

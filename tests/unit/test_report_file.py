@@ -27,6 +27,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             suite="state", type="expect_column_values_to_be_between", column="late_share",
             severity="warning", outcome="passed", observed="0.01", sample=SAMPLE,
         )  # fmt: skip
+        highest = check.model_copy(
+            update={"suite": "output", "type": "expect_column_max_to_be_between",
+                    "column": "carrier", "observed": '"a person"'}
+        )  # fmt: skip
         report = Report(
             pipeline=NAME,
             run_id=f"run<{place}>",
@@ -36,7 +40,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             watermark=NOON,
             account=Account(read=100, late=place, rows_out=10 * place),
             state=StateUse(rows=1000 * (place + 1)),
-            checks=(check,),
+            checks=(check, highest),
             seconds={"query": 1.0},
         )
         append_row(report, str(folder))
@@ -83,6 +87,9 @@ def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_v
     assert "late_share" in text
     assert '<td class="n">0.05</td>' in text, "the bound, with its digits"
     assert "secret" not in text
+    assert "expect_column_max_to_be_between(carrier)" in text
+    assert "a person" not in text, "what a check of rows observed is a row's value"
+    assert '">0.01</td>' in text or "<td>0.01</td>" in text, "a metric is none"
     assert "no drain has accounted for a batch yet" in text, "why there is no coverage"
     assert ("http://" in text, "https://" in text) == (False, False)
     assert list(tmp_path.iterdir()) == [file]

@@ -58,6 +58,13 @@ def test_a_table_that_was_made_anew_at_the_same_path_is_another(tmp_path: Path) 
         assert count(root) == 3
 
 
+def test_a_table_that_is_not_there_fills_no_place(tmp_path: Path) -> None:
+    results = Results(2**20)
+    with using(results):
+        assert [count(UPath(tmp_path)), count(UPath(tmp_path))] == [0, 0]
+    assert not results._answers  # noqa: SLF001 - nobody asks for its path again
+
+
 def answer(name: int, size: int) -> tuple[Asked, pa.Table]:
     return Asked("path", "id", name, "sql"), pa.table({"a": [b"x" * size]})
 

@@ -15,7 +15,7 @@ from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.untried import RUN_PREFIX, untried
 from tests.unit.checkpoints import plan_batch
-from tests.unit.repaired import DAY, SPEC, Root, hours
+from tests.unit.repaired import DAY, SPEC, Root, hours, row
 
 FINAL = 6
 """Hours of which all rows are final."""
@@ -46,9 +46,12 @@ def add_late(root: Root, *events: tuple[int, float]) -> None:
     ops_tables.append(root.paths.root, "late", rows)
 
 
-def computed(root: Root, state: str, span: Span, horizon: int, kind: str = "repair") -> None:
+def computed(
+    root: Root, state: str, span: Span, horizon: int, kind: str = "repair", repair_id: str = ""
+) -> None:
     """A repair of these positions, of the records before this offset."""
-    known: dict[str, Any] = {"pipeline": SPEC.name, "generation": "g1", "repair_id": f"{state}1"}
+    known: dict[str, Any] = {"pipeline": SPEC.name, "generation": "g1"}
+    known |= {"repair_id": repair_id or f"{state}1"}
     repairs.put(
         root.paths.root,
         [
@@ -77,6 +80,9 @@ def test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_l
 ) -> None:
     add_late(root, (3, 1.5))
     computed(root, state, hours(1), horizon=10)
+    if state == "undone":
+        assert untried(SPEC, root.paths) == 1, "a rewind took it back, and no person"
+        computed(root, "swapped", hours(1), 0, repair_id="undone1/undo")
     assert untried(SPEC, root.paths) == 0
     add_late(root, (11, 1.6))
     assert untried(SPEC, root.paths) == 1, "it was not there yet"
@@ -105,6 +111,27 @@ def test_records_for_which_a_repair_was_refused_start_no_other_one_until_a_later
     late = ops_tables.query(root.paths.root, "late", "SELECT * FROM late").to_pylist()
     ops_tables.append(root.paths.root, "late", [late[0] | {"batch_id": 10, "offset": 10}])
     assert untried(SPEC, root.paths) == 1
+
+
+def test_after_a_reset_a_refusal_of_before_holds_back_none_of_the_new_records(root: Root) -> None:
+    """Batches are counted from 0 again, and the accounts of the old ones are still there."""
+    old = {"pipeline": SPEC.name, "generation": "g0", "batch_id": 500}
+    ops_tables.append(
+        root.paths.root, "batches", [old | {"audited_at": datetime(2026, 1, 1, tzinfo=UTC)}]
+    )
+    refused(root, RecordsUnreachable, f"{RUN_PREFIX}0-try1", datetime(2026, 1, 2, tzinfo=UTC))
+    add_late(root, (3, 1.5))
+    assert untried(SPEC, root.paths) == 1
+
+
+@pytest.mark.parametrize(("approval", "starts"), [("not needed", 1), ("needed", 0)])
+def test_a_repair_whose_swap_failed_starts_again_and_one_that_a_person_declined_does_not(
+    root: Root, approval: str, starts: int
+) -> None:
+    add_late(root, (3, 1.5))
+    root.stage("staged1", [(row(1, "a"), row(1, "a", 2))], approval=approval)
+    computed(root, "staged", hours(1), horizon=10)
+    assert untried(SPEC, root.paths) == starts
 
 
 def test_before_the_first_batch_nothing_waits(tmp_path: Path) -> None:

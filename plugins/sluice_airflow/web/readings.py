@@ -112,7 +112,7 @@ def older(found: Coverage) -> Span | None:
         return None
     first = found.intervals[0]
     length: timedelta = first.end - first.start
-    return Span(first.start - MOST_ROWS * length, first.start)
+    return Span(first.start, first.start).widened(MOST_ROWS * length, timedelta())
 
 
 def to_repair(pipeline: str) -> Touched:
