@@ -11,36 +11,21 @@ import pytest
 from tests.browser.chromium import ABSENT, PATH, chromium
 from tests.browser.installation import Installed, installation
 from tests.browser.window import Window, log_in
-from tests.harness.broker import forget_topic, kafka
-from tests.harness.session import spark
-
-__all__ = ["kafka", "spark"]
-Open = Callable[..., Any]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "/browser/" in str(item.path) and PATH is None:
-            item.add_marker(pytest.mark.skip(reason=ABSENT))
-
-
-@pytest.fixture(scope="package")
-def installed(
-    spark: Any, kafka: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Installed]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLUICE_KAFKA", kafka)
-        try:
-            with installation(kafka, tmp_path_factory.mktemp("browser")) as made:
-                yield made
-        finally:
-            forget_topic(kafka, "flights")
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
+    if PATH is None:
+        pytest.skip(ABSENT)
     with chromium() as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def installed(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """Made only where there is a browser to look at it."""
+    with installation(tmp_path_factory.mktemp("browser")) as made:
+        yield made
 
 
 @pytest.fixture(scope="package")

@@ -1,6 +1,4 @@
-"""An Airflow with two drained pipelines, one that published and one whose check failed, and a third
-with 60 runs: what the tests of this folder look at.
-"""
+"""An Airflow over the root of written.py: what the tests of this folder look at. No task runs."""
 
 from __future__ import annotations
 
@@ -12,59 +10,36 @@ from typing import NamedTuple
 
 from local import airflow
 from local.airflow_api import Api
-from spark_jobs.contract import registry
 from tests.browser import written
-from tests.e2e import pipelines
-from tests.e2e.pipelines.impossible_delays.spec import SPEC as IMPOSSIBLE
-from tests.harness.scene import Scene
 
-PIPELINE, REFUSED, GROWS = "departure_delays", IMPOSSIBLE.name, written.NAME
-RUN = "third"
-"""The DAG run that has drained the last delivery."""
-REFUSED_RUN = "by-hand-try1"
-EVENTS = 6000
-PATIENCE_SECONDS = 300
+NO_BROKER = "127.0.0.1:9"
 
 
 class Installed(NamedTuple):
-    """Where Airflow is, and what its pipelines have written."""
+    """Where Airflow is, and what was written: the pipeline that grows, and one that is well."""
 
     airflow: airflow.Airflow
-    api: Api
-    root: Path
-    scene: Scene
+    grows: written.History
+    well: written.History
 
 
 @contextmanager
-def installation(kafka: str, folder: Path) -> Iterator[Installed]:
-    """Drains of three deliveries of flights, of which Airflow does the last."""
+def installation(folder: Path) -> Iterator[Installed]:
+    """Started while the root is written."""
     home, root = folder / "airflow", folder / "root"
     variables = {
-        "SLUICE_KAFKA": kafka,
+        "SLUICE_KAFKA": NO_BROKER,
         "SLUICE_ROOT": str(root),
-        "SLUICE_PIPELINES": pipelines.__name__,
+        "SLUICE_RECORD_BYTES": "shown",
     }
-    # Airflow calls the pipeline by its name, and so the checks are those of its spec.
-    scene = Scene(
-        kafka, folder, registry.load(PIPELINE), events=EVENTS, topic="flights", checked=True
-    )
     with ThreadPoolExecutor() as pool:
         starting = pool.submit(airflow.start, home, variables, schedule=False)
         try:
-            for number in (1, 2):
-                scene.deliver()
-                scene.run(f"delivery-{number}-try1")
-            refused = Scene(kafka, folder, IMPOSSIBLE, topic="flights", checked=True)
-            assert refused.drain(REFUSED_RUN).status == "failed"
-            written.write(root)
-            scene.deliver()
+            grows, well = written.write(root)
             running = starting.result()
             with Api(running) as api:
-                api.await_dags({PIPELINE, REFUSED, GROWS, f"{PIPELINE}__backfill"})
-                api.trigger(PIPELINE, RUN)
-                states = api.wait(RUN, [PIPELINE], list[str]().append, seconds=PATIENCE_SECONDS)
-                assert states == {PIPELINE: "success"}, api.errors(PIPELINE, RUN)
-                yield Installed(running, api, root, scene)
+                api.await_dags({grows.name, well.name, f"{grows.name}__backfill"})
+            yield Installed(running, grows, well)
         finally:
             starting.exception()
             airflow.stop(home)
