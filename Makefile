@@ -19,7 +19,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators reference up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators screenshots reference up down clean lock \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -67,6 +67,9 @@ bench: $(READY) ## measure against a plain PySpark script; takes about half an h
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
 	@SLUICE_LONG=1 SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
+
+screenshots: $(READY) ## take the pictures of docs/seeing.md anew, in Debian's Chromium
+	@SLUICE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py
 
 reference: $(READY) ## write docs/reference.md anew, from the code
 	@$(BIN)/python -m local.reference

@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 LONGEST_FIRST = (
     "stack",
     "e2e",
+    "browser",
     "cluster",
     "faults",
     "store",
@@ -34,7 +35,7 @@ LONGEST_FIRST = (
     "unit",
     "examples",
 )
-A_LANE_EACH = ("stack", "e2e", "cluster", "faults", "store")
+A_LANE_EACH = ("stack", "e2e", "browser", "cluster", "faults", "store")
 TOGETHER = (
     "spark/test_state.py",
     "spark/test_doctor.py",

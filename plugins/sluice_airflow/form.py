@@ -16,9 +16,15 @@ everybody who leaves it as it is: it means a backfill there.
 
 
 def params() -> dict[str, Param]:
-    """The form's fields, which Airflow checks when a run is created."""
+    """The form's fields, which Airflow checks when a run is created. It shows descriptions as plain
+    text, and so without marks of code.
+    """
     return {
-        name: Param(schema.pop("default"), description=schema.pop("description"), schema=schema)
+        name: Param(
+            schema.pop("default"),
+            description=schema.pop("description").replace("`", ""),
+            schema=schema,
+        )
         for name, schema in form().items()
     }
 

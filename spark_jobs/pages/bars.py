@@ -32,11 +32,11 @@ class Bar(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Bars, what the highest stands for, and a bound as a line."""
+    """Bars, what the highest stands for, and a bound as a line, which may be above them all."""
 
     bars: list[Bar]
     most: str = ""
-    """The value at the chart's upper edge, with its unit."""
+    """The highest value, with its unit."""
     limit: float | None = None
     """The height of the bound, from above; None without one."""
     bound: str = ""
@@ -152,7 +152,8 @@ def check_chart(points: Sequence[Point], bound: float | None) -> Chart:
 
 def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -> Chart:
     """A bar a point, left to right. The bound is in the chart too, if it is given."""
-    most = max((*(each.value for each in points), bound or 0), default=0)
+    highest = max((each.value for each in points), default=0)
+    most = max(highest, bound or 0)
     if not points or most <= 0:
         return Chart([])
     bars = []
@@ -165,7 +166,7 @@ def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -
             kind = "over" if over else "part0"
             bars.append(Bar(x, round(HEIGHT - height, 2), width, height, kind, title, each.run_id))
     limit = None if bound is None else round(HEIGHT - HEIGHT * bound / most, 2)
-    return Chart(bars, unit(most), limit, told)
+    return Chart(bars, unit(highest), limit, told)
 
 
 def outcomes(run: RunLine) -> dict[str, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
@@ -39,6 +40,7 @@ def environment(*more: Path) -> Environment:
         "instant": text,
         "in_bytes": in_bytes,
         "number": number,
+        "breakable": breakable,
     }
     made.globals["STATES"] = get_args(State)
     return made
@@ -50,6 +52,15 @@ def ago(then: datetime, now: datetime) -> str:
     if since < timedelta():
         return f"in {approximate(-since)}"
     return f"{approximate(since)} ago"
+
+
+def breakable(text: str) -> Markup:
+    """A long name that a browser may break behind its underscores.
+
+    >>> print(breakable("expect_<b>"))
+    expect_<wbr>&lt;b&gt;
+    """
+    return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
 def shown(value: Any) -> str:

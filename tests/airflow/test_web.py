@@ -355,7 +355,7 @@ def test_the_overview_has_each_pipeline_with_its_last_runs_and_what_waits(
     assert {MINE, OTHER} <= {each["pipeline"] for each in both}
     row = get("/", page=True).text.split("<tbody>")[1]
     assert "CHECK_FAILED" in row
-    assert "+2000" in row, "it grows"
+    assert "+2,000" in row, "it grows"
 
 
 def test_pages_of_runs_and_batches_follow_each_other(get: Callable[..., Any]) -> None:

@@ -134,6 +134,8 @@ def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_i
     assert (chart.most, [bar.run_id for bar in chart.bars]) == ("3 hours", ["behind"])
     late = late_chart([behind], 0.05)
     assert (late.most, late.bound, late.bars[0].kind) == ("11.11 %", "5.00 %", "over")
+    below = late_chart([behind], 0.5)
+    assert (below.most, below.bound) == ("11.11 %", "50.00 %"), "the highest bar, not the bound"
     assert late_chart([run(0, 0, 0, 5, 0)], 0.05).bars == []
 
 

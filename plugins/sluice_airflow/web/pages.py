@@ -44,6 +44,8 @@ class Trend(NamedTuple):
 
     records: list[Bar]
     state: list[Bar]
+    growth: int | None
+    """Rows by which the state has grown; None if no run says."""
 
 
 @router.get("/")
@@ -160,7 +162,10 @@ def wants_page(request: Request) -> bool:
 
 
 def _trend(line: PipelineLine) -> Trend:
-    return Trend(read_bars(line.runs), rows_bars(line.runs))
+    # A run that failed before it read anything knows nothing of the state, and has 0 for it.
+    known = [each for each in line.runs if each.status == "succeeded" or each.read]
+    rows = [each.state_rows for each in known if each.state_rows is not None]
+    return Trend(read_bars(line.runs), rows_bars(line.runs), rows[0] - rows[-1] if rows else None)
 
 
 def _run(pipeline: str, found: RunPage, **more: Any) -> Response:

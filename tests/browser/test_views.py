@@ -1,0 +1,170 @@
+"""The views in a real browser: each page without an error, readable in light and dark, in a narrow
+window and without a mouse; and what a person finds there who has never seen Sluice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.browser import pages
+from tests.browser.audit import audit, tabbed
+from tests.browser.installation import Installed
+from tests.harness.long_form import long_form
+
+NARROW = 400
+Windows = Callable[..., Any]
+pytestmark = long_form
+
+
+@pytest.mark.parametrize("name", pages.NAMES)
+def test_a_page_has_no_error_and_is_readable_in_light_and_dark_and_narrow_and_by_the_keyboard(
+    window: Windows, installed: Installed, name: str
+) -> None:
+    for dark in (False, True):
+        with window(dark=dark) as opened:
+            opened.go(pages.address(name, installed))
+            for width in (1280, NARROW):
+                opened.page.set_viewport_size({"width": width, "height": 860})
+                found = audit(opened.page)
+                assert found.good, (name, "dark" if dark else "light", width, found)
+            if not dark:
+                reached, shown, there = tabbed(opened.page)
+                assert reached == shown == there > 0
+            expected = [f"404: {opened.page.url}"] if name == "nothing here" else []
+            wrong = [each for each in opened.wrong if "status of 404" not in each or not expected]
+            assert wrong == expected
+
+
+def test_every_link_of_the_views_leads_to_a_page_without_an_error(window: Windows) -> None:
+    """One of each kind: links that differ only in a pipeline, a run or a number are of a kind."""
+    with window() as opened:
+        seen, todo = set[str](), [pages.OVERVIEW]
+        while todo:
+            opened.go(path := todo.pop())
+            assert opened.wrong == [], path
+            assert audit(opened.page).good, path
+            for link in opened.page.eval_on_selector_all(
+                "a[href]", "(all) => all.map((each) => each.getAttribute('href'))"
+            ):
+                kind = re.sub(r"pipelines/(?!aircraft)[^/?]+|=[^&]*", "", link)
+                if link.startswith("/sluice/") and "aircraft" not in link and kind not in seen:
+                    seen.add(kind)
+                    todo.append(link)
+        assert len(seen) >= 8
+
+
+def test_a_table_sorts_and_a_field_filters_it(window: Windows, installed: Installed) -> None:
+    with window() as opened:
+        opened.go(pages.OVERVIEW)
+        names = [row["pipeline"] for row in opened.table("The last drain")]
+        assert {installed.grows.name, installed.well.name} < set(names)
+        button = opened.page.get_by_role("button", name="pipeline", exact=True)
+        button.focus()
+        for up in (True, False):
+            opened.page.keyboard.press("Enter")
+            found = [row["pipeline"] for row in opened.table("The last drain")]
+            assert found == sorted(names, reverse=not up)
+        opened.page.get_by_label("Filter").fill(installed.well.name[:6])
+        visible = opened.page.locator("#pipelines tbody tr:visible th").all_inner_texts()
+        assert visible == [installed.well.name]
+
+
+def test_airflow_leads_to_the_views_in_its_navigation_and_in_the_tab_of_a_dag(
+    window: Windows, installed: Installed
+) -> None:
+    name = installed.grows.name
+    for path, heading in (("/", "Pipelines"), (f"/dags/{name}", name)):
+        with window() as opened:
+            opened.go(path)
+            # The tab of a DAG comes behind the navigation.
+            opened.page.get_by_role("link", name="Sluice", exact=True).last.click()
+            frame = opened.page.frame_locator("iframe")
+            assert frame.get_by_role("heading", level=1).inner_text() == heading
+            opened.page.wait_for_load_state("networkidle")
+            assert [each for each in opened.wrong if "/sluice/" in each] == []
+            [inside] = [each for each in opened.page.frames if each.parent_frame]
+            assert audit(inside).good
+
+
+def test_the_pages_take_airflow_s_light_or_dark(window: Windows) -> None:
+    for chosen, other in (("dark", False), ("light", True)):
+        with window(dark=other) as opened:
+            opened.page.add_init_script(f"localStorage.setItem('theme', '{chosen}')")
+            opened.go(pages.OVERVIEW)
+            scheme = opened.page.evaluate(
+                "() => getComputedStyle(document.documentElement).colorScheme"
+            )
+            assert scheme == chosen
+
+
+class TestQuestions:
+    """What a person answers from the pages alone."""
+
+    def test_which_pipeline_grows(self, window: Windows, installed: Installed) -> None:
+        with window() as opened:
+            opened.go(pages.OVERVIEW)
+            growth = {
+                row["pipeline"]: row["since 20 runs"].replace(",", "")
+                for row in opened.table("The last drain")
+            }
+        rows = installed.grows.state_rows
+        assert growth == {
+            "aircraft_rotations": "",  # it has no run yet
+            # The first of its 20 found no broker, and so knows of no state.
+            installed.grows.name: f"+{rows[-1] - rows[-19]}",
+            installed.well.name: "+0",
+        }
+
+    def test_why_was_a_run_not_published(self, window: Windows, installed: Installed) -> None:
+        grows = installed.grows
+        with window() as opened:
+            opened.go(pages.OVERVIEW)
+            [row] = [row for row in opened.table("The last drain") if row["pipeline"] == grows.name]
+            assert row["verdict"] == "failed CHECK_FAILED"
+            opened.page.get_by_role("link", name=grows.name, exact=True).click()
+            run = grows.run_id(grows.last)
+            opened.page.get_by_role("link", name=run, exact=True).first.click()
+            assert f"sluice show checks --pipeline {grows.name}" in opened.text()
+            [check] = [
+                row
+                for row in opened.table("Checks of output and state")
+                if row["outcome"] == "failed"
+            ]
+        assert check["check"] == "expect_column_values_to_be_between(flights)"
+        assert (check["failing"], check["sample"]) == ("3", "[214, 0, 231]")
+
+    def test_how_many_records_of_a_day_were_late_and_by_how_much(
+        self, window: Windows, installed: Installed
+    ) -> None:
+        late = installed.grows.late
+        with window() as opened:
+            opened.go(pages.address("late", installed))
+            days = {row["day"]: int(row["records"]) for row in opened.table("By day")}
+            [newest, *_] = opened.table("Records, newest first")
+        assert days == Counter(f"{row['kafka_timestamp']:%F}" for row in late)
+        record = max(late, key=lambda row: row["kafka_timestamp"])
+        assert newest["offset"] == str(record["offset"])
+        assert newest["late by"] == str(record["watermark_missed"] - record["event_time"])
+
+    def test_which_day_waits_for_a_repair(self, window: Windows, installed: Installed) -> None:
+        with window() as opened:
+            opened.go(pages.address("coverage", installed))
+            rows = opened.table("Newest first")
+        assert [row["who"] for row in rows if row["who"]] == ["ana"], (
+            "of the repair that was swapped"
+        )
+        assert [row["what to do"] for row in rows if row["state"] == "staged"] == [
+            "Approve or reject it"
+        ]
+        days = {row["from"][:10] for row in rows if row["state"] == "late"}
+        found = {f"{row['event_time']:%F}" for row in installed.grows.late}
+        assert days, "one line a day: neighbours differ in their late records"
+        assert days <= found | {
+            f"{row['event_time'] + timedelta(1):%F}" for row in installed.grows.late
+        }
