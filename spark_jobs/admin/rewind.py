@@ -22,6 +22,7 @@ from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.live import read_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
@@ -63,6 +64,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             f"it has that of {available}.",
             f"Rewind to one of those, or start again: sluice reset {spec.name}",
         )
+    _refuse_before_switch(paths, spec, batch)
     later = [planned for planned in checkpoint.planned() if planned > batch]
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
@@ -249,6 +251,21 @@ def _note(paths: Paths, begun: Rewinding | None, batch: int) -> Rewinding:
 
 def _kept(paths: Paths, note: Rewinding) -> UPath:
     return paths.version.with_name(note.kept)
+
+
+def _refuse_before_switch(paths: Paths, spec: Pipeline, batch: int) -> None:
+    """Raise StateUnreadable for a batch that a rebuild ran beside the table: no version of the
+    table has the rows after it.
+    """
+    fact = read_live(paths.live)
+    if fact is None or fact.before is None or batch >= fact.batch:
+        return
+    raise StateUnreadable(
+        f"a rebuild put batches 0 to {fact.batch} into {paths.table} in one commit, version "
+        f"{fact.table_version}: it has no content after batch {batch}.",
+        f"Rewind to batch {fact.batch} or a later one; or go back to the logic before: `sluice "
+        f"rebuild {spec.name} --back`.",
+    )
 
 
 def _refuse_vacuumed(paths: Paths, version: int, batch: int) -> None:

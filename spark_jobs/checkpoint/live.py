@@ -1,0 +1,92 @@
+"""Live: which state version of a pipeline drains, in live.json above the versions' folders.
+
+A rebuild writes it when it switches. Without the file it is that of SPEC. The spec that drains is
+the one in spec.py, SPEC or NEXT, whose state version is the live one: so neither the switch nor the
+renaming of NEXT must come first.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.checkpoint.switching import read_switching
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import VersionNotLive
+from spark_jobs.contract.paths import version_facts
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.contract.spec import Pipeline
+
+
+class Replaced(BaseModel):
+    """A state version that was live before a switch. Its checkpoint is kept, and the table's
+    version as long as VACUUM leaves its files.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    version: int
+    """The state version."""
+    generation: str
+    table_id: str
+    table_version: int
+    """The last version of the table that had its rows."""
+
+
+class Live(Stored):
+    """The content of live.json."""
+
+    version: int
+    """The state version that drains."""
+    since: datetime
+    table_version: int
+    """The table's version that the switch committed."""
+    batch: int
+    """The newest batch in it. No earlier one has a version of this table."""
+    before: Replaced | None = None
+    """What the switch replaced; None behind the way back."""
+
+
+def read_live(path: UPath) -> Live | None:
+    """The fact; None if there was no switch yet. Raises CheckpointBroken if it does not parse."""
+    try:
+        return Live.read(path) if path.exists() else None
+    except ValueError:
+        raise checkpoint_broken(f"{path} does not parse", path.parent.name) from None
+
+
+def live_spec(spec: Pipeline, root: str) -> Pipeline:
+    """The spec that drains the pipeline's live table under this root: this one, which is SPEC; or
+    NEXT, after a switch.
+
+    Raises VersionNotLive if spec.py has none of the live state version; SpecInvalid of NEXT;
+    CheckpointBroken.
+    """
+    fact, note = version_facts(root, spec.name)
+    switching = read_switching(note)
+    known = None if switching else read_live(fact)
+    wanted = switching.version if switching else known.version if known else None
+    if wanted is None or spec.state.version == wanted:
+        return spec
+    following = registry.load_next(spec.name)
+    if following is not None and following.state.version == wanted:
+        return following
+    raise not_live(wanted, spec, following)
+
+
+def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> VersionNotLive:
+    """That spec.py has no spec of the state version that is to drain."""
+    also = f", and NEXT of {following.state.version}" if following else ", and no NEXT"
+    return VersionNotLive(
+        f"{spec.name}: a rebuild has made state version {wanted} the one that drains, and spec.py "
+        f"has SPEC of version {spec.state.version}{also}.",
+        f"Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT; or "
+        f"switch back to the version before: `sluice rebuild {spec.name} --back`.",
+    )

@@ -1,0 +1,65 @@
+"""What a rebuild's switch must not do. See mutant.py."""
+
+from tests.mutants.mutant import Mutant
+
+SWITCH, PLAN = "tests/unit/test_switch.py", "tests/unit/test_rebuild_plan.py"
+CUT_OFF = f"{SWITCH}::test_a_switch_that_was_cut_off_is_completed_by_the_next_run"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a switch that was cut off behind its commit commits again",
+        "spark_jobs/rebuild/commit.py",
+        "        if made is not None:\n            return made\n",
+        "        if made is not None and len(history.SWITCH) == 0:\n            return made\n",
+        CUT_OFF,
+    ),
+    Mutant(
+        "the commit of a switch has no transaction id",
+        "spark_jobs/rebuild/commit.py",
+        '"txn": {"appId": owner,',
+        '"txn": {"appId": "",',
+        f"{SWITCH}::test_a_switch_is_one_commit_of_a_table_that_keeps_its_id_and_nothing_is_left",
+    ),
+    Mutant(
+        "a switch leaves the old rows in the table",
+        "spark_jobs/rebuild/commit.py",
+        "if key not in _keys(wanted)]",
+        "if not key]",
+        f"{SWITCH}::test_a_switch_is_one_commit_of_a_table_that_keeps_its_id_and_nothing_is_left",
+    ),
+    Mutant(
+        "a rebuild that is behind the live table is switched to",
+        "spark_jobs/rebuild/ready.py",
+        "    if missing:\n",
+        "    if missing < 0:\n",
+        f"{SWITCH}::test_a_rebuild_that_is_behind_is_not_switched_to",
+    ),
+    Mutant(
+        "rows that have not passed are switched to",
+        "spark_jobs/rebuild/ready.py",
+        "    if begun or not passed or",
+        "    if begun or",
+        f"{SWITCH}::test_rows_that_have_not_passed_are_not_switched_to",
+    ),
+    Mutant(
+        "SPEC drains whatever the root says",
+        "spark_jobs/checkpoint/live.py",
+        "    if wanted is None or spec.state.version == wanted:\n",
+        "    if wanted is None or spec.state.version:\n",
+        f"{SWITCH}::test_which_spec_drains_is_a_fact_of_the_root_in_both_orders",
+    ),
+    Mutant(
+        "one rewinds to a batch of which the table has no version",
+        "spark_jobs/admin/rewind.py",
+        " or batch >= fact.batch:",
+        " or batch:",
+        f"{SWITCH}::test_a_rewind_to_before_the_switch_is_refused",
+    ),
+    Mutant(
+        "what Kafka has no longer is lost without a word",
+        "spark_jobs/admin/rebuild.py",
+        "    if plan.lost and plan.begun is None:\n",
+        "    if plan.lost and plan.begun:\n",
+        f"{PLAN}::test_what_kafka_has_no_longer_is_told_and_refused_unless_a_rebuild_has_begun",
+    ),
+)
