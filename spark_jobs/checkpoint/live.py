@@ -22,6 +22,7 @@ from spark_jobs.contract.paths import version_facts
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
 
 
@@ -79,6 +80,19 @@ def live_spec(spec: Pipeline, root: str) -> Pipeline:
     if following is not None and following.state.version == wanted:
         return following
     raise not_live(wanted, spec, following)
+
+
+def refuse_not_live(paths: Paths) -> None:
+    """Raise VersionNotLive for the paths of another state version than the live one: a switch came
+    after its spec was loaded.
+    """
+    fact = read_live(paths.live)
+    if fact is not None and paths.version.name != f"v{fact.version}":
+        raise VersionNotLive(
+            f"{paths.version} drains no more: state version {fact.version} of "
+            f"{paths.table.name} is live since {fact.since:%F %H:%M:%S} UTC.",
+            "Give the same command again.",
+        )
 
 
 def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> VersionNotLive:

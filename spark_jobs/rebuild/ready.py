@@ -70,7 +70,7 @@ def ready_back(live: Paths, former: Paths) -> Ready:
             f"{name}: no switch is there to take back.",
             f"Go back within a state version with `sluice rewind {name}`.",
         )
-    kept = read_identity(former)
+    kept = Identity.read(former.identity) if former.identity.exists() else None
     if kept is None or kept.generation != before.generation or kept.table_id != known.table_id:
         raise RebuildRefused(
             f"{name}: {former.version} is not the checkpoint any more that the switch replaced, or "
@@ -84,13 +84,19 @@ def ready_back(live: Paths, former: Paths) -> Ready:
             "Rebuild the former logic from Kafka, as NEXT.",
         )
     refuse_table(live.table, content(live.table, before.table_version))
-    batch = max(Checkpoint(former.checkpoint).committed(), default=-1)
+    audited = read_cursor(former.cursor).audited
+    if table.newest_batch(live.table, kept.owner(name)) > audited:
+        raise RebuildRefused(
+            f"{name}: the table had rows of a batch after {audited} when it was switched, and "
+            "nobody has accounted for them: the run before was killed.",
+            "Rebuild the former logic from Kafka, as NEXT.",
+        )
     return Ready(
         before.table_version,
         table.version(live.table),
         known.generation,
         kept.generation,
-        batch,
+        audited,
     )
 
 

@@ -19,7 +19,7 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease, lease
-from spark_jobs.checkpoint.live import Live, Replaced, read_live
+from spark_jobs.checkpoint.live import Live, Replaced, not_live, read_live
 from spark_jobs.checkpoint.switching import Switching, read_switching
 from spark_jobs.contract.paths import Paths
 from spark_jobs.rebuild.commit import Content, content, replace_content
@@ -77,6 +77,8 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> Live | None:
     note = read_switching(paths.switching)
     if note is None:
         return None
+    if note.version != spec.state.version:
+        raise not_live(note.version, spec, None)
     side = side_paths(paths, spec)
     own = (
         nullcontext()

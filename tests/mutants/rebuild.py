@@ -62,4 +62,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "    if plan.lost and plan.begun:\n",
         f"{PLAN}::test_what_kafka_has_no_longer_is_told_and_refused_unless_a_rebuild_has_begun",
     ),
+    Mutant(
+        "a run whose spec was loaded before the switch drains the former checkpoint",
+        "spark_jobs/checkpoint/identity.py",
+        "    refuse_not_live(paths)\n",
+        "",
+        f"{SWITCH}::test_a_run_whose_spec_was_loaded_before_the_switch_is_refused",
+    ),
 )

@@ -316,3 +316,21 @@ def test_which_spec_drains_is_a_fact_of_the_root_in_both_orders(rebuilt, monkeyp
         live_spec(SPEC, rebuilt.root)  # NEXT is removed, and SPEC as it was
     rebuilt.back()
     assert live_spec(SPEC, rebuilt.root) == SPEC
+
+
+def test_the_way_back_is_refused_where_rows_of_before_had_no_account(rebuilt) -> None:
+    rebuilt.live.commit(5)
+    rebuilt.switch()
+    with pytest.raises(RebuildRefused, match="nobody has accounted for them"):
+        rebuilt.back()
+
+
+def test_a_run_whose_spec_was_loaded_before_the_switch_is_refused(rebuilt, monkeypatch) -> None:
+    rebuilt.switch()
+    with pytest.raises(VersionNotLive, match="state version 2 of sales_hourly is live since"):
+        read_identity(rebuilt.live.paths)
+    kill_at(monkeypatch, 0)
+    with pytest.raises(Killed):
+        rebuilt.back()
+    with pytest.raises(VersionNotLive):
+        rebuilt.complete(NEXT)
