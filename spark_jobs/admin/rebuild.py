@@ -21,8 +21,10 @@ from spark_jobs.rebuild.side import Begun, read_begun, refuse_other, side_paths
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.source.topic_state import TopicState, topic_state
 
-Lost = dict[int, tuple[int, int]]
-"""Partition -> first and last offset that the live table was made from and Kafka has no longer."""
+Lost = tuple[tuple[int, int, int], ...]
+"""Partition, first and last offset of what the live table was made from, and the rebuild has not
+and cannot get from Kafka any more.
+"""
 
 
 class RebuildPlan(NamedTuple):
@@ -108,16 +110,18 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
-    lost = _lost(paths, known, topic)
+    lost = _lost(paths, known, topic, side_paths(paths, following))
     return RebuildPlan(
         begun, topic.id, lost, tuple(_lines(paths, following, begun, topic, (known, lost)))
     )
 
 
 def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
-    """Raise RecordsUnreachable if Kafka has no longer all that the live table was made from."""
-    if plan.lost and plan.begun is None:
-        count = sum(last - first + 1 for first, last in plan.lost.values())
+    """Raise RecordsUnreachable if Kafka has no longer all that the live table was made from, and
+    that the rebuild has not read yet.
+    """
+    if plan.lost:
+        count = sum(last - first + 1 for _, first, last in plan.lost)
         raise RecordsUnreachable(
             f"{spec.name}: Kafka has no longer {count:,} offsets from which the live table was "
             "made, so the rebuilt one would be without their rows.",
@@ -126,10 +130,16 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
         )
 
 
-def _lost(paths: Paths, known: Identity, topic: TopicState) -> Lost:
-    began = beginning(paths, known.generations)
-    spans = {p: (at, topic.earliest.get(p, at) - 1) for p, at in began.items()}
-    return {p: span for p, span in spans.items() if span[1] >= span[0]}
+def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths) -> Lost:
+    begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
+    first = beginning(side, begun.generations) if begun and committed else {}
+    done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
+    found = []
+    for p, began in sorted(beginning(paths, known.generations).items()):
+        earliest = topic.earliest.get(p, began)
+        found.append((p, began, first.get(p, earliest) - 1))
+        found.append((p, done.get(p, earliest), earliest - 1))
+    return tuple(span for span in found if span[2] >= span[1])
 
 
 def _lines(
@@ -162,7 +172,7 @@ def _lines(
         until = _lost_until(paths, known, lost)
         found.append(
             "  Kafka has no longer all that the live table was made from: "
-            + ", ".join(f"partition {p}: {a} to {b}" for p, (a, b) in sorted(lost.items()))
+            + ", ".join(f"partition {p}: {a} to {b}" for p, a, b in lost)
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
     else:
@@ -173,7 +183,7 @@ def _lines(
 def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:
     """The latest event time among the lost ones, if the index knows."""
     which = " OR ".join(
-        f'("partition" = {p} AND first_offset <= {b})' for p, (_, b) in lost.items()
+        f'("partition" = {p} AND first_offset <= {b})' for p, _, b in lost
     )
     [row] = ops_tables.query(
         paths.root,

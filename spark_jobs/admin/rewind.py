@@ -64,7 +64,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             f"it has that of {available}.",
             f"Rewind to one of those, or start again: sluice reset {spec.name}",
         )
-    _refuse_before_switch(paths, spec, batch)
+    _refuse_before_switch(paths, known, batch)
     later = [planned for planned in checkpoint.planned() if planned > batch]
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
@@ -253,18 +253,20 @@ def _kept(paths: Paths, note: Rewinding) -> UPath:
     return paths.version.with_name(note.kept)
 
 
-def _refuse_before_switch(paths: Paths, spec: Pipeline, batch: int) -> None:
+def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
     """Raise StateUnreadable for a batch that a rebuild ran beside the table: no version of the
     table has the rows after it.
     """
     fact = read_live(paths.live)
     if fact is None or fact.before is None or batch >= fact.batch:
         return
+    if fact.before.table_id != known.table_id:  # a reset came after it
+        return
     raise StateUnreadable(
         f"a rebuild put batches 0 to {fact.batch} into {paths.table} in one commit, version "
         f"{fact.table_version}: it has no content after batch {batch}.",
         f"Rewind to batch {fact.batch} or a later one; or go back to the logic before: `sluice "
-        f"rebuild {spec.name} --back`.",
+        f"rebuild {paths.pipeline} --back`.",
     )
 
 

@@ -19,6 +19,9 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import VersionNotLive
 from spark_jobs.contract.paths import version_facts
 
+CLOSED = 0
+"""In place of a state version: of a rebuild's root from which a switch takes what it has."""
+
 if TYPE_CHECKING:
     from upath import UPath
 
@@ -76,6 +79,8 @@ def live_spec(spec: Pipeline, root: str) -> Pipeline:
     wanted = switching.version if switching else known.version if known else None
     if wanted is None or spec.state.version == wanted:
         return spec
+    if wanted == CLOSED:
+        raise _closed(spec.name)
     following = registry.load_next(spec.name)
     if following is not None and following.state.version == wanted:
         return following
@@ -87,12 +92,21 @@ def refuse_not_live(paths: Paths) -> None:
     after its spec was loaded.
     """
     fact = read_live(paths.live)
+    if fact is not None and fact.version == CLOSED:
+        raise _closed(paths.pipeline)
     if fact is not None and paths.version.name != f"v{fact.version}":
         raise VersionNotLive(
             f"{paths.version} drains no more: state version {fact.version} of "
             f"{paths.table.name} is live since {fact.since:%F %H:%M:%S} UTC.",
             "Give the same command again.",
         )
+
+
+def _closed(name: str) -> VersionNotLive:
+    return VersionNotLive(
+        f"{name}: a switch takes what was rebuilt here, so no run goes on with it.",
+        f"Complete the switch, in the root of the live table: sluice drain {name}",
+    )
 
 
 def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> VersionNotLive:

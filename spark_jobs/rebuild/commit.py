@@ -75,7 +75,7 @@ def refuse_table(table: UPath, wanted: Content) -> None:
     wrong += [name for name in properties if name.startswith(CONSTRAINTS)]
     wrong += [APPEND_ONLY] if properties.get(APPEND_ONLY) == "true" else []
     wrong += ["columnMapping"] if protocol.get("minReaderVersion") == MAPPED else []
-    if any("deletionVector" in file for file in wanted.files) and "deletionVectors" not in named:
+    if any(file.get("deletionVector") for file in wanted.files) and "deletionVectors" not in named:
         wrong.append("deletion vectors in the rows that are to come, and none allowed")
     if wrong:
         raise RebuildRefused(

@@ -54,7 +54,13 @@ def ready(live: Paths, paths: Paths, side: Paths) -> Ready:
             f"Let it catch up: sluice rebuild {name} --execute",
         )
     newest = table.version(side.table)
-    refuse_table(live.table, content(side.table, newest))
+    wanted = content(side.table, newest)
+    if any(file.get("deletionVector") for file in wanted.files):
+        raise RebuildRefused(
+            f"{side.table} has deletion vectors, whose files a switch does not take along.",
+            f"In Spark: REORG TABLE delta.`{side.table}` APPLY (PURGE), without deletion vectors.",
+        )
+    refuse_table(live.table, wanted)
     return Ready(
         newest, table.version(live.table), known.generation, following.generation, committed[-1]
     )

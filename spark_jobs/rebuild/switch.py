@@ -19,15 +19,20 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease, lease
-from spark_jobs.checkpoint.live import Live, Replaced, not_live, read_live
+from spark_jobs.checkpoint.live import CLOSED, Live, Replaced, not_live, read_live
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.switching import Switching, read_switching
+from spark_jobs.contract.errors import RebuildRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.rebuild.commit import Content, content, replace_content
 from spark_jobs.rebuild.files import put_beside
 from spark_jobs.rebuild.ops_rows import put_rows
 from spark_jobs.rebuild.ready import Ready, ready, ready_back
 from spark_jobs.rebuild.side import side_paths
+from spark_jobs.rebuild.state_files import follow_move
+from spark_jobs.sink import history, table
 from spark_jobs.sink.table import identifier
+from spark_jobs.storage.delta import version_is_whole
 from spark_jobs.storage.folders import move, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
@@ -47,11 +52,13 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
     require_writable(live)
     side = side_paths(paths, following)
     with lease(live.lease, run_id) as held:
-        with lease(side.lease, run_id):
+        with lease(side.lease, run_id):  # up to the last step: a batch after the note would be lost
             found = ready(live, paths, side)
-            _note(found, following.state.version, spec, back=False).write(paths.switching)
-        failpoint.at("switching")
-        return _completed(following, paths, held)
+            note = _note(found, following.state.version, spec, back=False)
+            note.write(paths.switching)
+            failpoint.at("switching")
+            _take(paths, side, note, held)
+        return _ended(following, paths, note)
 
 
 def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Live:
@@ -64,9 +71,11 @@ def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Liv
     require_writable(live)
     with lease(live.lease, run_id) as held:
         found = ready_back(live, paths)
-        _note(found, former.state.version, spec, back=True).write(paths.switching)
+        note = _note(found, former.state.version, spec, back=True)
+        note.write(paths.switching)
         failpoint.at("switching")
-        return _completed(former, paths, held)
+        _take(paths, side_paths(paths, former), note, held)
+        return _ended(former, paths, note)
 
 
 def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> Live | None:
@@ -86,9 +95,17 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> Live | None:
         else lease(side.lease, "switch")
     )
     with own:
-        for step in _Switch(paths, side, note, held.confirm).steps():
-            step()
-            failpoint.at("switching")
+        _take(paths, side, note, held)
+    return _ended(spec, paths, note)
+
+
+def _take(paths: Paths, side: Paths, note: Switching, held: HeldLease) -> None:
+    for step in _Switch(paths, side, note, held.confirm).steps():
+        step()
+        failpoint.at("switching")
+
+
+def _ended(spec: Pipeline, paths: Paths, note: Switching) -> Live:
     if not note.back:
         remove_folder(paths.rebuild)
     paths.switching.unlink()
@@ -102,12 +119,6 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> Live | None:
         fact.table_version,
     )
     return fact
-
-
-def _completed(spec: Pipeline, paths: Paths, held: HeldLease) -> Live:
-    done = complete(spec, paths, held)
-    assert done is not None  # its note was written under the same lease
-    return done
 
 
 def _note(found: Ready, version: int, spec: Pipeline, *, back: bool) -> Switching:
@@ -142,12 +153,14 @@ class _Switch(NamedTuple):
         if fact is not None and fact.version == self.note.version:
             return ()
         if self.note.back:
-            return (self.commit, self.put_aside, self.move_cursor, self.tell)
+            return (self.look_again, self.commit, self.put_aside, self.move_cursor, self.tell)
         return (
+            self.close_side,
             self.put_files,
             self.commit,
             self.put_ops_rows,
             self.move_checkpoint,
+            self.name_state,
             self.move_identity,
             self.move_cursor,
             self.tell,
@@ -155,14 +168,44 @@ class _Switch(NamedTuple):
 
     @property
     def rows(self) -> Content:
-        table = self.paths.table if self.note.back else self.side.table
-        return content(table, self.note.rows_of)
+        of = self.paths.table if self.note.back else self.side.table
+        return content(of, self.note.rows_of)
 
     @property
     def version(self) -> int:
         """The table's version that the switch committed: nothing is committed twice."""
         owner = f"{self.paths.table.name}/{self.note.next_generation}"
         return replace_content(self.paths.table, self.note, self.rows, owner, self.confirm)
+
+    def close_side(self) -> None:
+        """Let no run go on beside: the live table would not get its rows.
+
+        Raises RebuildRefused, and forgets the switch, if one has since the note was written.
+        """
+        fact = read_live(self.side.live)
+        if fact is not None and fact.version == CLOSED:
+            return
+        newest = Checkpoint(self.side.checkpoint).planned()[-1:]
+        if newest != [self.note.batch] or table.version(self.side.table) != self.note.rows_of:
+            self._forget("the rebuild went on after its switch had begun")
+        Live(version=CLOSED, since=self.note.began, table_version=0, batch=-1).write(self.side.live)
+
+    def look_again(self) -> None:
+        """On the way back: look whether the rows of before are still there.
+
+        Raises RebuildRefused, and forgets the switch, if VACUUM came after the note.
+        """
+        here, since = self.paths.table, self.note.table_version
+        made = history.switch_version(here, self.note.switch_id, since)
+        if made is None and not version_is_whole(here, self.note.rows_of):
+            self._forget(f"version {self.note.rows_of} of {here} is gone by now")
+
+    def _forget(self, why: str) -> None:
+        self.paths.switching.unlink()
+        raise RebuildRefused(
+            f"{self.paths.pipeline}: {why}. Nothing is switched.",
+            f"See what there is to do: sluice rebuild {self.paths.pipeline}",
+        )
 
     def put_files(self) -> None:
         """Put the side table's files where the live one's are."""
@@ -186,10 +229,14 @@ class _Switch(NamedTuple):
                 self.confirm,
             )
 
+    def name_state(self) -> None:
+        """Let Spark find the state's schemas where they are now."""
+        follow_move(self.paths.checkpoint, self.paths.pipeline)
+
     def move_identity(self) -> None:
         """Let the checkpoint say that this table is its own."""
-        table = identifier(self.paths.table)
-        self._identity().model_copy(update={"table_id": table}).write(self.paths.identity)
+        ours = {"table_id": identifier(self.paths.table)}
+        self._identity().model_copy(update=ours).write(self.paths.identity)
 
     def move_cursor(self) -> None:
         """Let the rows count as accounted for, and as judged if they were before."""

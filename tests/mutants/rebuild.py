@@ -58,9 +58,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what Kafka has no longer is lost without a word",
         "spark_jobs/admin/rebuild.py",
+        "    if plan.lost:\n",
         "    if plan.lost and plan.begun is None:\n",
-        "    if plan.lost and plan.begun:\n",
-        f"{PLAN}::test_what_kafka_has_no_longer_is_told_and_refused_unless_a_rebuild_has_begun",
+        f"{PLAN}::test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_read_it",
     ),
     Mutant(
         "a run whose spec was loaded before the switch drains the former checkpoint",

@@ -30,10 +30,11 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import publish
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 MILES = {"flights": "count(*)", "miles": "sum(distance_miles)"}
-FARTHEST = {"flights": "count(*)", "miles": "max(distance_miles)"}
+FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
 HOURS = Aggregate(
     window=Tumbling(size="1 hour"), keys=("origin",), measures=MILES, counts="flights"
 )
@@ -57,8 +58,10 @@ class Rebuilding:
     def __init__(self, scene: Scene) -> None:
         self.scene, self.spec = scene, scene.spec
         state = scene.spec.state.model_copy(update={"version": 2})
-        steps = (HOURS.model_copy(update={"measures": FARTHEST}),)
-        self.next = scene.spec.model_copy(update={"steps": steps, "state": state})
+        changes = {"steps": (HOURS.model_copy(update={"measures": FARTHEST}),)}
+        if scene.spec.steps != SPEC.steps:
+            changes = {}
+        self.next = scene.spec.model_copy(update=changes | {"state": state})
         self.root = scene.settings.root
         self.live, self.paths = scene.paths, Paths(self.root, self.next)
         self.side = side_paths(self.paths, self.next)
@@ -159,7 +162,7 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
         places = iter(range(9))
 
         def at(_: str) -> None:
-            if next(places) == 2:
+            if next(places) == 3:
                 raise Killed
 
         active.setattr(failpoint, "at", at)
@@ -188,3 +191,26 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     assert it.rows() == it.expected("sum", it.live)
     assert publish(it.live, it.spec, ("", -1)) is not None
     assert ordered(deltalake.DeltaTable(str(it.live.published_table))) == it.rows()
+
+
+@long_form
+def test_state_of_transform_with_state_moves_with_its_checkpoint(scene, tmp_path) -> None:
+    """Spark notes the schemas of such state by the whole path, and the side root is gone."""
+    made = scene("aircraft_rotations", events=1500, deliveries=2, stores=1)
+    it = Rebuilding(made)
+    twin = made.settings._replace(root=str(tmp_path / "twin"))
+    made.deliver()
+    made.run("live-1")
+    good(drain(it.spec, twin, "twin-1"))
+    it.begin()
+    it.compute("rebuild-1")
+    switch(it.spec, it.next, it.root, "switch")
+    made.deliver()
+    assert it.drain(it.next, "live-2").account.read > 0
+    good(drain(it.spec, twin, "twin-2"))
+
+    def rows(paths: Paths) -> list[str]:
+        table = deltalake.DeltaTable(str(paths.table)).to_pyarrow_table()
+        return sorted(map(str, table.to_pylist()))
+
+    assert rows(it.paths) == rows(Paths(twin.root, it.spec)) != []

@@ -114,9 +114,11 @@ class Drains:
             "pipeline": SPEC.name,
             "generation": self.identity.generation,
             "batch_id": batch,
+            "run_id": "drain",
             "state_rows": batch,
             "state_bytes": 1,
             "table_version": table_version,
+            "offsets_end": json.dumps({0: batch + 1}),
         }
         ops_tables.append(self.paths.root, "batches", [row | counts.model_dump()])
 

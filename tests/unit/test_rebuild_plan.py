@@ -37,20 +37,25 @@ def root(tmp_path: Path) -> Drains:
     """Offsets 0 to 4 of the one partition are in the table."""
     made = Drains(tmp_path / "root")
     made.drain(0, 4)
+    began(made, "g1")
+    return made
+
+
+def began(drains: Drains, generation: str) -> None:
+    """The account of its batch 0 says that it began at offset 0."""
     ops_tables.replace(
-        made.paths.root,
+        drains.paths.root,
         "batches",
         [
             {
                 "pipeline": SPEC.name,
-                "generation": "g1",
+                "generation": generation,
                 "batch_id": 0,
                 "offsets_start": json.dumps({"0": 0}),
             }
         ],
         "batch_id = 0",
     )
-    return made
 
 
 def topic(monkeypatch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
@@ -70,17 +75,25 @@ def test_a_plan_says_what_is_read_from_where_and_that_everything_is_there(root, 
     assert not root.paths.rebuild.exists()
 
 
-def test_what_kafka_has_no_longer_is_told_and_refused_unless_a_rebuild_has_begun(root, monkeypatch):
+def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_read_it(root, monkeypatch):
     topic(monkeypatch, earliest=3)
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
-    assert plan.lost == {0: (0, 2)}
+    assert plan.lost == ((0, 0, 2),)
     assert "partition 0: 0 to 2" in "\n".join(plan.lines)
     with pytest.raises(RecordsUnreachable, match=r"3 offsets.*--without-lost"):
         rebuild.refuse_lost(SPEC, plan)
     begin(root.paths, NEXT, "topic-1", "tester")
-    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
-    rebuild.refuse_lost(SPEC, plan)
+    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # begun, and nothing read
+    with pytest.raises(RecordsUnreachable, match="3 offsets"):
+        rebuild.refuse_lost(SPEC, plan)
+    side = Drains(Path(str(root.paths.rebuild)), NEXT, "g2")
+    side.drain(0, 1)
+    began(side, "g2")
+    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # what it has read is not lost
+    assert plan.lost == ((0, 2, 2),)
     assert "tester began it" in "\n".join(plan.lines)
+    side.drain(2, 3)
+    rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, NEXT, root.settings))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import deltalake
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.cursor import read_cursor
@@ -25,15 +27,19 @@ from spark_jobs.contract.errors import (
     LeaseHeld,
     RebuildRefused,
     SluiceError,
+    StagingStale,
     StateUnreadable,
     VersionNotLive,
 )
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.position import Position
 from spark_jobs.contract.spec import State
 from spark_jobs.published import table as published_table
 from spark_jobs.rebuild.side import begin, discard, read_begun, refuse_other, side_paths
 from spark_jobs.rebuild.switch import complete, switch, switch_back
-from spark_jobs.runs.publication import publication
+from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.preconditions import Claim, refuse_foreign
+from spark_jobs.runs.publication import publication, publish
 from spark_jobs.sink import history
 from spark_jobs.sink.table import GENERATION, refuse_ahead, refuse_replaced
 from tests.unit.drains import SPEC, Drains
@@ -45,9 +51,9 @@ NEXT = SPEC.model_copy(
         "steps": (deduplicate(), aggregate(measures={"sales": "count(*)", "most": "max(amount)"})),
     }
 )
-PLACES = 8
+PLACES = 10
 """After the note is written, and after each of the steps."""
-PLACES_BACK = 5
+PLACES_BACK = 6
 
 
 class Killed(Exception):
@@ -334,3 +340,126 @@ def test_a_run_whose_spec_was_loaded_before_the_switch_is_refused(rebuilt, monke
         rebuilt.back()
     with pytest.raises(VersionNotLive):
         rebuilt.complete(NEXT)
+
+
+def test_a_run_beside_between_the_note_and_the_switch_loses_nothing(rebuilt, monkeypatch) -> None:
+    with monkeypatch.context() as active:
+        kill_at(active, 0)
+        with pytest.raises(Killed):
+            rebuilt.switch()
+    rebuilt.side.drain(6, 7)  # who gave `sluice rebuild` beside the one that was killed
+    with pytest.raises(RebuildRefused, match="went on after its switch had begun"):
+        rebuilt.complete(NEXT)
+    assert read_identity(rebuilt.live.paths) is not None
+    assert rebuilt.live.rows == [0, 1, 2, 3, 4]
+    rebuilt.switch()
+    assert rebuilt.live.rows == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert_drains(rebuilt, NEXT, "g2", 7)
+
+
+@pytest.mark.parametrize("place", range(1, PLACES - 1))
+def test_from_the_first_step_on_no_run_goes_on_beside(rebuilt, monkeypatch, place: int) -> None:
+    with monkeypatch.context() as active:
+        kill_at(active, place)
+        with pytest.raises(Killed):
+            rebuilt.switch()
+    with pytest.raises(VersionNotLive, match="a switch takes what was rebuilt here"):
+        read_identity(rebuilt.side.paths)
+    with pytest.raises(VersionNotLive, match="in the root of the live table"):
+        live_spec(SPEC, str(rebuilt.paths.rebuild))
+
+
+def test_a_run_beside_waits_while_the_switch_works(rebuilt, monkeypatch) -> None:
+    held = []
+
+    def at(_: str) -> None:
+        with pytest.raises(LeaseHeld), lease(rebuilt.side.paths.lease, "rebuild"):
+            pass
+        held.append(True)
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", at)
+        rebuilt.switch()
+    assert len(held) == PLACES
+
+
+def test_a_way_back_that_was_cut_off_before_vacuum_is_forgotten(rebuilt, monkeypatch) -> None:
+    rebuilt.switch()
+    with monkeypatch.context() as active:
+        kill_at(active, 0)
+        with pytest.raises(Killed):
+            rebuilt.back()
+    table = deltalake.DeltaTable(str(rebuilt.paths.table), version=5)
+    Path(table.file_uris()[0].removeprefix("file://")).unlink()
+    with pytest.raises(RebuildRefused, match="version 5 of .* is gone by now"):
+        rebuilt.complete(SPEC)
+    assert rebuilt.live.rows == [0, 1, 2, 3, 4, 5]
+    assert_drains(rebuilt, NEXT, "g2", 5)
+
+
+def test_spark_finds_the_schemas_of_state_where_the_checkpoint_is_now(rebuilt) -> None:
+    def note(paths: Paths) -> Path:
+        return Path(str(paths.checkpoint)) / "state/0/_metadata/v2/0"
+
+    def text(paths: Paths) -> str:
+        schema = f"file:{paths.checkpoint}/state/0/_stateSchema/default/0_1"
+        return f'v2\n{{"stateSchemaFilePaths":["{schema}"]}}'
+
+    place = note(rebuilt.side.paths)
+    place.parent.mkdir(parents=True)
+    place.write_text(text(rebuilt.side.paths))
+    place.with_name(".0.crc").write_bytes(b"of the text")
+    rebuilt.switch()
+    assert note(rebuilt.paths).read_text() == text(rebuilt.paths)
+    assert not note(rebuilt.paths).with_name(".0.crc").exists()
+
+
+def test_after_a_reset_one_rewinds_to_any_batch_of_the_new_table(rebuilt) -> None:
+    rebuilt.switch()
+    reset(NEXT, rebuilt.live.settings).execute()  # type: ignore[misc]
+    assert live_spec(NEXT, rebuilt.root) == NEXT
+    after = Drains(Path(rebuilt.root), NEXT, "g3")
+    after.drain(0, 4)
+    rewind(NEXT, after.settings, 2).execute()  # type: ignore[misc]
+    assert after.rows == [0, 1, 2]
+    with pytest.raises(RebuildRefused, match="there was a reset"):
+        rebuilt.back()
+
+
+def test_a_repair_of_the_former_version_goes_in_or_out_only_while_that_drains(rebuilt) -> None:
+    made = Manifest(
+        repair_id="r1",
+        pipeline=SPEC.name,
+        generation="g1",
+        kind="repair",
+        spans=(),
+        differing=(),
+        position=Position("window_end", "end"),
+        table_id=str(rebuilt.live.table.metadata().id),
+        table_version=5,
+    )
+    claims = Claim("r1", made, 5), Claim("r1.undo", made, 5)
+    for each in claims:
+        assert refuse_foreign(rebuilt.live.paths, each).generation == "g1"
+    rebuilt.switch()
+    for each in claims:
+        with pytest.raises(StagingStale, match="Compute the range again"):
+            refuse_foreign(rebuilt.paths, each)
+        with pytest.raises(VersionNotLive):  # a swap whose spec was loaded before
+            refuse_foreign(rebuilt.live.paths, each)
+    rebuilt.back()
+    for each in claims:
+        assert refuse_foreign(rebuilt.live.paths, each).generation == "g1"
+
+
+def test_nothing_is_maintained_or_published_amid_a_switch(rebuilt, monkeypatch) -> None:
+    kill_at(monkeypatch, 3)
+    with pytest.raises(Killed):
+        rebuilt.switch()
+    for paths, spec in ((rebuilt.live.paths, SPEC), (rebuilt.paths, NEXT)):
+        with pytest.raises(CheckpointBroken, match="was cut off"):
+            publish(paths, spec, ("", -1))
+        with pytest.raises(CheckpointBroken, match="was cut off"):
+            maintain(spec, rebuilt.live.settings)
+        with pytest.raises(CheckpointBroken, match="was cut off"):
+            doctor(spec, rebuilt.live.settings)

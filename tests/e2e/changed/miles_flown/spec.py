@@ -22,7 +22,12 @@ NEXT = SPEC.model_copy(
     update={
         "steps": (
             HOURS.model_copy(
-                update={"measures": {"flights": "count(*)", "miles": "max(distance_miles)"}}
+                update={
+                    "measures": {
+                        "flights": "count(*)",
+                        "miles": "CAST(max(distance_miles) AS BIGINT)",
+                    }
+                }
             ),
         ),
         "state": SPEC.state.model_copy(update={"version": 2}),
