@@ -33,7 +33,6 @@ PANEL = "Compute ranges again"
 
 
 @commands.command(
-    hidden=True,  # until tests/spark/test_rebuild.py has run against a broker
     rich_help_panel=PANEL,
     epilog=examples(
         "sluice validate departure_delays                     (checks NEXT too)",
