@@ -182,9 +182,7 @@ def _lines(
 
 def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:
     """The latest event time among the lost ones, if the index knows."""
-    which = " OR ".join(
-        f'("partition" = {p} AND first_offset <= {b})' for p, _, b in lost
-    )
+    which = " OR ".join(f'("partition" = {p} AND first_offset <= {b})' for p, _, b in lost)
     [row] = ops_tables.query(
         paths.root,
         "slices",

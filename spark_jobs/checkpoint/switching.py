@@ -45,6 +45,8 @@ def read_switching(path: UPath) -> Switching | None:
     """The note; None if no switch is under way. Raises CheckpointBroken if it does not parse."""
     try:
         return Switching.read(path) if path.exists() else None
+    except FileNotFoundError:  # the switch has ended between the two
+        return None
     except ValueError:
         raise checkpoint_broken(f"{path} does not parse", path.parent.name) from None
 

@@ -81,7 +81,8 @@ def lines(found: Difference, most: int = 40) -> Iterator[str]:
         yield f"  and {len(differing) - most} days more"
     if not found.columns and len(found.days) > len(differing):
         yield f"  {len(found.days) - len(differing)} days are equal"
-    total = Day(None, *(sum(day[n] for day in found.days) for n in range(1, len(Day._fields))))
+    counts = Day._fields[1:]
+    total = Day(None, *(sum(getattr(day, name) for day in found.days) for name in counts))
     yield f"  in all: {_figures(total, compared=not found.columns)}"
 
 

@@ -69,4 +69,32 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         f"{SWITCH}::test_a_run_whose_spec_was_loaded_before_the_switch_is_refused",
     ),
+    Mutant(
+        "a run goes on in the root from which a switch takes what it has",
+        "spark_jobs/rebuild/switch.py",
+        "        Live(version=CLOSED,",
+        "        Live(version=self.note.version,",
+        f"{SWITCH}::test_from_the_first_step_on_no_run_goes_on_beside",
+    ),
+    Mutant(
+        "what a run beside wrote after the note is lost",
+        "spark_jobs/rebuild/switch.py",
+        "        if newest != [self.note.batch] or",
+        "        if not newest and",
+        f"{SWITCH}::test_a_run_beside_between_the_note_and_the_switch_loses_nothing",
+    ),
+    Mutant(
+        "Spark looks for the schemas of state in the root that is gone",
+        "spark_jobs/rebuild/state_files.py",
+        "text.replace(was, now)",
+        "text",
+        f"{SWITCH}::test_spark_finds_the_schemas_of_state_where_the_checkpoint_is_now",
+    ),
+    Mutant(
+        "a switch bounds rewinds of the table that a reset made after it",
+        "spark_jobs/admin/rewind.py",
+        "    if fact.before.table_id != known.table_id:",
+        "    if not fact.before.table_id:",
+        f"{SWITCH}::test_after_a_reset_one_rewinds_to_any_batch_of_the_new_table",
+    ),
 )
