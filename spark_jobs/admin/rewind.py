@@ -22,7 +22,6 @@ from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.live import read_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
@@ -257,15 +256,17 @@ def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
     """Raise StateUnreadable for a batch that a rebuild ran beside the table: no version of the
     table has the rows after it.
     """
-    fact = read_live(paths.live)
-    if fact is None or fact.before is None or batch >= fact.batch:
-        return
-    if fact.before.table_id != known.table_id:  # a reset came after it
+    began = None
+    for done, entry in history.commits(paths.table, known.owners(paths.pipeline)):
+        if done <= batch:
+            return
+        began = done, entry
+    if began is None or not history.is_switch(began[1]):
         return
     raise StateUnreadable(
-        f"a rebuild put batches 0 to {fact.batch} into {paths.table} in one commit, version "
-        f"{fact.table_version}: it has no content after batch {batch}.",
-        f"Rewind to batch {fact.batch} or a later one; or go back to the logic before: `sluice "
+        f"a rebuild put batches 0 to {began[0]} into {paths.table} in one commit, version "
+        f"{began[1]['version']}: it has no content after batch {batch}.",
+        f"Rewind to batch {began[0]} or a later one; or go back to the logic before: `sluice "
         f"rebuild {paths.pipeline} --back`.",
     )
 

@@ -121,6 +121,13 @@ def switch_version(path: UPath, switch_id: str, since: int) -> int | None:
     return _said_since(path, SWITCH, switch_id, since)
 
 
+def is_switch(entry: Entry) -> bool:
+    """Whether a commit of `commits` is that of a rebuild's switch: it has no rows of its batch
+    alone, but those of all batches up to it.
+    """
+    return SWITCH in _said(entry)
+
+
 def _said_since(path: UPath, word: str, value: str, since: int) -> int | None:
     for entry in _standing(path):
         if int(entry["version"]) <= since:

@@ -212,6 +212,25 @@ def test_a_rewind_to_before_the_switch_is_refused(rebuilt) -> None:
     rewind(NEXT, rebuilt.live.settings, 5)
 
 
+def test_it_is_refused_also_behind_the_way_back_from_a_later_switch(rebuilt) -> None:
+    rebuilt.switch()
+    third = NEXT.model_copy(update={"state": State(version=3), "steps": SPEC.steps})
+    begin(rebuilt.paths, third, "topic-1", "tester")
+    Drains(Path(str(rebuilt.paths.rebuild)), third, "g3").drain(0, 6)
+    switch(NEXT, third, rebuilt.root, "switch")
+    switch_back(third, NEXT, rebuilt.root, "back")
+    assert_drains(rebuilt, NEXT, "g2", 5)
+    with pytest.raises(StateUnreadable, match="Rewind to batch 5"):
+        rewind(NEXT, rebuilt.live.settings, 3)
+
+
+def test_behind_the_way_back_one_rewinds_to_batches_of_before_the_switch(rebuilt) -> None:
+    rebuilt.switch()
+    rebuilt.back()
+    rewind(SPEC, rebuilt.live.settings, 2).execute()  # type: ignore[misc]
+    assert rebuilt.live.rows == [0, 1, 2]
+
+
 def test_the_published_table_and_the_event_follow(rebuilt) -> None:
     judged = rebuilt.live.cursor.judged_table_version
     assert published_table.move(rebuilt.live.paths, judged)
