@@ -12,6 +12,7 @@ import deltalake
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
@@ -24,6 +25,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     CheckpointBroken,
+    DecisionRefused,
     LeaseHeld,
     RebuildRefused,
     SluiceError,
@@ -35,6 +37,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.spec import State
 from spark_jobs.published import table as published_table
+from spark_jobs.rebuild.ops_rows import put_runs
 from spark_jobs.rebuild.side import begin, discard, read_begun, refuse_other, side_paths
 from spark_jobs.rebuild.switch import complete, switch, switch_back
 from spark_jobs.repair.manifest import Manifest
@@ -482,3 +485,20 @@ def test_nothing_is_maintained_or_published_amid_a_switch(rebuilt, monkeypatch) 
             maintain(spec, rebuilt.live.settings)
         with pytest.raises(CheckpointBroken, match="was cut off"):
             doctor(spec, rebuilt.live.settings)
+
+
+def test_a_verdict_on_the_live_table_is_found_behind_the_runs_of_a_rebuild(rebuilt) -> None:
+    rebuilt.live.drain(5, 5, red=True)
+    rebuilt.side.drain(6, 7)
+    rebuilt.side.drain(8, 9)
+    put_runs(rebuilt.side.paths, rebuilt.live.paths)
+    with pytest.raises(DecisionRefused, match="run 5 to 5 ended at version 6"):
+        accept(SPEC, rebuilt.live.settings, ("a check",), "a reason", "tester")
+
+
+def test_a_cursor_made_anew_has_the_version_of_the_switch_and_not_the_one_beside(rebuilt) -> None:
+    rebuilt.side.drain(6, 7)
+    rebuilt.switch()
+    rebuilt.paths.cursor.write_text("torn")
+    doctor(NEXT, rebuilt.live.settings).execute()  # type: ignore[misc]
+    assert_drains(rebuilt, NEXT, "g2", 7)
