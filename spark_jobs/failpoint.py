@@ -50,6 +50,8 @@ SWAP_POINTS: Final = {
     "swap.recorded": "ops.repairs and ops.merged say so, and the cursor is where it was",
 }
 """Failpoint of a swap and of an undo -> what is true there."""
+SWITCH_POINTS: Final = {"switching": "a step of a switch is done, and the next is not begun"}
+"""Failpoint of a rebuild's switch, and of its way back -> what is true there."""
 EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
@@ -57,6 +59,7 @@ EVERY: Final = {
     **REPLAY_POINTS,
     **STAGE_POINTS,
     **SWAP_POINTS,
+    **SWITCH_POINTS,
 }
 ACTIONS: Final = ("exit", "raise", "wait")
 

@@ -15,9 +15,11 @@ import os
 import sys
 import time
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final
 
 from spark_jobs import failpoint, log
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.report import Problem, Report
@@ -91,6 +93,7 @@ def _report_of(wanted: argparse.Namespace, stop: StopRequest, watchdog: Watchdog
         spec = registry.load(wanted.pipeline)
         log.setup(log_format())  # the pipeline's own code may have configured logging
         settings = Settings.from_environment()
+        spec = live_spec(spec, settings.root)
         watchdog.watch(spec, settings)
         if wanted.command == "stage":
             return stage(spec, settings, wanted.run_id, wanted.repair, stop)
@@ -117,9 +120,13 @@ def _print(wanted: argparse.Namespace) -> int:
         spec = registry.load(wanted.pipeline)
         settings = Settings.from_environment()
         if wanted.command == "state":
-            lines = state_view(spec, settings, _state_query(wanted))
+            lines = state_view(live_spec(spec, settings.root), settings, _state_query(wanted))
+        elif wanted.command == "explain":
+            lines = explain(live_spec(spec, settings.root), settings)
         else:
-            lines = {"explain": explain, "validate": deep}[wanted.command](spec, settings)
+            following = registry.load_next(wanted.pipeline)
+            both = filter(None, (spec, following))
+            lines = chain.from_iterable(deep(each, settings) for each in both)
         for line in lines:
             print(line, flush=True)  # noqa: T201 - the output
     except Exception as error:  # noqa: BLE001 - any error becomes one line

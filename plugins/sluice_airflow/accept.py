@@ -11,6 +11,7 @@ from airflow.sdk import DAG, BaseOperator, Context, Param
 from sluice_airflow.kafka import task_settings
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 
 DAG_ID = "sluice_accept"
@@ -28,10 +29,11 @@ class AcceptOperator(BaseOperator):
 
         params: dict[str, Any] = dict(context["params"])
         with one_line_errors(self.log), root_credentials():
-            spec = registry.load(params["pipeline"])
+            settings = task_settings()
+            spec = live_spec(registry.load(params["pipeline"]), settings.root)
             names = tuple(params["checks"])
             by = getattr(context["dag_run"], "triggering_user_name", None) or "Airflow"
-            decided = accept(spec, task_settings(), names, params["reason"], by)
+            decided = accept(spec, settings, names, params["reason"], by)
             assert decided.execute is not None
             for line in (*decided.lines, *(decided.execute() or ())):
                 self.log.info("%s", line)

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.root import root_credentials
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
@@ -56,7 +57,7 @@ class RepairOperator(TriggerDagRunOperator):
         from spark_jobs.repair.untried import RUN_PREFIX, untried  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
-            spec = registry.load(self.pipeline)
+            spec = live_spec(registry.load(self.pipeline), root())
             waits = untried(spec, Paths(root(), spec))
         self.looked = True
         if not waits:

@@ -12,6 +12,7 @@ from sluice_airflow.change_text import body
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.xcom import planned_repair
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
@@ -53,7 +54,7 @@ class ConfirmOperator(ApprovalOperator):
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads delta-rs's types, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
-            paths = Paths(root(), registry.load(self.pipeline))
+            paths = _paths(self.pipeline)
             manifest = read_manifest(paths, repair_id := planned_repair(context)["repair_id"])
             if manifest.approved:
                 who = manifest.approved_by
@@ -74,8 +75,12 @@ class ConfirmOperator(ApprovalOperator):
     def _approve(self, repair_id: str, who: str) -> None:
         from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - as above
 
-        approve(Paths(root(), registry.load(self.pipeline)), repair_id, who)
+        approve(_paths(self.pipeline), repair_id, who)
         self.log.info("approved by %s", who)
+
+
+def _paths(pipeline: str) -> Paths:
+    return Paths(root(), live_spec(registry.load(pipeline), root()))
 
 
 def _sample(changes: UPath) -> list[dict[str, Any]]:

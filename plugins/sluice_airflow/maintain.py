@@ -11,6 +11,7 @@ from sluice_airflow.kafka import task_settings
 from sluice_airflow.retries import ARGUMENTS, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.told import CALLBACKS
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import maintain_cron
 
@@ -43,7 +44,8 @@ class MaintainOperator(BaseOperator):
         with one_line_errors(self.log), root_credentials():
             settings = task_settings()
             try:
-                intent = maintain(registry.load(self.pipeline), settings)
+                spec = live_spec(registry.load(self.pipeline), settings.root)
+                intent = maintain(spec, settings)
                 done = (intent.execute() or ()) if intent.execute else intent.lines
                 for line in done:
                     self.log.info("%s", line)

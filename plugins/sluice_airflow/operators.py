@@ -16,6 +16,7 @@ from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.submit import SubmitOperator
 from sluice_airflow.xcom import PUBLISH, REPAIR, planned_records
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import root
 from spark_jobs.launch import submit
@@ -53,7 +54,9 @@ class PlanOperator(BaseOperator, SkipMixin):
             recorded(self.pipeline, attempt(context), last),
         ):
             newest = announced(context, self.asset)
-            planned = plan(registry.load(self.pipeline), task_settings(), newest)
+            settings = task_settings()
+            spec = live_spec(registry.load(self.pipeline), settings.root)
+            planned = plan(spec, settings, newest)
         for line in planned.lines:
             self.log.info("%s", line)
         if planned.idle:

@@ -11,6 +11,7 @@ from sluice_airflow import metrics
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
@@ -73,7 +74,7 @@ class PublishOperator(TellsLineage, BaseOperator):
         with one_line_errors(self.log), root_credentials():
             # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed
             # their checks.
-            spec = registry.load(self.pipeline)
+            spec = live_spec(registry.load(self.pipeline), root())
             event = publish(Paths(root(), spec), spec, announced(context, self.asset))
         if event is None:
             raise AirflowSkipException("consumers know of every version that has passed")

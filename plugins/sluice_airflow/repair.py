@@ -16,6 +16,7 @@ from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
 from sluice_airflow.submit import SubmitOperator
 from sluice_airflow.xcom import planned_repair
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
@@ -55,6 +56,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
                 request_of(context),
             )
             asked = f"{request.span} UTC" if request.span else "the ranges that need it"
+            spec = live_spec(spec, settings.root)
             self.log.info("asked by %s: %s of %s", request.who, request.kind, asked)
             planned = plan_repair(spec, settings, request)
             if not planned.idle:
@@ -114,9 +116,10 @@ class SwapOperator(TellsLineage, BaseOperator):
         from spark_jobs.repair.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
+            where = root()
             done = swap(
-                registry.load(self.pipeline),
-                root(),
+                live_spec(registry.load(self.pipeline), where),
+                where,
                 planned["repair_id"],
                 attempt(context, RUN_OF),
             )

@@ -120,7 +120,9 @@ class SubmitOperator(TellsLineage, BaseOperator):
             (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
         )
         return SparkSubmitHook(
-            conf=submit.configuration(settings, records, pipeline=submit.options(self.pipeline)),
+            conf=submit.configuration(
+                settings, records, pipeline=submit.options(self.pipeline, settings.root)
+            ),
             conn_id=self._conn_id,
             name=f"sluice-{self.pipeline}",
             # Also if the connection says otherwise: the report is a file of this machine.

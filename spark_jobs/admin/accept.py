@@ -89,8 +89,10 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
     rows = ops_tables.query(
         paths.root,
         "runs",
-        # One that was refused, or failed in its query, has no version.
+        # One that was refused, or failed in its query, has no version; a rebuild judges another
+        # table.
         f"SELECT report FROM runs WHERE pipeline = '{pipeline}' AND table_version IS NOT NULL "
+        "AND (kind IS NULL OR kind <> 'rebuild') "
         "ORDER BY ended_at DESC LIMIT 1",
     ).to_pylist()
     report = parse_report(rows[0]["report"], IN_OPS_RUNS) if rows else None

@@ -110,7 +110,7 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
     runs = ops_tables.query(
         paths.root,
         "runs",
-        f"SELECT run_id, report FROM runs WHERE {ours} AND status = 'succeeded' "
+        f"SELECT run_id, kind, report FROM runs WHERE {ours} AND status = 'succeeded' "
         "ORDER BY ended_at DESC",
     ).to_pylist()
     for run in runs:
@@ -118,7 +118,10 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
         if not report.batches or report.generation not in newest:
             continue
         last = min(report.batches[-1], newest[report.generation])
-        if report.generation == known.generation and last == report.batches[-1]:
+        # The report of a rebuild has the version of the table beside, as that of a rewound batch
+        # has one from before.
+        beside = run["kind"] == "rebuild"
+        if report.generation == known.generation and last == report.batches[-1] and not beside:
             return _Passed(last, report.table_version or 0)
         owners = known.owners(paths.pipeline)
         return _Passed(last, history.version_after(paths.table, owners, last))

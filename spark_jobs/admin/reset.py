@@ -14,6 +14,7 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.switching import refuse_cut_off
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
@@ -40,6 +41,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     When executed, raises LeaseHeld, LeaseLost, RootNotWritable, RootRefused or RootUnreachable.
     """
     paths = Paths(settings.root, spec)
+    refuse_cut_off(paths.switching)
     committed = Checkpoint(paths.checkpoint).committed()
     kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     cut_off = unfinished_moves(paths.moving)
@@ -58,6 +60,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with lease(paths.lease, "sluice reset") as held:
+            refuse_cut_off(paths.switching)
             if (
                 unfinished_moves(paths.moving) != cut_off
             ):  # the next run may have written at these paths since

@@ -63,6 +63,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             f"it has that of {available}.",
             f"Rewind to one of those, or start again: sluice reset {spec.name}",
         )
+    _refuse_before_switch(paths, known, batch)
     later = [planned for planned in checkpoint.planned() if planned > batch]
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
@@ -253,6 +254,25 @@ def _note(paths: Paths, begun: Rewinding | None, batch: int) -> Rewinding:
 
 def _kept(paths: Paths, note: Rewinding) -> UPath:
     return paths.version.with_name(note.kept)
+
+
+def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
+    """Raise StateUnreadable for a batch that a rebuild ran beside the table: no version of the
+    table has the rows after it.
+    """
+    began = None
+    for done, entry in history.commits(paths.table, known.owners(paths.pipeline)):
+        if done <= batch:
+            return
+        began = done, entry
+    if began is None or not history.is_switch(began[1]):
+        return
+    raise StateUnreadable(
+        f"a rebuild put batches 0 to {began[0]} into {paths.table} in one commit, version "
+        f"{began[1]['version']}: it has no content after batch {batch}.",
+        f"Rewind to batch {began[0]} or a later one; or go back to the logic before: `sluice "
+        f"rebuild {paths.pipeline} --back`.",
+    )
 
 
 def _refuse_vacuumed(paths: Paths, version: int, batch: int) -> None:

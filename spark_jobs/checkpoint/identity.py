@@ -9,10 +9,12 @@ from importlib.metadata import version
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
+from spark_jobs.checkpoint.live import refuse_not_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.rewinding import cut_off, read_rewinding
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.checkpoint.switching import refuse_cut_off
 from spark_jobs.contract.classification import Classification, classification
 from spark_jobs.contract.environment import Environment, all_changes, environment
 from spark_jobs.contract.errors import (
@@ -119,6 +121,8 @@ def read_identity(paths: Paths) -> Identity | None:
 
 def identity_amid_rewind(paths: Paths) -> Identity | None:
     """The same, also if a rewind was cut off: for those who go on with it."""
+    refuse_cut_off(paths.switching)
+    refuse_not_live(paths)
     if moves := unfinished_moves(paths.moving):
         raise CheckpointBroken(
             f"a reset of {paths.pipeline} was cut off: {moves[0][0]} was moved only in part.",

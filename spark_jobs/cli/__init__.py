@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.cli import admin, coverage, look, repair, report, run
+from spark_jobs.cli import admin, coverage, look, rebuild, repair, report, run
 from spark_jobs.cli.terminal import examples
 from spark_jobs.cli.version import print_versions
 
@@ -29,15 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (
-    run.commands,
-    look.commands,
-    coverage.commands,
-    report.commands,
-    repair.commands,
-    admin.commands,
-):
-    app.add_typer(group)
+for group in (run, look, coverage, report, repair, rebuild, admin):
+    app.add_typer(group.commands)
 
 
 @app.callback()

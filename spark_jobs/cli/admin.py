@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -22,6 +23,8 @@ from spark_jobs.contract.errors import SluiceError
 
 if TYPE_CHECKING:
     from spark_jobs.admin.reset import Intent
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Change a checkpoint"
@@ -42,7 +45,7 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.admin.reset import reset as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
-        _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
+        _carry_out(intend(*_live(pipeline)), execute=execute)
 
 
 @commands.command(
@@ -67,7 +70,7 @@ def rewind(
     from spark_jobs.admin.rewind import rewind as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        _carry_out(intend(registry.load(pipeline), installation(), to_batch), execute=execute)
+        _carry_out(intend(*_live(pipeline), to_batch), execute=execute)
 
 
 @commands.command(
@@ -84,7 +87,7 @@ def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.admin.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        _carry_out(intend(registry.load(pipeline), installation()), execute=execute)
+        _carry_out(intend(*_live(pipeline)), execute=execute)
 
 
 @commands.command(
@@ -115,6 +118,7 @@ def accept(
     with one_line_errors():
         spec = registry.load(pipeline)
         settings = installation()
+        spec = live_spec(spec, settings.root)
         decided = intend(spec, settings, tuple(check), reason, getpass.getuser())
         _carry_out(decided, execute=execute)
 
@@ -141,13 +145,19 @@ def maintain(
         refused: SluiceError | None = None
         for name in pipelines or (*registry.names(), *registry.archives()):
             try:
-                _carry_out(intend(registry.load(name), settings), execute=execute)
+                spec = live_spec(registry.load(name), settings.root)
+                _carry_out(intend(spec, settings), execute=execute)
             except SluiceError as error:
                 say(f"{name}: {error}")
                 refused = refused or error
         _carry_out(maintain_ops(settings), execute=execute)
         if refused:
             raise refused
+
+
+def _live(pipeline: str) -> tuple[Pipeline, Settings]:
+    spec, settings = registry.load(pipeline), installation()
+    return live_spec(spec, settings.root), settings
 
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from spark_jobs import log
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.terminal import console, one_line_errors, say
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths, report_path
@@ -54,6 +55,7 @@ def carry_out(
             who=getpass.getuser(),
         )
         settings = Settings.from_environment()
+        spec = live_spec(spec, settings.root)
         plan = plan_repair(spec, settings, request)
         for line in plan.lines:
             say(line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.repair import PANEL, From, To
 from spark_jobs.cli.terminal import (
@@ -62,6 +63,7 @@ def coverage(
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()
+        spec = live_spec(spec, settings.root)
         bound = Request(start=start, end=end).span
         earliest = _earliest(settings, spec.topic.name)
         found = cover(spec, Paths(settings.root, spec), earliest, bound)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.growth import with_bars
 from spark_jobs.cli.layout import fold
@@ -95,6 +96,7 @@ def state(
     with one_line_errors():
         spec = registry.load(pipeline)
         settings = installation()
+        spec = live_spec(spec, settings.root)
         query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit, keep)
         resolve(spec, settings, query)
         words = state_command(settings, pipeline, query.arguments())

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.carry_out import carry_out, run_id
 from spark_jobs.cli.terminal import (
     Execute,
@@ -155,6 +156,7 @@ def undo(
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()
+        spec = live_spec(spec, settings.root)
         manifest = read_manifest(Paths(settings.root, spec), repair_id)
         if not execute:
             spans = "; ".join(map(str, manifest.differing)) or "nothing"

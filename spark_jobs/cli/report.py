@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
@@ -54,6 +55,7 @@ def report(
     with one_line_errors():
         spec, where = registry.load(pipeline), root()
         require_readable(where)
+        spec = live_spec(spec, where)
         text = written(spec, where, datetime.now(UTC), last)
         try:
             with replacing(html.absolute()) as partial:

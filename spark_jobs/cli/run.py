@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs import log
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
@@ -60,10 +61,12 @@ def validate(
     with one_line_errors():
         for name in pipelines or (*registry.names(), *registry.archives()):
             spec = registry.load(name)
-            console.print(
-                f"[green]ok[/]  [bold]{name}[/]  {spec.topic.name} -> {_steps(spec)} -> "
-                f"{'archive' if spec.is_archive else spec.output_mode}"
-            )
+            for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
+                if each:
+                    console.print(
+                        f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
+                        f"{'archive' if each.is_archive else each.output_mode}"
+                    )
         if deep:
             _plan_with_spark(pipelines or registry.names())
 
@@ -74,7 +77,8 @@ def plan(pipeline: PipelineName) -> None:
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
 
     with one_line_errors():
-        for line in make_plan(registry.load(pipeline), Settings.from_environment()).lines:
+        spec, settings = registry.load(pipeline), Settings.from_environment()
+        for line in make_plan(live_spec(spec, settings.root), settings).lines:
             say(line)
 
 
@@ -141,6 +145,7 @@ def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
         spec = registry.load(pipeline)
         settings = Settings.from_environment()
         with recorded(pipeline, run_id):
+            spec = live_spec(spec, settings.root)
             for line in (planned := make_plan(spec, settings)).lines:
                 LOG.info("%s", line)
             if planned.idle:

@@ -425,6 +425,20 @@ class SwapRefused(SluiceError):
     usual_remedy = "Do what the line says; the table is as it was."
 
 
+class RebuildRefused(SluiceError):
+    """The rebuild cannot begin, go on, switch or be taken back as things are."""
+
+    code, exit_status = "REBUILD_REFUSED", 94
+    usual_remedy = "Do what the line says; the live table and its checkpoint are as they were."
+
+
+class VersionNotLive(SluiceError):
+    """spec.py has no spec of the state version that the live table is of."""
+
+    code, exit_status = "VERSION_NOT_LIVE", 95
+    usual_remedy = "Put the spec of that state version into spec.py, as SPEC or as NEXT."
+
+
 def catalogue() -> tuple[type[SluiceError], ...]:
     """Every subclass of SluiceError in this module, by exit status."""
     known = (error for error in SluiceError.__subclasses__() if error.__module__ == __name__)

@@ -18,4 +18,5 @@ replay     merge the records in quarantine that are good by today's spec
 """
 REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)
 
-Kind = Literal["drain"] | RepairKind
+Kind = Literal["drain", "rebuild"] | RepairKind
+"""rebuild: a drain of NEXT in a root of its own (rebuild/side.py), as the live ops.runs has it."""

@@ -7,6 +7,8 @@
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
 <root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
+<root>/checkpoints/<pipeline>/live.json           the state version that drains, after a rebuild
+<root>/checkpoints/<pipeline>/switching.json      the note of an unfinished switch of versions
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
@@ -16,6 +18,7 @@
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
+<root>/rebuilds/<pipeline>                        a root of its own, in which NEXT drains
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
+
+LIVE, SWITCHING = "live.json", "switching.json"
 
 
 class Paths:
@@ -63,6 +68,9 @@ class Paths:
         self.running: UPath = self.version.parent / "running.json"
         self.moving: UPath = self.version.parent / "moving.json"
         self.staging_lease: UPath = self.version.parent / "staging.lease"
+        self.live: UPath = self.version.parent / LIVE
+        self.switching: UPath = self.version.parent / SWITCHING
+        self.rebuild: UPath = self.root / "rebuilds" / pipeline.name
         self.stagings: UPath = self.root / "staging" / pipeline.name
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
@@ -99,6 +107,12 @@ class Paths:
 def archive_table(root: UPath, topic: str) -> UPath:
     """The table of a topic's archive."""
     return root / "archive" / topic
+
+
+def version_facts(root: str, pipeline: str) -> tuple[UPath, UPath]:
+    """live.json and switching.json, for those who do not know the pipeline's state version yet."""
+    folder = opened(root) / "checkpoints" / pipeline
+    return folder / LIVE, folder / SWITCHING
 
 
 def ops_path(root: str, table: str) -> UPath:

@@ -73,7 +73,7 @@ class Ranged(NamedTuple):
 
 def ranged(spec: Pipeline) -> Ranged:
     """The pipeline as one with ranges. Raises RangeUnsupported with the reason and the way out."""
-    why, position = unranged(spec), _position(spec)
+    why, position = unranged(spec), position_of(spec)
     if why is None and position is not None:
         return Ranged(spec, position)
     raise RangeUnsupported(
@@ -98,7 +98,7 @@ def unranged(spec: Pipeline) -> str | None:
             return why
         if isinstance(step, GroupState) and spec.output_mode == "update":
             return "in update mode a GroupState has one row a key, its last"
-    return None if _position(spec) and not spec.is_archive else _without_position(spec)
+    return None if position_of(spec) and not spec.is_archive else _without_position(spec)
 
 
 def _without_position(spec: Pipeline) -> str:
@@ -110,7 +110,8 @@ def _without_position(spec: Pipeline) -> str:
     )
 
 
-def _position(spec: Pipeline) -> Position | None:
+def position_of(spec: Pipeline) -> Position | None:
+    """Where an output row is on the axis of event time; None if nothing says so."""
     if spec.ranges.by is not None:
         return Position(spec.ranges.by, "end" if spec.ranges.by == "window_end" else "instant")
     found: Position | None = Position(spec.topic.event_time)

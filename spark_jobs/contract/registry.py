@@ -18,7 +18,7 @@ from spark_jobs.contract.imports import Modules, imported_modules as modules_of
 from spark_jobs.contract.logic import refuse_unfit
 from spark_jobs.contract.project import Project
 from spark_jobs.contract.settings import VARIABLES
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.topic import Topic
 
 
@@ -95,6 +95,49 @@ def load(name: str) -> Pipeline:
     if any(step.logic for step in spec.steps):
         imported_modules(name)
     return spec
+
+
+def load_next(name: str) -> Pipeline | None:
+    """NEXT: the spec that a rebuild computes beside SPEC; None if spec.py defines none.
+
+    Raises SpecInvalid where it is invalid, or cannot follow SPEC.
+    """
+    spec = load(name)
+    found = None if spec.is_archive else getattr(_module(name), "NEXT", None)
+    if found is None:
+        return None
+    where = f"pipelines/{name}/spec.py: NEXT"
+    if not isinstance(found, Pipeline):
+        raise SpecInvalid(
+            f"{where} is {type(found).__name__}, and no Pipeline.",
+            "Write NEXT = SPEC.model_copy(update={...}), or a Pipeline(...) of its own.",
+        )
+    # model_copy checks nothing.
+    following = Pipeline(**dict(found) | {"state": State(**dict(found.state))})
+    for field, given, right in (
+        ("name", following.name, spec.name),
+        ("topic.name", following.topic.name, spec.topic.name),
+    ):
+        if given != right:
+            raise SpecInvalid(
+                f"{where}: {field} is {given!r}, and SPEC's is {right!r}: a rebuild replaces the "
+                "content of one table, from the same records.",
+                "Leave it as it is in SPEC; another topic or name is another pipeline.",
+            )
+    version = spec.state.version
+    if following.state.version == version:
+        raise SpecInvalid(
+            f"{where}: state.version is {version}, as SPEC's is: it tells which of the two "
+            "drains, so it stays with the spec when you rename NEXT to SPEC.",
+            f"Add 'state': SPEC.state.model_copy(update={{'version': {version + 1}}}).",
+        )
+    if following.model_copy(update={"state": spec.state}) == spec:
+        raise SpecInvalid(
+            f"{where} differs from SPEC in nothing but state.version.",
+            "Change what the rebuild is for, or remove NEXT.",
+        )
+    refuse_unfit(following, logic_path(name))
+    return following
 
 
 def _module(name: str) -> ModuleType:

@@ -29,8 +29,8 @@ class State(Model):
     version: int = Described(
         default=1,
         ge=1,
-        description="the v1 in the checkpoint's path; a higher version also needs a new table: "
-        "sluice reset",
+        description="the v1 in the checkpoint's path; NEXT, the spec that `sluice rebuild` "
+        "computes, has another one than SPEC",
     )
     shuffle_partitions: int = Described(
         default=2,

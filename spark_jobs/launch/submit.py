@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
 from spark_jobs.contract.settings import REPO, Settings
@@ -303,9 +304,9 @@ def state_command(settings: Settings, pipeline: str, options: list[str]) -> list
     return _submitted(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
 
 
-def options(pipeline: str) -> Options:
-    """The Spark options of the pipeline's spec."""
-    return registry.load(pipeline).spark
+def options(pipeline: str, root: str) -> Options:
+    """The Spark options of the spec that drains the pipeline under this root."""
+    return live_spec(registry.load(pipeline), root).spark
 
 
 def _for_inspection(settings: Settings) -> Settings:
@@ -315,7 +316,9 @@ def _for_inspection(settings: Settings) -> Settings:
 def _submitted(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:
     conf = [
         word
-        for key, value in configuration(settings, records, pipeline=options(pipeline)).items()
+        for key, value in configuration(
+            settings, records, pipeline=options(pipeline, settings.root)
+        ).items()
         for word in ("--conf", f"{key}={value}")
     ]
     submit = str(Path(sys.executable).parent / "spark-submit")

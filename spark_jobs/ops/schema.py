@@ -81,7 +81,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "runs": (
         _PIPELINE,
         Column("run_id", _STRING, "the run"),
-        Column("kind", _STRING, "the kind of run: drain"),
+        Column("kind", _STRING, "drain, rebuild (a drain of NEXT), or a kind of repair"),
         Column("status", _STRING, "succeeded or failed"),
         Column(
             "problem", _STRING, "the code of the error that ended the run; null if it succeeded"

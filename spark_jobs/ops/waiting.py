@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
@@ -60,7 +61,7 @@ def waiting(root: UPath, pipelines: Sequence[str]) -> dict[str, Waits]:
 def _checkpoint(root: UPath, name: str) -> _Checkpoint | None:
     """An overview shows the other pipelines where the files of one are damaged."""
     try:
-        paths = Paths(str(root), registry.load(name))
+        paths = Paths(str(root), live_spec(registry.load(name), str(root)))
         identity, told = read_identity(paths), read_published(paths.published)
     except (SluiceError, OSError):
         return None

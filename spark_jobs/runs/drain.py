@@ -24,6 +24,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.verdict import verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
+from spark_jobs.rebuild.switch import complete
 from spark_jobs.run import Run
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
@@ -78,6 +79,7 @@ def _run(
         Cluster(spec.name, settings) as cluster,
     ):
         failpoint.at("leased")
+        complete(spec, paths, held)
         found = preflight(spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)

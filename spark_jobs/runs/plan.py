@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.switching import Switching, read_switching
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.micro_batch import Offsets
@@ -61,6 +62,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         raise LeaseHeld(
             f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
         )
+    if cut_off := read_switching(paths.switching):
+        return _completes(spec, cut_off)
     found = preflight(spec, settings, paths)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
@@ -84,6 +87,16 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *(reasons or ("nothing to do: every offset is drained and accounted for",)),
         ),
     )
+
+
+def _completes(spec: Pipeline, cut_off: Switching) -> Plan:
+    """Until that is done, nobody can tell what else there is to do."""
+    reason = (
+        f"the switch to state version {cut_off.version}, begun {cut_off.began:%F %H:%M} UTC, was "
+        "cut off: the run completes it, then drains"
+    )
+    lines = (f"{spec.name}: state version {spec.state.version}", reason)
+    return Plan(pipeline=spec.name, new_offsets=0, reasons=(reason,), lines=lines)
 
 
 def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:

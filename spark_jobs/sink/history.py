@@ -19,6 +19,10 @@ NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIE
 RESTORE = "RESTORE"
 REPAIR = "sluice_repair"
 """The word under which the commit of a swap has its repair's id. It is not a batch's word."""
+SWITCH = "sluice_switch"
+"""The word under which the commit of a rebuild's switch has its id. It is noted as the newest batch
+of the checkpoint that becomes live too: the table has that batch's rows from there on.
+"""
 FIRST = 20
 """Entries in the first read: more than most runs commit."""
 Entry = dict[str, Any]
@@ -109,10 +113,26 @@ def repair_version(path: UPath, repair_id: str, since: int) -> int | None:
     """The version after `since` that swapped this repair in, and that no RESTORE took back; None
     without one.
     """
+    return _said_since(path, REPAIR, repair_id, since)
+
+
+def switch_version(path: UPath, switch_id: str, since: int) -> int | None:
+    """The version after `since` that this switch committed; None without one."""
+    return _said_since(path, SWITCH, switch_id, since)
+
+
+def is_switch(entry: Entry) -> bool:
+    """Whether a commit of `commits` is that of a rebuild's switch: it has no rows of its batch
+    alone, but those of all batches up to it.
+    """
+    return SWITCH in _said(entry)
+
+
+def _said_since(path: UPath, word: str, value: str, since: int) -> int | None:
     for entry in _standing(path):
         if int(entry["version"]) <= since:
             return None
-        if _said(entry).get(REPAIR) == repair_id:
+        if _said(entry).get(word) == value:
             return int(entry["version"])
     return None
 

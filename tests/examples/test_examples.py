@@ -60,6 +60,7 @@ def test_the_blocks_have_every_command() -> None:
         "doctor",
         "accept",
         "maintain",
+        "rebuild",
         "--version",
     }
 

@@ -17,6 +17,7 @@ from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account, Report
 from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.runs.run_record import append_row
@@ -32,26 +33,37 @@ COLUMN = pa.schema({"n": pa.int64()})
 class Drains:
     """Batch n reads the record with offset n, and writes the row n."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1") -> None:
+        self.spec = spec
         self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
-        self.paths = Paths(str(folder), SPEC)
+        self.paths = Paths(str(folder), spec)
         self.paths.ensure_writable()
         self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
         table = deltalake.DeltaTable.create(
             str(self.paths.table),
             COLUMN,
-            configuration={GENERATION: "g1"},
+            configuration={GENERATION: generation},
             raise_if_key_not_exists=False,
         )
         Identity(
-            generation="g1",
+            generation=generation,
             topic_id="topic-1",
             table_id=str(table.metadata().id),
-            fingerprint=fingerprint(SPEC, version("pyspark")),
-            environment=environment(SPEC),
+            fingerprint=fingerprint(spec, version("pyspark")),
+            environment=environment(spec),
         ).write(self.paths.identity)
         Cursor(judged_table_version=0).write(self.paths.cursor)
         self._ended = NOON
+
+    @classmethod
+    def of(cls, folder: str, spec: Pipeline) -> Drains:
+        """The drains of a checkpoint that is there."""
+        known = cls.__new__(cls)
+        known.spec, known.paths = spec, Paths(folder, spec)
+        known.settings = Settings(folder, "broker:9092", Path(folder), "local[1]", "1g")
+        known.folder = Path(str(known.paths.checkpoint))
+        known._ended = NOON + timedelta(days=1)  # noqa: SLF001 - its own
+        return known
 
     @property
     def identity(self) -> Identity:
@@ -102,9 +114,11 @@ class Drains:
             "pipeline": SPEC.name,
             "generation": self.identity.generation,
             "batch_id": batch,
+            "run_id": "drain",
             "state_rows": batch,
             "state_bytes": 1,
             "table_version": table_version,
+            "offsets_end": json.dumps({0: batch + 1}),
         }
         ops_tables.append(self.paths.root, "batches", [row | counts.model_dump()])
 

@@ -49,6 +49,7 @@ OPTIONS = {
     "verify": ("--from", "--to", "--note", "--most-records", "--execute"),
     "replay": ("--reason", "--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "undo": ("--execute",),
+    "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute"),
     "doctor": ("--execute",),

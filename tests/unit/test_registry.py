@@ -130,3 +130,52 @@ def test_loading_every_spec_loads_nothing_heavy() -> None:
         timeout=60,
     )
     assert done.stdout.strip() == "[]"
+
+
+NEXT = """
+NEXT = SPEC.model_copy(update={{{changes}}})
+"""
+ANOTHER_STATE = "'state': SPEC.state.model_copy(update={'version': 2})"
+OTHER_STEPS = "'steps': (Transform(where='flight > 1'),)"
+
+
+def with_next(folder: Path, text: str) -> None:
+    add(folder, "rebuilt", SPEC.format(name="rebuilt") + text)
+
+
+def test_next_is_the_spec_that_follows_and_most_pipelines_have_none(folder: Path) -> None:
+    with_next(folder, NEXT.format(changes=f"{ANOTHER_STATE}, {OTHER_STEPS}"))
+    following = registry.load_next("rebuilt")
+    assert following is not None
+    assert following.state.version == 2
+    add(folder, "fresh", SPEC.format(name="fresh"))
+    assert registry.load_next("fresh") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("NEXT = {'steps': ()}", "NEXT is dict, and no Pipeline"),
+        (NEXT.format(changes=OTHER_STEPS), r"state.version is 1, as SPEC's.*'version': 2"),
+        (NEXT.format(changes=ANOTHER_STATE), "differs from SPEC in nothing but state.version"),
+        (
+            NEXT.format(changes=f"{ANOTHER_STATE}, {OTHER_STEPS}, 'name': 'other'"),
+            "NEXT: name is 'other', and SPEC's is 'rebuilt'",
+        ),
+        (
+            NEXT.format(
+                changes=f"{ANOTHER_STATE}, 'topic': FLIGHTS.model_copy(update={{'name': 'other'}})"
+            ),
+            "NEXT: topic.name is 'other', and SPEC's is 'flights'",
+        ),
+        (NEXT.format(changes=f"{ANOTHER_STATE}, 'step': ()"), "unknown field 'step'.*'steps'"),
+        (NEXT.format(changes=f"{ANOTHER_STATE}, 'steps': ()"), "steps"),
+    ],
+)
+def test_a_next_that_cannot_follow_is_refused_and_spec_loads(
+    folder: Path, text: str, words: str
+) -> None:
+    with_next(folder, text)
+    with pytest.raises(SpecInvalid, match=words):
+        registry.load_next("rebuilt")
+    assert registry.load("rebuilt").state.version == 1

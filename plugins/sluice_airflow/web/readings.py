@@ -12,6 +12,7 @@ from sluice_airflow.web.ops import installed
 from sluice_airflow.web.reach import earliest
 from sluice_airflow.web.rights import not_found
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.paths import Paths
@@ -94,6 +95,7 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     bound = Request(**given).span
     spec = registry.load(pipeline)
     with installed() as root:
+        spec = live_spec(spec, str(root))
         first = earliest(spec.topic.name)
         return coverage(spec, Paths(str(root), spec), first, bound), first is not None
 
@@ -119,6 +121,7 @@ def to_repair(pipeline: str) -> Touched:
     """What a repair would touch now. Raises RangeUnsupported, CheckpointBroken."""
     spec = registry.load(pipeline)
     with installed() as root:
+        spec = live_spec(spec, str(root))
         return touched(spec, Paths(str(root), spec))
 
 
@@ -126,6 +129,7 @@ def state(pipeline: str, withheld: Withheld | None) -> KeptState | None:
     """The last kept state, without its rows if those are withheld; None without one."""
     spec = registry.load(pipeline)
     with installed() as root:
+        spec = live_spec(spec, str(root))
         paths = Paths(str(root), spec)
         found, identity = read_answer(paths), read_identity(paths)
     if found is None:

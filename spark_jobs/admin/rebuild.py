@@ -1,0 +1,193 @@
+"""Rebuild: what a rebuild would do, without a JVM: from which offsets, what Kafka has no longer,
+and how far it is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.live import read_live
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import RebuildRefused, RecordsUnreachable, TopicRemade
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.ops import ops_tables
+from spark_jobs.rebuild.side import Begun, read_begun, refuse_other, side_paths
+from spark_jobs.repair.beginning import beginning
+from spark_jobs.source.topic_state import TopicState, topic_state
+
+Lost = tuple[tuple[int, int, int], ...]
+"""Partition, first and last offset of what the live table was made from, and the rebuild has not
+and cannot get from Kafka any more.
+"""
+
+
+class RebuildPlan(NamedTuple):
+    """What a rebuild would do."""
+
+    begun: Begun | None
+    topic_id: str
+    lost: Lost
+    lines: tuple[str, ...]
+
+
+def next_of(spec: Pipeline, live: Pipeline) -> Pipeline:
+    """The spec that a rebuild computes: NEXT. `live` is the one that drains.
+
+    Raises RebuildRefused without one, or after the switch to it; SpecInvalid.
+    """
+    following = registry.load_next(spec.name)
+    if following is None:
+        raise RebuildRefused(
+            f"{spec.name}: spec.py defines no NEXT, so there is nothing to rebuild.",
+            "Leave SPEC as it is, and write below it NEXT = SPEC.model_copy(update={'steps': "
+            f"(...), 'state': SPEC.state.model_copy(update={{'version': {live.state.version + 1}"
+            "})}).",
+        )
+    if following.state.version == live.state.version:
+        raise RebuildRefused(
+            f"{spec.name}: NEXT, of state version {live.state.version}, is live already.",
+            "Rename it to SPEC in spec.py when you like; or switch back: `sluice rebuild "
+            f"{spec.name} --back`.",
+        )
+    return following
+
+
+def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
+    """A spec with the live state version, and the spec of the version before the last switch: SPEC
+    or NEXT. `spec` is SPEC, which may be of either. Raises RebuildRefused.
+    """
+    fact = read_live(Paths(root, spec).live)
+    if fact is None or fact.before is None:
+        raise RebuildRefused(
+            f"{spec.name}: there is no switch to take back.",
+            f"`sluice rewind {spec.name}` goes back within a state version.",
+        )
+    wanted = fact.before.version
+    former = spec if spec.state.version == wanted else registry.load_next(spec.name)
+    if former is None or former.state.version != wanted:
+        raise RebuildRefused(
+            f"{spec.name}: the version before the switch is {wanted}, and spec.py has no spec of "
+            "it, by which drains would go on.",
+            f"Put the former spec, with state=State(version={wanted}), back as NEXT.",
+        )
+    # Of what is taken back only the state version is asked for: its spec may be gone.
+    state = spec.state.model_copy(update={"version": fact.version})
+    return spec.model_copy(update={"state": state}), former
+
+
+def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> RebuildPlan:
+    """Look, and write nothing. `spec` is the one that drains.
+
+    Raises RebuildRefused, TopicRemade, CheckpointBroken, and what the broker refuses.
+    """
+    paths = Paths(settings.root, spec)
+    known = read_identity(paths)
+    if known is None or not known.table_id:
+        raise RebuildRefused(
+            f"{spec.name} was never drained, so there is no table to rebuild.",
+            f"Change SPEC itself, and run it: sluice drain {spec.name}",
+        )
+    version = Paths(settings.root, following).version
+    if version.exists():
+        raise RebuildRefused(
+            f"{version} is there: state version {following.state.version} of {spec.name} was used "
+            "before.",
+            f"Give NEXT another one: state=State(version={following.state.version + 1}).",
+        )
+    topic = topic_state(settings, spec.topic.name)
+    if topic.id != known.topic_id:
+        raise TopicRemade(
+            f"topic {spec.topic.name!r} was deleted and created again since the live table was "
+            "made: a rebuild would lose all that the table has of the old one.",
+            f"Start again from the new topic: sluice reset {spec.name}",
+        )
+    begun = read_begun(paths)
+    if begun:
+        refuse_other(begun, following, topic.id)
+    lost = _lost(paths, known, topic, side_paths(paths, following))
+    return RebuildPlan(
+        begun, topic.id, lost, tuple(_lines(paths, following, begun, topic, (known, lost)))
+    )
+
+
+def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
+    """Raise RecordsUnreachable if Kafka has no longer all that the live table was made from, and
+    that the rebuild has not read yet.
+    """
+    if plan.lost:
+        count = sum(last - first + 1 for _, first, last in plan.lost)
+        raise RecordsUnreachable(
+            f"{spec.name}: Kafka has no longer {count:,} offsets from which the live table was "
+            "made, so the rebuilt one would be without their rows.",
+            f"To lose them: sluice rebuild {spec.name} --execute --without-lost. The live table "
+            "keeps them until you agree to the switch.",
+        )
+
+
+def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths) -> Lost:
+    begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
+    first = beginning(side, begun.generations) if begun and committed else {}
+    done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
+    found = []
+    for p, began in sorted(beginning(paths, known.generations).items()):
+        earliest = topic.earliest.get(p, began)
+        found.append((p, began, first.get(p, earliest) - 1))
+        found.append((p, done.get(p, earliest), earliest - 1))
+    return tuple(span for span in found if span[2] >= span[1])
+
+
+def _lines(
+    paths: Paths,
+    following: Pipeline,
+    begun: Begun | None,
+    topic: TopicState,
+    live: tuple[Identity, Lost],
+) -> list[str]:
+    name, (known, lost) = following.name, live
+    side = side_paths(paths, following)
+    checkpoint = Checkpoint(side.checkpoint)
+    committed = checkpoint.committed()
+    done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
+    left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
+    whole = sum(latest - topic.earliest.get(p, 0) for p, latest in topic.latest.items())
+    found = [
+        f"{name}: rebuild of state version {following.state.version} beside the live table, "
+        f"which goes on with version {paths.version.name.removeprefix('v')}",
+        f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: "
+        + ", ".join(f"partition {p} from {done.get(p, 0)}" for p in sorted(topic.latest)),
+        f"  into a root of its own, {paths.rebuild}",
+    ]
+    if begun:
+        state = f"batch {committed[-1]} is done" if committed else "no batch is done"
+        found.append(f"  goes on: {begun.who} began it on {begun.began:%F %H:%M} UTC, {state}")
+    if held := holder(side.lease) if begun else None:
+        found.append(f"  at work: {held}")
+    if lost:
+        until = _lost_until(paths, known, lost)
+        found.append(
+            "  Kafka has no longer all that the live table was made from: "
+            + ", ".join(f"partition {p}: {a} to {b}" for p, a, b in lost)
+            + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
+        )
+    else:
+        found.append("  Kafka has every record that the live table was made from")
+    return found
+
+
+def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:
+    """The latest event time among the lost ones, if the index knows."""
+    which = " OR ".join(f'("partition" = {p} AND first_offset <= {b})' for p, _, b in lost)
+    [row] = ops_tables.query(
+        paths.root,
+        "slices",
+        f"SELECT max(last_event_time) AS until FROM slices WHERE pipeline = '{paths.table.name}' "
+        f"AND {ops_tables.among('generation', known.generations)} AND ({which})",
+    ).to_pylist()
+    until: datetime | None = row["until"]
+    return until

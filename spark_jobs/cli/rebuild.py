@@ -1,0 +1,168 @@
+"""`sluice rebuild`: changed logic computed beside the live pipeline, compared, and switched to."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_jobs import log
+from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.switching import read_switching, refuse_cut_off
+from spark_jobs.cli.carry_out import run_id
+from spark_jobs.cli.rebuilding import drain_beside, merge_late, show_difference, switched
+from spark_jobs.cli.terminal import (
+    Execute,
+    PipelineName,
+    console,
+    examples,
+    one_line_errors,
+    say,
+)
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.settings import Settings, log_format
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.live import Live
+    from spark_jobs.contract.spec import Pipeline
+
+commands = typer.Typer(rich_markup_mode="rich")
+PANEL = "Compute ranges again"
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice validate departure_delays                     (checks NEXT too)",
+        "sluice rebuild departure_delays                      (dry run)",
+        "sluice rebuild departure_delays --execute            (computes, compares, asks, switches)",
+        "sluice rebuild departure_delays --back --execute     (the logic and rows of before)",
+    ),
+)
+def rebuild(
+    pipeline: PipelineName,
+    execute: Execute = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Switch without a question.")] = False,
+    without_lost: Annotated[
+        bool,
+        typer.Option(
+            "--without-lost",
+            help="Rebuild although Kafka has no longer all records of the live table: their rows "
+            "will be missing.",
+        ),
+    ] = False,
+    back: Annotated[
+        bool, typer.Option("--back", help="Take the last switch back: its rows and its logic.")
+    ] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Remove a rebuild that is half done.")
+    ] = False,
+) -> None:
+    """Compute the table with changed logic, NEXT in spec.py, beside the live one, and switch.
+
+    Drains go on meanwhile. It is a drain in a root of its own: after Ctrl-C or a kill, give the
+    same command again. The switch is one commit, and it always asks before.
+    """
+    log.setup(log_format())
+    run = run_id("rebuild")
+    with one_line_errors(), log.context(pipeline=pipeline, run=run):
+        spec, settings = registry.load(pipeline), Settings.from_environment()
+        if back:
+            _back(spec, settings, run, execute=execute, yes=yes)
+        elif discard:
+            _discard(spec, settings, execute=execute)
+        else:
+            live = live_spec(spec, settings.root)
+            if _completed(live, settings, run, execute=execute):
+                return
+            _rebuild(spec, live, settings, run, (execute, yes, without_lost))
+
+
+def _rebuild(
+    spec: Pipeline, live: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]
+) -> None:
+    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
+    from spark_jobs.rebuild.side import begin, side_paths  # noqa: PLC0415 - as above
+
+    execute, yes, without_lost = how
+    following = next_of(spec, live)
+    plan = plan_rebuild(live, following, settings)
+    for line in plan.lines:
+        say(line)
+    if not without_lost:
+        refuse_lost(spec, plan)
+    if not execute:
+        console.print("nothing is done yet: add --execute")
+        return
+    paths = Paths(settings.root, live)
+    if plan.begun is None:
+        begin(paths, following, plan.topic_id, getpass.getuser())
+    beside = settings._replace(root=str(paths.rebuild))
+    drain_beside(following, beside, paths, run)
+    merge_late(following, beside, run)
+    show_difference(paths, side_paths(paths, following), following)
+    if not yes and not typer.confirm("Switch to it?"):
+        say(f"{spec.name}: nothing is changed; the same command goes on with what is computed")
+        return
+    _told(switched(live, following, settings, beside, run), spec.name)
+
+
+def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -> bool:
+    """Whether there was a switch that was cut off; completes it if `execute`."""
+    from spark_jobs.checkpoint.lease import lease  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.switch import complete  # noqa: PLC0415 - as above
+
+    paths = Paths(settings.root, live)
+    note = read_switching(paths.switching)
+    if note is None:
+        return False
+    say(f"{live.name}: a switch to state version {note.version} was cut off; complete it")
+    if not execute:
+        console.print("nothing is done yet: add --execute")
+        return True
+    with lease(paths.lease, run) as held:
+        if done := complete(live, paths, held):
+            _told(done, live.name)
+    return True
+
+
+def _back(spec: Pipeline, settings: Settings, run: str, *, execute: bool, yes: bool) -> None:
+    from spark_jobs.admin.rebuild import versions_back  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.switch import switch_back  # noqa: PLC0415 - as above
+
+    live, former = versions_back(spec, settings.root)
+    say(
+        f"{spec.name}: state version {former.state.version} drains again, from the offsets at "
+        "which the switch found it, and the table gets the rows that it had then"
+    )
+    say(f"  the checkpoint of version {live.state.version} is kept beside, and drains no more")
+    if not execute:
+        console.print("nothing is done yet: add --execute")
+        return
+    if yes or typer.confirm("Switch back?"):
+        _told(switch_back(live, former, settings.root, run), spec.name)
+
+
+def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
+    from spark_jobs.rebuild.side import discard, read_begun  # noqa: PLC0415 - as above
+
+    paths = Paths(settings.root, spec)
+    refuse_cut_off(paths.switching)  # the switch needs what is there
+    if read_begun(paths) is None and not paths.rebuild.exists():
+        say(f"{spec.name}: no rebuild is half done")
+        return
+    remove = discard(paths)
+    say(f"{spec.name}: remove {paths.rebuild}; the live table stays as it is")
+    if not execute:
+        console.print("nothing is done yet: add --execute")
+        return
+    remove()
+
+
+def _told(fact: Live, name: str) -> None:
+    say(
+        f"{name}: state version {fact.version} drains since now; its rows are version "
+        f"{fact.table_version} of the table. The next run of its DAG publishes it"
+    )

@@ -1,0 +1,1 @@
+"""Rebuild: changed logic computed beside the live pipeline, compared, and switched to."""

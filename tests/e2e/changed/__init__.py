@@ -1,0 +1,1 @@
+"""Pipelines whose logic is changed: SPEC with NEXT beside it."""

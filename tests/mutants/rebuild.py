@@ -1,0 +1,93 @@
+"""What a rebuild's switch must not do. See mutant.py."""
+
+from tests.mutants.mutant import Mutant
+
+SWITCH, PLAN = "tests/unit/test_switch.py", "tests/unit/test_rebuild_plan.py"
+CUT_OFF = f"{SWITCH}::test_a_switch_that_was_cut_off_is_completed_by_the_next_run"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a switch that was cut off behind its commit commits again",
+        "spark_jobs/rebuild/commit.py",
+        "        if made is not None:\n            return made\n",
+        "        if made is not None and len(history.SWITCH) == 0:\n            return made\n",
+        CUT_OFF,
+    ),
+    Mutant(
+        "the commit of a switch has no transaction id",
+        "spark_jobs/rebuild/commit.py",
+        '"txn": {"appId": owner,',
+        '"txn": {"appId": "",',
+        f"{SWITCH}::test_a_switch_is_one_commit_of_a_table_that_keeps_its_id_and_nothing_is_left",
+    ),
+    Mutant(
+        "a switch leaves the old rows in the table",
+        "spark_jobs/rebuild/commit.py",
+        "if key not in _keys(wanted)]",
+        "if not key]",
+        f"{SWITCH}::test_a_switch_is_one_commit_of_a_table_that_keeps_its_id_and_nothing_is_left",
+    ),
+    Mutant(
+        "a rebuild that is behind the live table is switched to",
+        "spark_jobs/rebuild/ready.py",
+        "    if missing:\n",
+        "    if missing < 0:\n",
+        f"{SWITCH}::test_a_rebuild_that_is_behind_is_not_switched_to",
+    ),
+    Mutant(
+        "rows that have not passed are switched to",
+        "spark_jobs/rebuild/ready.py",
+        "    if begun or not passed or",
+        "    if begun or",
+        f"{SWITCH}::test_rows_that_have_not_passed_are_not_switched_to",
+    ),
+    Mutant(
+        "SPEC drains whatever the root says",
+        "spark_jobs/checkpoint/live.py",
+        "    if wanted is None or spec.state.version == wanted:\n",
+        "    if wanted is None or spec.state.version:\n",
+        f"{SWITCH}::test_which_spec_drains_is_a_fact_of_the_root_in_both_orders",
+    ),
+    Mutant(
+        "one rewinds to a batch of which the table has no version",
+        "spark_jobs/admin/rewind.py",
+        "    if began is None or not history.is_switch(began[1]):",
+        "    if began is None or history.is_switch(began[1]):",
+        f"{SWITCH}::test_a_rewind_to_before_the_switch_is_refused",
+    ),
+    Mutant(
+        "what Kafka has no longer is lost without a word",
+        "spark_jobs/admin/rebuild.py",
+        "    if plan.lost:\n",
+        "    if plan.lost and plan.begun is None:\n",
+        f"{PLAN}::test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_read_it",
+    ),
+    Mutant(
+        "a run whose spec was loaded before the switch drains the former checkpoint",
+        "spark_jobs/checkpoint/identity.py",
+        "    refuse_not_live(paths)\n",
+        "",
+        f"{SWITCH}::test_a_run_whose_spec_was_loaded_before_the_switch_is_refused",
+    ),
+    Mutant(
+        "a run goes on in the root from which a switch takes what it has",
+        "spark_jobs/rebuild/switch.py",
+        "        Live(version=CLOSED,",
+        "        Live(version=self.note.version,",
+        f"{SWITCH}::test_from_the_first_step_on_no_run_goes_on_beside",
+    ),
+    Mutant(
+        "what a run beside wrote after the note is lost",
+        "spark_jobs/rebuild/switch.py",
+        "        if newest != [self.note.batch] or",
+        "        if not newest and",
+        f"{SWITCH}::test_a_run_beside_between_the_note_and_the_switch_loses_nothing",
+    ),
+    Mutant(
+        "Spark looks for the schemas of state in the root that is gone",
+        "spark_jobs/rebuild/state_files.py",
+        "text.replace(was, now)",
+        "text",
+        f"{SWITCH}::test_spark_finds_the_schemas_of_state_where_the_checkpoint_is_now",
+    ),
+)

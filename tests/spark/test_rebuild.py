@@ -1,0 +1,216 @@
+"""A sum that becomes a maximum, rebuilt beside a pipeline that drains on, and switched to: over a
+real broker and real Spark, held against DuckDB's answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import position_of
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.windows import Tumbling
+from spark_jobs.rebuild.compare import difference, lines
+from spark_jobs.rebuild.ready import behind
+from spark_jobs.rebuild.side import begin, side_paths
+from spark_jobs.rebuild.switch import switch, switch_back
+from spark_jobs.runs.drain import drain
+from spark_jobs.runs.plan import plan
+from spark_jobs.runs.publication import publish
+from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene
+
+MILES = {"flights": "count(*)", "miles": "sum(distance_miles)"}
+FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
+HOURS = Aggregate(
+    window=Tumbling(size="1 hour"), keys=("origin",), measures=MILES, counts="flights"
+)
+SPEC = Pipeline(
+    name="miles_flown",
+    about="Miles by airport and hour.",
+    topic=FLIGHTS,
+    watermark_delay="2 hours",
+    steps=(HOURS,),
+)
+Rows = list[tuple[Any, ...]]
+
+
+class Killed(Exception):
+    """What a kill is to a test."""
+
+
+class Rebuilding:
+    """A drained pipeline, and NEXT beside it."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.spec = scene, scene.spec
+        state = scene.spec.state.model_copy(update={"version": 2})
+        changes = {"steps": (HOURS.model_copy(update={"measures": FARTHEST}),)}
+        if scene.spec.steps != SPEC.steps:
+            changes = {}
+        self.next = scene.spec.model_copy(update=changes | {"state": state})
+        self.root = scene.settings.root
+        self.live, self.paths = scene.paths, Paths(self.root, self.next)
+        self.side = side_paths(self.paths, self.next)
+        self.beside = scene.settings._replace(root=str(self.paths.rebuild))
+
+    def begin(self) -> None:
+        begin(self.live, self.next, "", "tester")
+
+    def compute(self, run_id: str) -> Report:
+        return good(drain(self.next, self.beside, run_id))
+
+    def drain(self, spec: Pipeline, run_id: str) -> Report:
+        return good(drain(spec, self.scene.settings, run_id))
+
+    def rows(self, version: int | None = None) -> Rows:
+        table = deltalake.DeltaTable(str(self.live.table), version=version)
+        return ordered(table)
+
+    def expected(self, measure: str, paths: Paths) -> Rows:
+        """By DuckDB: the hours that the checkpoint has closed, without what its drains recorded as
+        late.
+        """
+        known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
+        assert known is not None
+        closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
+        lost = pa.table(
+            {
+                name: [
+                    row[name]
+                    for row in self.scene.ops("late")
+                    if row["generation"] == known.generation
+                ]
+                for name in ("partition", "offset")
+            },
+            schema=pa.schema([("partition", pa.int32()), ("offset", pa.int64())]),
+        )
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            db.register("ledger", self.scene.ledger)
+            db.register("lost", lost)
+            return db.sql(
+                f"""
+                SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
+                       {measure}(distance_miles)::BIGINT
+                FROM ledger ANTI JOIN lost USING ("partition", "offset")
+                WHERE kind IN ('good', 'duplicate')
+                GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
+                """,
+                params=[closed],
+            ).fetchall()
+
+
+def ordered(table: deltalake.DeltaTable) -> Rows:
+    rows = table.to_pyarrow_table().to_pylist()
+    return sorted((r["window_start"], r["origin"], r["flights"], r["miles"]) for r in rows)
+
+
+def good(report: Report) -> Report:
+    assert report.status == "succeeded", report.problem
+    assert report.account.unaccounted == 0
+    return report
+
+
+@pytest.fixture
+def rebuilding(scene: Callable[..., Scene]) -> Rebuilding:
+    made = scene(SPEC, events=1500, deliveries=4)
+    made.deliver()
+    made.run("live-1")
+    return Rebuilding(made)
+
+
+def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_back(
+    rebuilding, monkeypatch
+):
+    it = rebuilding
+    publish(it.live, it.spec, ("", -1))
+    it.begin()
+    it.compute("rebuild-1")
+    it.scene.deliver()
+    it.drain(it.spec, "live-2")  # beside the rebuild, which it does not know of
+    assert behind(it.live, it.side) > 0
+    it.compute("rebuild-2")
+    assert behind(it.live, it.side) == 0
+
+    before, sums = it.rows(), deltalake.DeltaTable(str(it.live.table))
+    assert before == it.expected("sum", it.live)
+    found = difference(it.live.table, it.side.table, it.next, position_of(it.next))
+    computed = ordered(deltalake.DeltaTable(str(it.side.table)))
+    assert sum(day.before for day in found.days) == len(before)
+    assert sum(day.after for day in found.days) == len(computed)
+    by_key = {row[:2]: row for row in before}
+    changed = [row for row in computed if row[:2] in by_key and by_key[row[:2]] != row]
+    assert sum(day.changed for day in found.days) == len(changed) > 0
+    assert f"{len(changed):,} changed" in [*lines(found)][-1]
+
+    version = sums.version()
+    with monkeypatch.context() as active:  # killed when the table has the new rows
+        places = iter(range(9))
+
+        def at(_: str) -> None:
+            if next(places) == 3:
+                raise Killed
+
+        active.setattr(failpoint, "at", at)
+        with pytest.raises(Killed):
+            switch(it.spec, it.next, it.root, "switch")
+    assert it.rows(version) == ordered(sums) == before
+    with pytest.raises(CheckpointBroken, match="sluice drain miles_flown"):
+        read_identity(it.paths)
+    assert "was cut off: the run completes it" in plan(it.next, it.scene.settings).lines[-1]
+
+    it.scene.deliver()
+    report = it.drain(it.next, "live-3")  # completes the switch, and drains
+    assert report.account.read > 0
+    told = [each["operation"] for each in deltalake.DeltaTable(str(it.live.table)).history()]
+    assert told.count("SLUICE SWITCH") == 1
+    assert it.rows() == it.expected("max", it.paths)
+    assert it.rows(version + 1) == computed
+
+    assert publish(it.paths, it.next, ("", -1)) is not None
+    assert ordered(deltalake.DeltaTable(str(it.paths.published_table))) == it.rows()
+
+    switch_back(it.next, it.spec, it.root, "back")
+    assert it.rows() == before
+    it.scene.deliver()
+    it.drain(it.spec, "live-4")  # what came since the switch, and what came now
+    assert it.rows() == it.expected("sum", it.live)
+    assert publish(it.live, it.spec, ("", -1)) is not None
+    assert ordered(deltalake.DeltaTable(str(it.live.published_table))) == it.rows()
+
+
+@long_form
+def test_state_of_transform_with_state_moves_with_its_checkpoint(scene, tmp_path) -> None:
+    """Spark notes the schemas of such state by the whole path, and the side root is gone."""
+    made = scene("aircraft_rotations", events=1500, deliveries=2, stores=1)
+    it = Rebuilding(made)
+    twin = made.settings._replace(root=str(tmp_path / "twin"))
+    made.deliver()
+    made.run("live-1")
+    good(drain(it.spec, twin, "twin-1"))
+    it.begin()
+    it.compute("rebuild-1")
+    switch(it.spec, it.next, it.root, "switch")
+    made.deliver()
+    assert it.drain(it.next, "live-2").account.read > 0
+    good(drain(it.spec, twin, "twin-2"))
+
+    def rows(paths: Paths) -> list[str]:
+        table = deltalake.DeltaTable(str(paths.table)).to_pyarrow_table()
+        return sorted(map(str, table.to_pylist()))
+
+    assert rows(it.paths) == rows(Paths(twin.root, it.spec)) != []

@@ -1,0 +1,151 @@
+"""What `sluice rebuild` says and refuses before it begins, over a root as drains leave it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.admin import rebuild
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import (
+    RebuildRefused,
+    RecordsUnreachable,
+    SluiceError,
+    TopicRemade,
+)
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.ops import ops_tables
+from spark_jobs.rebuild.side import begin
+from spark_jobs.rebuild.switch import switch
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.drains import SPEC, Drains
+from tests.unit.specs import aggregate, deduplicate
+
+NEXT = SPEC.model_copy(
+    update={
+        "state": State(version=2),
+        "steps": (deduplicate(), aggregate(measures={"sales": "count(*)", "most": "max(amount)"})),
+    }
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Drains:
+    """Offsets 0 to 4 of the one partition are in the table."""
+    made = Drains(tmp_path / "root")
+    made.drain(0, 4)
+    began(made, "g1")
+    return made
+
+
+def began(drains: Drains, generation: str) -> None:
+    """The account of its batch 0 says that it began at offset 0."""
+    ops_tables.replace(
+        drains.paths.root,
+        "batches",
+        [
+            {
+                "pipeline": SPEC.name,
+                "generation": generation,
+                "batch_id": 0,
+                "offsets_start": json.dumps({"0": 0}),
+            }
+        ],
+        "batch_id = 0",
+    )
+
+
+def topic(monkeypatch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
+    """What the brokers say."""
+    state = TopicState(topic_id, {0: earliest}, {0: 8})
+    monkeypatch.setattr(rebuild, "topic_state", lambda *_: state)
+
+
+def test_a_plan_says_what_is_read_from_where_and_that_everything_is_there(root, monkeypatch):
+    topic(monkeypatch)
+    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
+    rebuild.refuse_lost(SPEC, plan)
+    said = "\n".join(plan.lines)
+    assert "state version 2 beside the live table, which goes on with version 1" in said
+    assert "reads 8 of 8 offsets of topic sales: partition 0 from 0" in said
+    assert "Kafka has every record that the live table was made from" in said
+    assert not root.paths.rebuild.exists()
+
+
+def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_read_it(
+    root, monkeypatch
+):
+    topic(monkeypatch, earliest=3)
+    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
+    assert plan.lost == ((0, 0, 2),)
+    assert "partition 0: 0 to 2" in "\n".join(plan.lines)
+    with pytest.raises(RecordsUnreachable, match=r"3 offsets.*--without-lost"):
+        rebuild.refuse_lost(SPEC, plan)
+    begin(root.paths, NEXT, "topic-1", "tester")
+    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # begun, and nothing read
+    with pytest.raises(RecordsUnreachable, match="3 offsets"):
+        rebuild.refuse_lost(SPEC, plan)
+    side = Drains(Path(str(root.paths.rebuild)), NEXT, "g2")
+    side.drain(0, 1)
+    began(side, "g2")
+    plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # what it has read is not lost
+    assert plan.lost == ((0, 2, 2),)
+    assert "tester began it" in "\n".join(plan.lines)
+    side.drain(2, 3)
+    rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, NEXT, root.settings))
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "words"),
+    [
+        ("topic", TopicRemade, "deleted and created again"),
+        ("version", RebuildRefused, r"used before.*State\(version=3\)"),
+        ("other", RebuildRefused, "half done, which tester began"),
+        ("reset", RebuildRefused, "was never drained"),
+    ],
+)
+def test_a_rebuild_that_cannot_be_is_refused(
+    root, monkeypatch, made: str, error: type[SluiceError], words: str
+):
+    topic(monkeypatch, topic_id="topic-2" if made == "topic" else "topic-1")
+    if made == "version":
+        Paths(root.settings.root, NEXT).version.mkdir()
+    if made == "other":
+        begin(root.paths, SPEC.model_copy(update={"state": State(version=2)}), "topic-1", "tester")
+    if made == "reset":
+        root.paths.version.rename(root.paths.version.with_name("v1.kept"))
+    with pytest.raises(error, match=words):
+        rebuild.plan_rebuild(SPEC, NEXT, root.settings)
+
+
+def next_is(monkeypatch: pytest.MonkeyPatch, spec: Pipeline | None) -> None:
+    monkeypatch.setattr(registry, "load_next", lambda _: spec)
+
+
+def test_without_a_next_and_behind_the_switch_to_it_there_is_nothing_to_rebuild(monkeypatch):
+    next_is(monkeypatch, None)
+    with pytest.raises(RebuildRefused, match=r"defines no NEXT.*'version': 2"):
+        rebuild.next_of(SPEC, SPEC)
+    next_is(monkeypatch, NEXT)
+    assert rebuild.next_of(SPEC, SPEC) == NEXT
+    with pytest.raises(RebuildRefused, match=r"is live already.*Rename it to SPEC"):
+        rebuild.next_of(SPEC, NEXT)
+
+
+def test_the_way_back_needs_the_former_spec_and_not_the_one_that_it_takes_back(root, monkeypatch):
+    next_is(monkeypatch, NEXT)
+    with pytest.raises(RebuildRefused, match="no switch to take back"):
+        rebuild.versions_back(SPEC, root.settings.root)
+    begin(root.paths, NEXT, "topic-1", "tester")
+    Drains(Path(str(root.paths.rebuild)), NEXT, "g2").drain(0, 4)
+    switch(SPEC, NEXT, root.settings.root, "switch")
+    next_is(monkeypatch, None)
+    live, former = rebuild.versions_back(SPEC, root.settings.root)  # the old SPEC, deployed again
+    assert (live.state.version, former) == (2, SPEC)
+    with pytest.raises(RebuildRefused, match=r"State\(version=1\)"):
+        rebuild.versions_back(NEXT, root.settings.root)  # NEXT is renamed, and the old one gone
+    next_is(monkeypatch, SPEC)
+    assert rebuild.versions_back(NEXT, root.settings.root)[1] == SPEC
