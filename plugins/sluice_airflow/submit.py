@@ -146,6 +146,11 @@ class SubmitOperator(TellsLineage, BaseOperator):
                 "above",
                 status,
             )
+        finally:
+            # The provider leaves the pipe of spark-submit's output open.
+            output = getattr(getattr(hook, "_submit_sp", None), "stdout", None)
+            if output is not None:
+                output.close()
 
     def _checked_report(self, report: Report) -> Report:
         if report.problem is not None and report.problem.code not in CHECK_CODES:

@@ -306,7 +306,9 @@ def state_command(settings: Settings, pipeline: str, options: list[str]) -> list
 
 def options(pipeline: str, root: str) -> Options:
     """The Spark options of the spec that drains the pipeline under this root."""
-    return live_spec(registry.load(pipeline), root).spark
+    spec = registry.load(pipeline)
+    # Without NEXT there is no choice, and who submits a run need not reach the root.
+    return (live_spec(spec, root) if registry.load_next(pipeline) else spec).spark
 
 
 def _for_inspection(settings: Settings) -> Settings:
