@@ -56,7 +56,7 @@ class Installed(NamedTuple):
         return [
             event["extra"]
             for event in self.api.asset_events()
-            if event["extra"]["pipeline"] == pipeline
+            if event["extra"].get("pipeline") == pipeline  # those of days have another
         ]
 
 

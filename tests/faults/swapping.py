@@ -25,7 +25,7 @@ from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import history
 from tests.harness.crash import files
-from tests.unit.repaired import SPEC, Changes, Root, Row, hours, row, texts
+from tests.unit.repaired import SPEC, Changes, Root, Row, hour, hours, late, row, texts
 
 Kind = Literal["swap", "undo"]
 ROOTS_REPAIRS = 8
@@ -112,7 +112,8 @@ class Swapping:
         name = f"r{self._number}"
         before = Counter(root.rows())
         changes = self._changes(root)
-        root.stage(name, changes)
+        # A record of its own: of two repairs, one has a record.
+        root.stage(name, changes, merged=(late(100 + self._number, hour(0)),))
         after = before - _bag(changes, 0) + _bag(changes, 1)
         self._until_done("swap", root, name, before, after)
         self._repairs += 1
