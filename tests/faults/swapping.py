@@ -129,13 +129,13 @@ class Swapping:
         """Of one to three hours: rows that change, go and come."""
         picked = self._chance.sample(range(self._batches), self._chance.randint(1, 3))
         changes: Changes = []
-        for hour in picked:
-            for known in root._within((hours(hour),)):  # noqa: SLF001 - its own rows
+        for number in picked:
+            for known in root._within((hours(number),)):  # noqa: SLF001 - its own rows
                 fate = self._chance.choice(("stays", "changes", "goes"))
                 if fate != "stays":
                     new: Row | None = known | {"sales": known["sales"] + 1}
                     changes.append((known, new if fate == "changes" else None))
-            changes.append((None, row(hour, f"new {self._number}")))
+            changes.append((None, row(number, f"new {self._number}")))
         return changes
 
     def _until_done(
