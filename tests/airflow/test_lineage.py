@@ -86,6 +86,7 @@ class Installation:
         (folder / "jars" / "spark" / "delta-spark_0.jar").touch()
         monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
         monkeypatch.setattr(registry, "load", lambda _: SPEC)
+        monkeypatch.setattr(registry, "load_next", lambda _: None)
         monkeypatch.setenv("SLUICE_ROOT", str(folder / "root"))
         monkeypatch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
         spark = {"conn_type": "spark", "host": "local[2]"}
