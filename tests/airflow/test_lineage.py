@@ -31,7 +31,7 @@ from spark_jobs.repair import planner as repair_planning
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
-from tests.airflow.metadata import rest_api, run_dag
+from tests.airflow.metadata import forget_events, rest_api, run_dag
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness.openlineage import Event, Receiver, problems, receiving
 from tests.unit.repaired import SPEC, Root, hours, row
@@ -122,6 +122,7 @@ class Installation:
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
     work = Plan(pipeline=SPEC.name, new_offsets=5, reasons=("5 new offsets to read",), lines=())
     monkeypatch.setattr(planning, "plan", lambda *_: work)
+    forget_events()
     return Installation(tmp_path, monkeypatch)
 
 
