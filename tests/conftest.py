@@ -37,13 +37,13 @@ LONGEST_FIRST = (
 )
 A_LANE_EACH = ("stack", "e2e", "browser", "cluster", "faults", "store")
 TOGETHER = (
+    "spark/test_repair.py",
     "spark/test_state.py",
     "spark/test_doctor.py",
     "spark/test_failpoints.py",
     "spark/test_safety.py",
     "spark/test_reset.py",
     "spark/test_logic.py",
-    "airflow/test_dags.py",
     "unit/test_flights.py",
     "unit/test_deliveries.py",
     "unit/test_files_jar.py",
@@ -61,7 +61,7 @@ class Lanes(LoadScopeScheduling):
         folder = file.partition("/")[0]
         if folder in A_LANE_EACH:
             return folder
-        return file if file in TOGETHER else nodeid
+        return file if file in TOGETHER or folder == "airflow" else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:

@@ -117,6 +117,7 @@ def files(*folders: Path) -> list[Path]:
     return [file for folder in folders for file in folder.rglob("*") if file.is_file()]
 
 
+@long_form
 @pytest.mark.skipif(
     sys.platform != "linux",
     reason="speculation takes another host, and 127.0.0.2 is one on Linux alone",

@@ -135,7 +135,17 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
     assert drained.files() == before
 
 
-@pytest.mark.parametrize("table", ["runs", "batches", "operators", "late", "quarantine", "checks"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "batches",
+        "late",
+        *(
+            pytest.param(each, marks=long_form)
+            for each in ("runs", "operators", "quarantine", "checks")
+        ),
+    ],
+)
 def test_show_shows_as_many_rows_as_there_are(drained, table):
     account = drained.report.account
     batches = len(drained.report.batches)

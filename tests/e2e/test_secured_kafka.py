@@ -22,6 +22,7 @@ from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch.submit import configuration, environment
 from spark_jobs.source.topic_state import newest_record, topic_state
+from tests.harness.long_form import long_form
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
@@ -319,6 +320,7 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
     )
 
 
+@long_form
 def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
     broker: Broker, tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         logging.getLogger("campaign").info,
         pipelines=("aircraft_rotations",),
         events=900,
-        block=3,
+        block=4,
     )
     figures = campaign.run(
         mend=lambda scene, run_id: scenes.append(scene) or scene.run(run_id),
@@ -43,7 +43,7 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         at_failpoint("table.committed"),
     ]
     assert figures.kills == len(SHORT)
-    assert figures.verified == 2
+    assert figures.verified == 1
     assert figures.lost_events >= 1, "one that a newer verdict overtook"
     ended = {row["run_id"]: row["problem"] for row in scenes[0].ops("runs")}
     assert ended == {
@@ -51,7 +51,6 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         "kill-001": "SPARK_FAILED",  # its driver lived to say so
         "kill-002": None,  # it had written its row
         "kill-003": "REPORT_MISSING",
-        "whole-002": None,
         "whole-003": None,
     }
     assert figures.late > 0, "the batch after a crash is judged by the watermark before it"

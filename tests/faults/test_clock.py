@@ -121,6 +121,7 @@ def elsewhere(
         process.stdout.close()
 
 
+@long_form
 def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):
     off = (AN_HOUR, -AN_HOUR, 0)
     scene = Scene(kafka, tmp_path, "aircraft_rotations", events=1500, deliveries=len(off))

@@ -99,6 +99,7 @@ def _stay_away() -> None:
     time.sleep(float(os.environ.get("SLUICE_PAUSE_SECONDS", "3")))
 
 
+@long_form
 def test_a_broker_that_is_killed_in_a_drain_and_started_again(own_kafka, spark, tmp_path):
     address = broker.start(own_kafka, JARS)
     scene = rotations(address, tmp_path)

@@ -20,6 +20,7 @@ from spark_jobs.sink import commit, history
 from tests.harness import oracle
 from tests.harness.aged import age
 from tests.harness.lines import heard
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 
@@ -120,6 +121,7 @@ def test_a_merge_beside_which_somebody_optimized_is_repeated_and_the_table_is_ex
     truth.hold(made, operator)
 
 
+@long_form
 def test_an_overwrite_beside_which_somebody_optimized_is_refused_in_words_and_repeated_by_the_next_run(
     scene, monkeypatch
 ):

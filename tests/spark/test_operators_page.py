@@ -17,7 +17,7 @@ from tests.harness.scene import Scene
 from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
-ONE_OF_EACH_KIND = ("airports_served", "daily_flights", "carrier_days", "quiet_gates")
+ONE_OF_EACH_KIND = ("airports_served", "daily_flights", "quiet_gates")
 NAMES = [
     name if name in ONE_OF_EACH_KIND else pytest.param(name, marks=long_form)
     for name in page.EXAMPLES

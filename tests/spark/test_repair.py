@@ -43,7 +43,7 @@ RANGED = [
     pytest.param(
         operator,
         id=operator.spec.name,
-        marks=[] if operator.spec.name in {"update_window", "daily_flights"} else [long_form],
+        marks=[] if operator.spec.name == "update_window" else [long_form],
     )
     for operator in operators.ALL
     if unranged(operator.spec) is None
@@ -164,7 +164,10 @@ DEMO = {
 
 @pytest.mark.parametrize(
     "pipeline",
-    [pytest.param(name, marks=[long_form] if name == "departure_delays" else []) for name in DEMO],
+    [
+        pytest.param(name, marks=[] if name == "aircraft_rotations" else [long_form])
+        for name in DEMO
+    ],
 )
 def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
     scene: MakeScene, monkeypatch: pytest.MonkeyPatch, pipeline: str

@@ -22,6 +22,7 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import move_table
 from tests.harness import oracle
 from tests.harness.crash import copied, files
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 
@@ -38,7 +39,11 @@ def shown(made: Scene) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "provider"), [("aircraft_rotations", "rocksdb"), ("departure_delays", "hdfs")]
+    ("pipeline", "provider"),
+    [
+        pytest.param("aircraft_rotations", "rocksdb", marks=long_form),
+        ("departure_delays", "hdfs"),
+    ],
 )
 def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled(
     scene, pipeline, provider

@@ -131,9 +131,9 @@ def assert_tiled(made: Scene) -> None:
 
 
 WAYS = {"a batch a run": None, "many batches a run": 150}
-MANY = "rows, then windows"
-"""The form that has many batches a run here too, which cost as much as three of the others. Runs
-that are cut off have many as well; the rest is in the long form.
+SHORT = {("windows", "a batch a run"), ("rows, then windows", "many batches a run")}
+"""Windows, alone and behind rows. Runs that are cut off have many batches as well; the other forms
+are in the long form, and their repairs in tests/spark/properties.
 """
 
 
@@ -144,7 +144,7 @@ that are cut off have many as well; the rest is in the long form.
             form,
             most,
             id=f"{form}, {way}",
-            marks=[] if (most is not None) is (form == MANY) else [long_form],
+            marks=[] if (form, way) in SHORT else [long_form],
         )
         for form in FORMS
         for way, most in WAYS.items()
@@ -168,7 +168,14 @@ def test_no_record_of_a_span_is_lost_and_what_is_late_makes_no_slice_wider(scene
         assert all(row["first_event_time"] > marks[row["batch_id"]] - behind for row in late)
 
 
-@pytest.mark.parametrize("place", ["planned", "table.committed", "audit", "audited"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "planned",
+        "audit",
+        *(pytest.param(place, marks=long_form) for place in ("table.committed", "audited")),
+    ],
+)
 def test_a_run_that_is_cut_off_leaves_slices_that_the_next_one_completes(
     drained, monkeypatch, place
 ):

@@ -31,6 +31,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import publish
 from spark_jobs.sink import table
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 Rows = list[tuple[Any, ...]]
@@ -258,7 +259,7 @@ def test_a_drain_and_a_swap_at_once_come_one_after_the_other(
     assert read_cursor(scene.paths.cursor).judged_table_version == table.version(scene.paths.table)
 
 
-@pytest.mark.parametrize("red", [False, True])
+@pytest.mark.parametrize("red", [pytest.param(False, marks=long_form), True])
 def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
     red: bool, spark: Any, kafka: str, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 
 from spark_jobs.contract.store import spark_url
 from spark_jobs.storage import delta
-from tests.harness.long_form import LONG
+from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
@@ -117,6 +117,7 @@ def wait_for(moment: Callable[[], bool], what: str, seconds: float = 60) -> None
     raise AssertionError(f"{what}: not within {seconds} s")
 
 
+@long_form
 def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_to_succeed_is_there(
     spark, root
 ):

@@ -66,6 +66,7 @@ def faulty(
         pytest.param(
             Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
             id="the batch's commit unanswered",
+            marks=long_form,
         ),
         pytest.param(
             Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),
@@ -87,7 +88,11 @@ def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(fa
     [
         pytest.param(Harm("busy", r"PUT \S+/tables/"), id="busy for good", marks=long_form),
         pytest.param(Harm("lost", r"PUT \S+/_delta_log/"), id="the table's commit lost"),
-        pytest.param(Harm("lost", r"PUT \S+/spark/commits/"), id="the checkpoint's commit lost"),
+        pytest.param(
+            Harm("lost", r"PUT \S+/spark/commits/"),
+            id="the checkpoint's commit lost",
+            marks=long_form,
+        ),
         pytest.param(
             Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
             id="the account's commit unanswered",

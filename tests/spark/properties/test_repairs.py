@@ -51,8 +51,8 @@ FORMS: tuple[RangedForm, ...] = (
     Recent(deduplicated=True),
     DaysOfHours(),
 )
-MAIN = ("1 hour each 20 minutes by key", "recent events of event_ids", "days of hours")
-SHORT = tuple(form for form in FORMS if str(form) in MAIN)
+SHORT = (DaysOfHours(),)
+"""The search has them all."""
 
 
 def _name(form: RangedForm) -> str:
