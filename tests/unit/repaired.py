@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
