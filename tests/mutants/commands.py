@@ -30,6 +30,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_ops_tables.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
+        "rows fit only tables that have no column more",
+        "spark_jobs/ops/ops_tables.py",
+        '        predicate=where,\n        schema_mode="merge",\n',
+        "        predicate=where,\n",
+        f"{UNIT}/test_ops_tables.py::test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them",
+    ),
+    Mutant(
         "the holder of a lease does not renew it",
         "spark_jobs/checkpoint/object_lease.py",
         "                obstore.put(self._store, self._name(self._fence), _json(self._content))\n                self._ren",
