@@ -21,6 +21,7 @@ from rich.console import Console
 
 from bench import workload
 from bench.arms import PIPELINE, settings
+from bench.history import A_WEEK, History
 from bench.topic import running
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
@@ -38,12 +39,17 @@ console = Console(width=120, highlight=False)
 def main(
     drains: Annotated[int, typer.Option(min=WARM_UP + 2 * SAMPLE, help="how many")] = 320,
     size: Annotated[int, typer.Option(min=10, help="flight events of each")] = 200,
+    batches: Annotated[
+        int, typer.Option(min=0, help="batches of history that the long root gets on top")
+    ] = 0,
 ) -> None:
     """Drain so many deliveries, and compare the last twenty with the twenty after the first ones.
 
     The machine's speed changes within the minutes that this takes. So a second root reads all that
     the first has read in one drain, and the two take turns on twenty more deliveries: same state
-    and same topic, long and short history.
+    and same topic, long and short history. With --batches the ops tables of the first one have so
+    many more batches, of before a reset: the last week of them in a commit each, the others joined
+    by a maintenance.
 
     Examples:  python -m bench.short_drains   |   python -m bench.short_drains --drains 60
     """
@@ -67,6 +73,10 @@ def main(
                     )
             first, last = median(seconds[WARM_UP : WARM_UP + SAMPLE]), median(seconds[-SAMPLE:])
             console.print(f"the last {SAMPLE} over the first {SAMPLE}: {last / first:.2f}")
+            if batches:
+                history = History(home / "long")
+                history.begin_with(max(0, batches - A_WEEK))
+                history.grow(history.batches + min(batches, A_WEEK))
             pairs = []
             for number in range(more):
                 topic.publish_next()
@@ -75,7 +85,8 @@ def main(
                 pairs.append((took[long.root], took[short.root]))
         after, fresh = (median(side) for side in zip(*pairs[WARM_UP:], strict=True))
         console.print(
-            f"in turns with a root of {WARM_UP} drains: {after:.2f} s after {drains} drains, "
+            f"in turns with a root of {WARM_UP} drains: {after:.2f} s after {drains} drains"
+            f"{f' and {batches:,} batches of history' if batches else ''}, "
             f"{fresh:.2f} s there: {after / fresh:.2f}"
         )
     finally:
