@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import State
 from tests.harness.moments import at
+from tests.spark.properties import session_sequence
 from tests.spark.properties.chain_form import DaysOfHours
 from tests.spark.properties.families import FAMILIES
 from tests.spark.properties.ranged_form import RangedForm
@@ -53,6 +54,7 @@ FORMS: tuple[RangedForm, ...] = (
 )
 SHORT = (DaysOfHours(),)
 """The search has them all."""
+SESSIONS = next(form for form in FORMS if str(form) == "sessions of 10 minutes by key")
 
 
 def _name(form: RangedForm) -> str:
@@ -85,6 +87,14 @@ def test_after_any_repairs_the_table_is_the_canonical_result(
 ) -> None:
     done = _try(kafka, tmp_path / "root", form, written(SEED))
     assert done["undone"] == 1, done
+    assert done["swapped"] >= 2, done
+
+
+@pytest.mark.skipif(LONG, reason="the search is of every form")
+def test_late_records_join_sessions_and_the_table_is_the_canonical_result(
+    kafka: str, tmp_path: Path
+) -> None:
+    done = _try(kafka, tmp_path / "root", SESSIONS, session_sequence.sequence())
     assert done["swapped"] >= 2, done
 
 
