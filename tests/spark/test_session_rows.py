@@ -4,20 +4,22 @@ each with sessions and late records of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import MICROSECOND, Span
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate
 from spark_jobs.contract.windows import Session
+from spark_jobs.launch.session import session
 from spark_jobs.repair import sessions
 from spark_jobs.repair.change import change
 from spark_jobs.topics.flights import FLIGHTS
@@ -101,15 +103,30 @@ def meet(one: Row, other: Row) -> bool:
     return one[2] == other[2] and one[0] <= other[1] and other[0] <= one[1]
 
 
-def collected(rows: DataFrame) -> list[Row]:
-    found = [tuple(row) for row in rows.collect()]
-    return sorted(
-        (
-            tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)
-            for row in found
-        ),
-        key=repr,
+def compared(found: sessions.Replaced) -> list[Any]:
+    paired = change(way().spec, found.live, found.computed)
+    return sessions.explained(paired, found.joined).collect()
+
+
+def told(rows: Iterable[Any]) -> list[Row]:
+    """Rows as Spark gives them back, without those that are null."""
+    return in_order(
+        (row[0].replace(tzinfo=UTC), row[1].replace(tzinfo=UTC), *row[2:])
+        for row in rows
+        if row is not None
     )
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=repr)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settings_of_a_run(spark: SparkSession) -> Iterator[None]:
+    """Those that a repair has, with few partitions."""
+    session("sessions", State())
+    yield
+    spark.catalog.clearCache()
 
 
 def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else(
@@ -124,19 +141,18 @@ def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_noth
     )
     come = [row for row in computed if within(row)]
     goes = [row for row in live if any(meet(row, each) for each in come)]
-    assert collected(found.computed) == sorted(come, key=repr)
-    assert collected(found.live) == sorted(goes, key=repr)
-    assert collected(found.carried) == sorted((r for r in live if r not in goes), key=repr)
     assert any(not within(row) for row in goes), "none ended before the range"
     assert any(within(row) for row in live if row not in goes), "none belongs to a later session"
 
-    paired = change(way().spec, found.live, found.computed)
-    told = sessions.explained(paired, found.joined).where("op IS NOT NULL")
-    assert told.where("NOT explained").isEmpty(), "only late records changed rows"
-    same = [row for row in come if not any(meet(row, each) for each in late)]
-    equal = sessions.explained(paired, found.joined).where("op IS NULL AND NOT explained")
-    assert collected(equal.select("after.*")) == sorted(same, key=repr)
-    spark.catalog.clearCache()
+    rows = compared(found)
+    assert told(row.after for row in rows) == in_order(come)
+    assert told(row.before for row in rows) == in_order(goes)
+    assert told(found.carried.collect()) == in_order(row for row in live if row not in goes)
+    joined = [row for row in come if any(meet(row, each) for each in late)]
+    for row in rows:
+        [session] = told([row.after or row.before])
+        assert row.explained == any(meet(session, each) for each in joined)
+        assert row.explained or row.op is None, "only late records changed rows"
 
 
 def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark: SparkSession) -> None:
@@ -147,12 +163,8 @@ def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark: SparkSes
     found = sessions.replaced(
         way(), SPANS, frame(spark, [orphan, beside]), frame(spark, [beside]), late
     )
-    paired = sessions.explained(change(way().spec, found.live, found.computed), found.joined)
-    [row] = (
-        paired.where("op IS NOT NULL").select("op", "explained", F.col("before.origin")).collect()
-    )
-    assert tuple(row) == ("removed", False, "gone")
-    spark.catalog.clearCache()
+    [row] = [row for row in compared(found) if row.op]
+    assert (row.op, row.explained, row.before.origin) == ("removed", False, "gone")
 
 
 @pytest.mark.parametrize("begins", [SPANS[0].start - 170 * MINUTE, SPANS[0].end])
@@ -169,7 +181,6 @@ def test_a_session_that_is_longer_than_declared_is_refused_with_its_times(
     ) as raised:
         sessions.replaced(way(), SPANS, live, computed, none)
     assert f"{row[0]:%F %H:%M:%S}" in raised.value.what
-    spark.catalog.clearCache()
 
 
 def test_a_long_session_outside_the_ranges_is_no_matter(spark: SparkSession) -> None:
@@ -177,5 +188,4 @@ def test_a_long_session_outside_the_ranges_is_no_matter(spark: SparkSession) -> 
     row = (ends - 2 * LONGEST, ends, "long", 30)
     none = frame(spark, [])
     found = sessions.replaced(way(), SPANS, frame(spark, [row]), frame(spark, [row]), none)
-    assert collected(found.carried) == [row]
-    spark.catalog.clearCache()
+    assert told(found.carried.collect()) == [row]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,9 +20,9 @@ from spark_jobs.topics.flights import FLIGHTS
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)
 GAP = timedelta(minutes=10)
 LONGEST = timedelta(hours=1)
-times = st.lists(
-    st.integers(0, 60).map(lambda n: ORIGIN + n * timedelta(minutes=5)), min_size=1, max_size=15
-).map(sorted)
+times = st.lists(st.sampled_from((1, 5, 10, 10, 11, 30)), min_size=1, max_size=30).map(
+    lambda steps: [ORIGIN + timedelta(minutes=n) for n in accumulate(steps)]
+)
 cuts = st.integers(0, 60).map(lambda n: ORIGIN + n * timedelta(minutes=5))
 Made = tuple[datetime, datetime]
 """Start and end of a session."""
