@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.ranged import Ranged, ranged, unranged
@@ -76,6 +76,11 @@ def longest_of(made: list[Made]) -> timedelta:
 
 
 @given(times, cuts, cuts)
+@example(
+    [ORIGIN + timedelta(minutes=at) for at in range(55, 120, 10)],  # 70 minutes, of 60 allowed
+    ORIGIN + timedelta(minutes=120),
+    ORIGIN + timedelta(minutes=150),
+)
 def test_what_a_range_needs_gives_its_sessions_or_shows_that_one_is_too_long(
     events: list[datetime], one: datetime, other: datetime
 ) -> None:
