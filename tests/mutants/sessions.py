@@ -37,7 +37,7 @@ MUTANTS = (
         "spark_jobs/contract/ranged.py",
         "before = self.spec.ranges.context if self.sessions else None",
         "before = None",
-        SEQUENCE,
+        "tests/unit/test_session_ranges.py::test_a_late_record_touches_the_session_that_it_is_in_and_all_that_this_one_replaces",
     ),
     Mutant(
         "rows of the range go although their session ends behind it",

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import State
+from tests.harness.long_form import long_form
 from tests.harness.moments import at
 from tests.spark.properties import session_sequence
 from tests.spark.properties.aggregation import LONGEST
@@ -92,6 +93,7 @@ def test_after_any_repairs_the_table_is_the_canonical_result(
     assert done["swapped"] >= 2, done
 
 
+@long_form
 @pytest.mark.skipif(LONG, reason="the search is of every form")
 def test_late_records_join_sessions_and_the_table_is_the_canonical_result(
     kafka: str, tmp_path: Path
