@@ -5,15 +5,17 @@ docs/operators.md has the table of what can be ranged, and why the rest cannot.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span
+from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, GroupState
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
+from spark_jobs.contract.windows import Session
 
 
 class Ranged(NamedTuple):
@@ -44,10 +46,25 @@ class Ranged(NamedTuple):
                 span = Span(span.start, min(span.end, missed))
         return span
 
+    @property
+    def sessions(self) -> Aggregate | None:
+        """The last step, if it makes sessions. A range is then one of whole sessions, as one
+        computation over all good records makes them: those that end in it. The rows that they
+        replace are found by key, and may have ended before it.
+        """
+        return _sessions(self.spec)
+
+    def replaced(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The positions of the table's rows that the rows within `spans` may replace."""
+        before = self.spec.ranges.context if self.sessions else None
+        return joined(span.widened(before or timedelta(), timedelta()) for span in spans)
+
     def rows_of(self, touched: Span) -> Span:
         """`touched`, from its first row on: a window's row is at the window's last instant, and the
         span begins with the window.
         """
+        if self.sessions:
+            return touched
         for step in reversed(self.spec.steps):
             if isinstance(step, Aggregate) and self.position.edge == "end" and step.window:
                 begins = step.window.first_end_after or timedelta()
@@ -98,7 +115,31 @@ def unranged(spec: Pipeline) -> str | None:
             return why
         if isinstance(step, GroupState) and spec.output_mode == "update":
             return "in update mode a GroupState has one row a key, its last"
+    if why := _unranged_sessions(spec):
+        return why
     return None if position_of(spec) and not spec.is_archive else _without_position(spec)
+
+
+def _sessions(spec: Pipeline) -> Aggregate | None:
+    last = spec.steps[-1] if spec.steps else None
+    return last if isinstance(last, Aggregate) and isinstance(last.window, Session) else None
+
+
+def _unranged_sessions(spec: Pipeline) -> str | None:
+    """Sessions are replaced by key, so the table must have them as they are."""
+    found = [each for each in spec.steps if isinstance(each, Aggregate)]
+    if not any(isinstance(each.window, Session) for each in found):
+        return None
+    if _sessions(spec) is None:
+        return (
+            "a step behind its sessions changes or hides some of them, and sessions are replaced "
+            "by the keys and times that the table has of them"
+        )
+    if not all(isinstance(each, Deduplicate | Transform) for each in spec.steps[:-1]):
+        return "its sessions are of rows that an Aggregate or a GroupState made, not of records"
+    if spec.ranges.by not in {None, "window_end"}:
+        return f"a session is placed by its end, and ranges.by is {spec.ranges.by!r}"
+    return None
 
 
 def _without_position(spec: Pipeline) -> str:

@@ -23,7 +23,7 @@ class Ranges(Model):
         default=None,
         strict=False,
         description="how far before a row's time the events of a GroupState may be on which the "
-        "row depends",
+        "row depends; of sessions: the longest time from a session's start to its end",
     )
     settle: Duration = Described(
         default=timedelta(),
@@ -51,7 +51,7 @@ class Ranges(Model):
             refuse(
                 "context",
                 str(self.context),
-                "a GroupState's rows depend on earlier events of their key",
+                "the rows of a GroupState and sessions depend on earlier events of their key",
                 "Write for example '48 hours'",
             )
         if self.settle < timedelta():

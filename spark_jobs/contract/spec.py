@@ -19,6 +19,7 @@ from spark_jobs.contract.spark_options import SparkOptions
 from spark_jobs.contract.state_metrics import STATE_METRICS
 from spark_jobs.contract.steps import Deduplicate, GroupState, Stateful, Step, Transform
 from spark_jobs.contract.topic import Name, Topic
+from spark_jobs.contract.windows import Session
 
 
 class State(Model):
@@ -254,11 +255,14 @@ class Pipeline(Model):
             refuse(
                 "ranges.by", by, "the output has no such column", f"Use one of {', '.join(columns)}"
             )
-        if context is not None and not any(isinstance(step, GroupState) for step in self.steps):
+        if context is not None and not any(
+            isinstance(step, GroupState) or isinstance(step.grouping_window, Session)
+            for step in self.steps
+        ):
             refuse(
                 "ranges.context",
                 str(context),
-                "Sluice derives it from the steps of a pipeline without a GroupState",
+                "Sluice derives it from the steps, where none is a GroupState or makes sessions",
                 "Leave it out",
             )
 

@@ -169,6 +169,39 @@ class Session(Model):
         """The time from an event to the end of its own session; None with gap_sql."""
         return self.gap
 
+    def unranged(self, longest: timedelta | None) -> str | None:
+        """Why no range of sessions can be computed, if none is longer than `longest`; None if one
+        can.
+        """
+        if longest is None:
+            return (
+                "a late record can join sessions over any cut of the axis, and only you know how "
+                "long a session can become: declare ranges=Ranges(context=...), the longest time "
+                "from a session's start to its end"
+            )
+        if self.gap is not None and longest < self.gap:
+            return (
+                f"no session is shorter than the gap of {interval(self.gap)}, and "
+                f"ranges.context, the longest one, is {interval(longest)}"
+            )
+        return None
+
+    def needed(self, positions: Span, longest: timedelta) -> Span:
+        """The event times of all sessions whose last instant is within `positions`, of all that
+        overlap one of them in the table, and of as many around that one which is longer than
+        `longest` is seen to be so.
+        """
+        # Of a session that goes on where the reading begins, the first record that is read is at
+        # most a gap behind that; its rest is then still too long. No gap is longer than a session.
+        reach = longest + (self.gap or longest) + MICROSECOND
+        return positions.widened(reach, reach)
+
+    def touched(self, times: Span, longest: timedelta) -> Span:
+        """The positions of all sessions that an event of these times can be in, and of those that
+        it can join: one that ends where the event is becomes a part of the event's own.
+        """
+        return Span(times.start - MICROSECOND, times.end - MICROSECOND + longest)
+
     def __str__(self) -> str:
         return f"session with a gap of {interval(self.gap) if self.gap else self.gap_sql}"
 

@@ -32,7 +32,7 @@ class Computed(NamedTuple):
     """The rows, and what is observed while they are computed."""
 
     rows: DataFrame
-    """The rows of the ranges, with the output's columns."""
+    """The rows of the ranges, with the output's columns; of sessions all that the records give."""
     explaining: DataFrame | None
     """The groups or keys that the late records are in, or their rows where there are none: columns
     of the table's names. None where the output's rows do not have them.
@@ -94,7 +94,7 @@ def compute(
             # Timers fire until nothing within the ranges can be open any more.
             end = plan.spans[-1].end + spec.ranges.settle
             rows = replay(spark, spec, rows, until, paths.root, folder, end)
-        return rows.where(within)
+        return rows if way.sessions else rows.where(within)
 
     return Computed(
         output(used),

@@ -122,7 +122,9 @@ def _prepared(paths: Paths, known: Identity, change: Exchange) -> _Prepared:
     """The rows that are to go, compared, and those that come."""
     manifest = change.claim.manifest
     refuse_overlapped(paths, known, change.claim)
-    base = Base(paths.table, change.claim.compared_at, manifest.position, manifest.spans).compared()
+    base = Base(
+        paths.table, change.claim.compared_at, manifest.position, manifest.compared
+    ).compared()
     if not manifest.differing:
         return _Prepared(base, None, "")
     table = delta.open_table(paths.table)

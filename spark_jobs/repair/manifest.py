@@ -52,8 +52,10 @@ class Manifest(Stored):
     kind: RepairKind
     spans: tuple[Span, ...]
     """What was asked for, and computed."""
+    around: tuple[Span, ...] = ()
+    """The positions of the table's rows with which it was compared; empty if they are `spans`."""
     differing: tuple[Span, ...]
-    """What the swap replaces, within `spans`; empty if the table has these rows already."""
+    """What the swap replaces, within `compared`; empty if the table has these rows already."""
     position: Position
     table_id: str
     """Delta's id of the table."""
@@ -66,6 +68,11 @@ class Manifest(Stored):
     merged: tuple[MergedRecord, ...] = ()
     approval: Literal["needed", "not needed"] = "not needed"
     approved_by: str | None = None
+
+    @property
+    def compared(self) -> tuple[Span, ...]:
+        """The positions of the table's rows on which the staged ones rest."""
+        return self.around or self.spans
 
     @property
     def approved(self) -> bool:

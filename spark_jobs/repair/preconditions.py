@@ -77,8 +77,13 @@ def refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:
     for row in later:
         if row["repair_id"] == manifest.repair_id or row["repair_id"].endswith(UNDO):
             continue  # an undo gives the rows back: the comparison says whether it did
-        theirs = [Span(each["start"], each["end"]) for each in row["ranges"] or ()]
-        both = [span for span in manifest.spans if any(map(span.overlaps, theirs))]
+        ranges, changed = (
+            [Span(each["start"], each["end"]) for each in row[name] or ()]
+            for name in ("ranges", "differing")
+        )
+        both = [span for span in manifest.spans if any(map(span.overlaps, ranges))]
+        # A session that they replaced may lie before their ranges, and before these.
+        both += [span for span in manifest.compared if any(map(span.overlaps, changed))]
         if both:
             raise RepairOverlapped(
                 f"repair {row['repair_id']} has replaced rows of {both[0]} in table version "

@@ -87,6 +87,7 @@ def put_staged(
         generation=plan.generation,
         kind=plan.kind,
         spans=plan.spans,
+        around=way.replaced(plan.spans) if way.sessions else (),
         differing=tuple(differing),
         position=way.position,
         table_id=table.identifier(paths.table),

@@ -24,7 +24,7 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.ops import repairs
-from spark_jobs.repair import late
+from spark_jobs.repair import late, sessions
 from spark_jobs.repair.account import change_of, drained_of
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
@@ -131,15 +131,15 @@ def _compute_and_judge(
     computed = compute(scene.spark, way, scene.settings, scene.paths, plan)
     outcome.lap("query")
     stop.raise_if_asked()
-    paired = change(way.spec, _live(scene), computed.rows)
-    paired = explained(paired, computed.explaining).persist()
+    compared = _compared(scene, computed)
+    paired = compared.paired.persist()
     merged = _fates(scene, computed)
     outcome.change = change_of(way, plan, paired, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     write_changes(paired, folder)
-    parts = differing(paired, way.position, plan.spans)
-    write_rows(paired, way.position, parts, folder)
+    parts = differing(paired, way.position, way.replaced(plan.spans))
+    write_rows(paired, way.position, parts, folder, compared.carried)
     failpoint.at("staged")
     outcome.lap("compare")
     stop.raise_if_asked()
@@ -155,10 +155,30 @@ def _compute_and_judge(
     return problem
 
 
+class _Compared(NamedTuple):
+    """The table's rows against those that were computed."""
+
+    paired: DataFrame
+    """See change.explained."""
+    carried: DataFrame | None
+    """Rows of the table that lie among them, and stay."""
+
+
+def _compared(scene: _Scene, computed: Computed) -> _Compared:
+    way, live = scene.way, _live(scene)
+    if not way.sessions:
+        paired = change(way.spec, live, computed.rows)
+        return _Compared(explained(paired, computed.explaining), None)
+    assert computed.explaining is not None
+    found = sessions.replaced(way, scene.plan.spans, live, computed.rows, computed.explaining)
+    paired = change(way.spec, found.live, found.computed)
+    return _Compared(sessions.explained(paired, found.joined), found.carried)
+
+
 def _live(scene: _Scene) -> DataFrame:
-    """The table's rows of the ranges, at the plan's version."""
+    """The table's rows that those of the ranges may replace, at the plan's version."""
     table = scene.spark.read.format("delta").option("versionAsOf", scene.plan.table_version)
-    within = scene.way.position.sql(scene.plan.spans)
+    within = scene.way.position.sql(scene.way.replaced(scene.plan.spans))
     return table.load(spark_url(scene.paths.table)).where(within)
 
 

@@ -28,10 +28,18 @@ def write_changes(paired: DataFrame, folder: UPath) -> None:
 
 
 def write_rows(
-    paired: DataFrame, position: Position, differing: Sequence[Span], folder: UPath
+    paired: DataFrame,
+    position: Position,
+    differing: Sequence[Span],
+    folder: UPath,
+    carried: DataFrame | None = None,
 ) -> None:
-    """The Delta table rows/: what the differing spans hold afterwards."""
-    rows = rows_after(paired, position.sql(differing) if differing else "false")
+    """The Delta table rows/: what the differing spans hold afterwards. `carried` are rows that stay
+    as they are, and are not among the paired.
+    """
+    within = position.sql(differing) if differing else "false"
+    rows = rows_after(paired, within)
+    rows = rows.unionByName(carried.where(within)) if carried is not None else rows
     rows.write.format("delta").mode("overwrite").save(spark_url(folder / "rows"))
 
 

@@ -129,7 +129,7 @@ STATE = GroupState(
 @pytest.mark.parametrize(
     ("pipeline", "why"),
     [
-        (spec(Deduplicate(keys=("event_id",)), counts(Session(gap="1 hour"))), "session"),
+        (spec(Deduplicate(keys=("event_id",)), counts(Session(gap="1 hour"))), "context"),
         (spec(STATE), "context"),
         (spec(STATE.model_copy(update={"time_mode": "none"}), state={"budget_rows": 9}), "none"),
         (

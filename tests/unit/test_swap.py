@@ -25,6 +25,7 @@ from spark_jobs.contract.errors import (
     StagingStale,
     SwapRefused,
 )
+from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import commit, exchange
 from spark_jobs.repair.base import Base
@@ -212,6 +213,31 @@ def test_a_column_that_was_added_since_is_stale(root: Root) -> None:
     root.table.alter.add_columns([deltalake.Field("note", "string")])
     with pytest.raises(StagingStale):
         root.swap("r1")
+
+
+def test_a_repair_of_sessions_is_stale_when_rows_before_its_range_change(root: Root) -> None:
+    before, change = (hours(1, 3),), [(row(3, "a"), row(3, "a", 3))]
+    root.stage("r1", change, spans=(hours(3),), around=before)
+    root.append([row(4, "b")])
+    root.swap("r1")
+    root.stage("r2", [(row(3, "a", 3), row(3, "a", 4))], spans=(hours(3),), around=before)
+    root.append([row(1, "b")])
+    with pytest.raises(StagingStale, match="are others now"):
+        root.swap("r2")
+
+
+def test_a_repair_of_sessions_overlaps_one_that_replaced_rows_before_its_range(root: Root) -> None:
+    def stage(repair_id: str, number: int, *around: Span) -> None:
+        change = [(row(number, "a"), row(number, "a", 3))]
+        root.stage(repair_id, change, spans=(hours(number),), around=around)
+
+    stage("r1", 3, hours(1, 3))
+    stage("r2", 3, hours(2, 3))
+    stage("r3", 1)
+    root.swap("r3")
+    with pytest.raises(RepairOverlapped, match="repair r3 "):
+        root.swap("r1")
+    root.swap("r2")
 
 
 def test_a_later_repair_of_the_range_is_in_the_way(root: Root) -> None:

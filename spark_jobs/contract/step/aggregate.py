@@ -172,27 +172,26 @@ class Aggregate(StepBase):
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
 
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+    def unranged(self, ranges: Ranges) -> str | None:
         if self.window is None:
             return "each record changes its group of an Aggregate without a window for good"
-        if isinstance(self.window, Session):
-            return (
-                "a late record can join a session that ended before a range with one in it, so a "
-                "range of sessions cannot be computed by itself"
-            )
-        return None
+        return self.window.unranged(ranges.context) if isinstance(self.window, Session) else None
 
     def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
-        return self._ranged_window().needed(positions)
+        if isinstance(self.window, Session):
+            return self.window.needed(positions, ranges.context or timedelta())
+        return self._aligned_window().needed(positions)
 
-    def touched(self, positions: Span, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
-        return self._ranged_window().touched(positions)
+    def touched(self, positions: Span, ranges: Ranges) -> Span:
+        if isinstance(self.window, Session):
+            return self.window.touched(positions, ranges.context or timedelta())
+        return self._aligned_window().touched(positions)
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
         return Position("window_end", "end") if self.window else None
 
-    def _ranged_window(self) -> Tumbling | Sliding:
+    def _aligned_window(self) -> Tumbling | Sliding:
         if isinstance(self.window, Tumbling | Sliding):
             return self.window
-        message = "unranged() refuses other windows"
+        message = "neither Tumbling nor Sliding"
         raise TypeError(message)

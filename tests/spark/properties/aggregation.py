@@ -9,16 +9,19 @@ from datetime import timedelta
 from typing import Any
 
 from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Step, Transform
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
-from tests.harness.moments import at, us
+from tests.harness.moments import MICROSECOND, at, us
 from tests.harness.replay import Place
 from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, pipeline
 from tests.spark.properties.replay import Seen
 from tests.spark.properties.windows import Window, around, gap_us, name
 
+LONGEST = timedelta(hours=6)
+"""No session of a sequence is longer."""
 MEASURES = {
     "events": "count(*)",
     "valued": "count(value)",
@@ -57,8 +60,14 @@ class Aggregation:
         steps = (self.deduplicate, *steps) if self.deduplicate else steps
         steps = (Transform(where="value >= 0"), *steps) if self.filtered else steps
         watched = delay if self.window else None
+        by_key = isinstance(self.window, Session) and self.mode == "append"
         return pipeline(
-            "aggregate", steps, output_mode=self.mode, watermark_delay=watched, state=state
+            "aggregate",
+            steps,
+            output_mode=self.mode,
+            watermark_delay=watched,
+            state=state,
+            ranges=Ranges(context=LONGEST if by_key else None),
         )
 
     @property
@@ -142,8 +151,10 @@ class Aggregation:
 
     def touches(self, event: Event, missed_us: int) -> tuple[int, int]:
         """A record that a Deduplicate dropped is in none of its windows; else it is in those that
-        were open.
+        were open. A session may end when the event comes, or begin so long before it.
         """
+        if isinstance(self.window, Session):
+            return event.at_us - 1, event.at_us + LONGEST // MICROSECOND
         assert isinstance(self.window, Tumbling | Sliding)
         ends = [end for _, end in around(event, self.window)]
         lacking = ends if self.deduplicated else [end for end in ends if end <= missed_us]

@@ -11,12 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from spark_jobs.contract.windows import Session
 from tests.spark.properties.forms import Row
 from tests.spark.properties.ranged_form import RangedForm
 from tests.spark.properties.replay import Seen
 
 Range = tuple[int, int]
 """Positions in microseconds, without the end."""
+
+
+LAST_US = 2**62
+"""A watermark behind everything."""
 
 
 class Layer(NamedTuple):
@@ -44,11 +49,58 @@ def expected(
     form: RangedForm, layers: list[Layer], seen: list[Seen], watermark_us: int
 ) -> list[Row]:
     """The table's rows."""
+    if is_of_sessions(form):
+        return _sessions(form, layers, seen, watermark_us)
     rows = _of(form, layers, None, seen, watermark_us)
     for layer in layers:
         known = [one._replace(missed_us=None) if layer.knows(one) else one for one in seen]
         rows += _of(form, layers, layer, known, watermark_us)
     return rows
+
+
+def is_of_sessions(form: RangedForm) -> bool:
+    return isinstance(getattr(form, "window", None), Session)
+
+
+def compared(
+    form: RangedForm, table: list[Row], computed: list[Row], ranges: Iterable[Range]
+) -> tuple[list[Row], list[Row]]:
+    """The rows that go with a repair of the ranges, and those that come. Sessions that end in them
+    replace what they overlap of their key, wherever it ends.
+    """
+    come = within(form, computed, ranges := list(ranges))
+    inside = within(form, table, ranges)
+    if not is_of_sessions(form):
+        return inside, come
+    return [
+        row
+        for row in table
+        if _overlaps(row, come) or (row in inside and not _overlaps(row, computed))
+    ], come
+
+
+def _sessions(
+    form: RangedForm, layers: list[Layer], seen: list[Seen], watermark_us: int
+) -> list[Row]:
+    """What drains have written, and then each repair's sessions instead of what they overlap: what
+    a drain writes after a repair begins behind all that the repair has computed.
+    """
+    rows = form.rows(seen, watermark_us)
+    for layer in layers:
+        known = [one._replace(missed_us=None) for one in seen if layer.knows(one)]
+        goes, comes = compared(form, rows, form.rows(known, LAST_US), layer.ranges)
+        rows = [row for row in rows if row not in goes] + comes
+    return rows
+
+
+def _overlaps(row: Row, sessions: Iterable[Row]) -> bool:
+    """Whether the row lies in one of them, or they meet."""
+    return any(
+        each["key"] == row["key"]
+        and each["window_start"] <= row["window_end"]
+        and row["window_start"] <= each["window_end"]
+        for each in sessions
+    )
 
 
 def canonical(form: RangedForm, seen: list[Seen], watermark_us: int) -> list[Row]:
