@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
 
+from sluice_airflow import rebuild
 from sluice_airflow.change_text import body
+from sluice_airflow.kafka import task_settings
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
-from sluice_airflow.xcom import planned_repair
+from sluice_airflow.xcom import planned_repair, plans_rebuild
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
@@ -26,7 +28,8 @@ SAMPLE_ROWS = 20
 
 
 class ConfirmOperator(ApprovalOperator):
-    """Waits for a person where the staged change needs one; else returns at once.
+    """Waits for a person where the staged change needs one, and always at a rebuild; else returns
+    at once.
 
     The task waits without a worker's slot. Reject skips the tasks behind it: the table stays as it
     is. Whoever approved is in the repair's manifest, without which the swap refuses.
@@ -51,6 +54,10 @@ class ConfirmOperator(ApprovalOperator):
         if planned_repair(context)["kind"] == "verify":
             self.log.info("a verify changes nothing: nobody is asked")
             return None
+        if plans_rebuild(context):
+            with one_line_errors(self.log), root_credentials():
+                self.body = rebuild.body(planned_repair(context), self.pipeline, task_settings())
+            return super().execute(context)
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads delta-rs's types, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
@@ -66,7 +73,8 @@ class ConfirmOperator(ApprovalOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Airflow calls it with the answer. On Reject it skips what comes behind."""
-        if event.get("chosen_options") == [self.APPROVE]:
+        # Of a rebuild the answer itself, in this task's XCom, is what the swap asks for.
+        if event.get("chosen_options") == [self.APPROVE] and not plans_rebuild(context):
             user = event.get("responded_by_user") or {}
             with one_line_errors(self.log), root_credentials():
                 self._approve(planned_repair(context)["repair_id"], user.get("name") or "unknown")

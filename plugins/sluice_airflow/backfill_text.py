@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.kind import REPAIR_KINDS
+from spark_jobs.contract.kind import ASKED_KINDS
 from spark_jobs.contract.request import APPROVALS, MEANINGS
 from spark_jobs.contract.spec import Pipeline
 
@@ -12,6 +12,14 @@ TASKS = """\
 `check_change` judge them. `approve` asks a person where one is needed. `swap` puts them into the
 table in one commit, under the pipeline's lease; while a drain works, it is tried again for ten
 minutes. `publish` tells downstream DAGs. Drains go on meanwhile."""
+REBUILD = """\
+Of a **rebuild** `plan` refuses what cannot be, `stage` drains NEXT beside the live table and merges
+its late records, and goes on where it was when it is tried again. A check of NEXT that fails is an
+error of `stage`. `approve` shows the difference by day and always asks. `swap` reads what the live
+pipeline has read meanwhile, and switches in one commit. While it waits for the answer no other run
+of this DAG begins. On the command line alone: the way back (`sluice rebuild {name} --back`), to
+discard one that is half done (`--discard`), and to rebuild although Kafka has no longer all records
+of the live table (`--without-lost`)."""
 
 
 def page(spec: Pipeline) -> str:
@@ -23,6 +31,8 @@ def page(spec: Pipeline) -> str:
             *_ways(spec),
             "",
             TASKS,
+            "",
+            REBUILD.format(name=spec.name),
         )
     )
 
@@ -38,7 +48,7 @@ def _ways(spec: Pipeline) -> list[str]:
         "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
         "or replayed records touch, which Sluice finds.",
         "",
-        *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in REPAIR_KINDS),
+        *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in ASKED_KINDS),
         "",
         f"**Approval**: {APPROVALS[spec.ranges.approve]}. The task waits for seven days.",
     ]

@@ -60,7 +60,7 @@ class CheckOperator(TellsLineage, BaseOperator):
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-        if self.report is None:
+        if self.report is None or self.report.kind == "rebuild":  # of a table that nobody reads
             return tasks.of_nothing()
         data = datasets.Datasets(registry.load(self.report.pipeline), root())
         return tasks.of_checks(data, self.suite, self.report)

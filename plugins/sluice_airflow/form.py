@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.sdk import Context, Param
 
+from spark_jobs.contract.errors import RangeInvalid
 from spark_jobs.contract.kind import RepairKind
 from spark_jobs.contract.request import Request, form
 
@@ -40,6 +41,12 @@ def request_of(context: Context) -> Request:
         name: value for name, value in context["params"].items() if value is not None
     }
     if run.run_type == "backfill":
+        if given["kind"] == "rebuild":
+            raise RangeInvalid(
+                "Request: kind is 'rebuild': a rebuild computes the whole table, and a backfill of "
+                "Airflow has a run for each interval.",
+                "Use Trigger > Single Run.",
+            )
         given["kind"] = given["kind"] if given["kind"] in OF_INTERVALS else "backfill"
         given["from"], given["to"] = context["data_interval_start"], context["data_interval_end"]
     return Request(**given, who=getattr(run, "triggering_user_name", None) or "Airflow")

@@ -8,16 +8,18 @@ from typing import Any
 from airflow.sdk import BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowSkipException
 
-from sluice_airflow import metrics
+from sluice_airflow import metrics, rebuild
 from sluice_airflow.form import request_of
 from sluice_airflow.kafka import task_settings
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.root import root_credentials
-from sluice_airflow.submit import SubmitOperator
-from sluice_airflow.xcom import planned_repair
+from sluice_airflow.submission import Submission
+from sluice_airflow.submit import CONNECTION, SubmitOperator, recorded_run
+from sluice_airflow.xcom import planned_repair, plans_rebuild
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
 from spark_jobs.launch import submit
@@ -45,16 +47,18 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
         def last(error: Exception) -> bool:
             return last_try(context, error)
 
+        kind: Kind = "rebuild" if dict(context["params"]).get("kind") == "rebuild" else "repair"
+
         with (
             one_line_errors(self.log),
             root_credentials(),
-            recorded(self.pipeline, attempt(context, RUN_OF), last, "repair"),
+            recorded(self.pipeline, attempt(context, RUN_OF), last, kind),
         ):
-            spec, settings, request = (
-                registry.load(self.pipeline),
-                task_settings(),
-                request_of(context),
-            )
+            settings, request = task_settings(), request_of(context)
+            if request.kind == "rebuild":
+                self.log.info("asked by %s: rebuild", request.who)
+                return rebuild.plan(self.pipeline, settings, request)
+            spec = registry.load(self.pipeline)
             asked = f"{request.span} UTC" if request.span else "the ranges that need it"
             spec = live_spec(spec, settings.root)
             self.log.info("asked by %s: %s of %s", request.who, request.kind, asked)
@@ -74,14 +78,22 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
 
 
 class StageOperator(SubmitOperator):
-    """Submits the computation of the planned rows to Spark, which compares them with the table's.
-    The table stays as it is.
+    """Submits the computation of the planned rows to Spark, which compares them with the table's;
+    of a rebuild, drains of NEXT beside it. The table stays as it is.
     """
 
     kind = "repair"
     run_of = RUN_OF
     judged = "the rows are staged, and the table is as it was"
     repair_id = ""
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        if not plans_rebuild(context):
+            return super().execute(context)
+        planned, run = planned_repair(context), attempt(context, RUN_OF)
+        with one_line_errors(self.log), recorded_run(self.pipeline, run, "rebuild") as keys:
+            own = self.submission.settings()
+            return rebuild.stage(planned, self.pipeline, run, own, (self.submission, keys))
 
     def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
         self.repair_id = planned_repair(context)["repair_id"]
@@ -98,7 +110,8 @@ class StageOperator(SubmitOperator):
 
 
 class SwapOperator(TellsLineage, BaseOperator):
-    """Puts the staged rows into the table, in one commit, without a JVM.
+    """Puts the staged rows into the table, in one commit, without a JVM. Of a rebuild it switches,
+    and starts one only where NEXT must catch up with the live pipeline.
 
     Skips itself, and so publish, where nothing is to be changed: at a verify. Raises LeaseHeld
     while a drain works, and StagingStale if the table's rows have changed since the stage.
@@ -107,12 +120,18 @@ class SwapOperator(TellsLineage, BaseOperator):
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pipeline = pipeline
+        self.submission = Submission(pipeline, CONNECTION)
         self.done: dict[str, Any] | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
         planned = planned_repair(context)
         if planned["kind"] == "verify":
             raise AirflowSkipException("a verify changes nothing")
+        if plans_rebuild(context):
+            run = attempt(context, RUN_OF)
+            with one_line_errors(self.log), root_credentials() as keys:
+                own = self.submission.settings()
+                return rebuild.swap(planned, context, run, own, (self.submission, keys))
         from spark_jobs.repair.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
@@ -139,6 +158,9 @@ class SwapOperator(TellsLineage, BaseOperator):
         self.done = dict(done._asdict())
         metrics.of_swap(self.pipeline, planned["kind"], self.done)
         return self.done
+
+    def on_kill(self) -> None:
+        self.submission.kill()
 
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured

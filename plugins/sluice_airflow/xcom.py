@@ -32,6 +32,11 @@ def planned_repair(context: Context) -> dict[str, Any]:
     return dict(planned)
 
 
+def plans_rebuild(context: Context) -> bool:
+    """Whether this DAG run is a rebuild, by its plan."""
+    return (context["ti"].xcom_pull(task_ids=PLAN) or {}).get("kind") == "rebuild"
+
+
 def to_xcom(report: Report) -> dict[str, Any]:  # JSON, as XCom takes it
     """The value that drain and stage return."""
     return report.model_dump(mode="json")

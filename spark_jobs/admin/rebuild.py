@@ -13,6 +13,7 @@ from spark_jobs.checkpoint.live import read_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import RebuildRefused, RecordsUnreachable, TopicRemade
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -33,6 +34,8 @@ class RebuildPlan(NamedTuple):
     begun: Begun | None
     topic_id: str
     lost: Lost
+    left: int
+    """Offsets that are still to be read."""
     lines: tuple[str, ...]
 
 
@@ -110,10 +113,11 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
-    lost = _lost(paths, known, topic, side_paths(paths, following))
-    return RebuildPlan(
-        begun, topic.id, lost, tuple(_lines(paths, following, begun, topic, (known, lost)))
-    )
+    side = side_paths(paths, following)
+    lost, done = _lost(paths, known, topic, side), _done(side, topic)
+    left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
+    lines = _lines(paths, following, begun, topic, (known, lost), left)
+    return RebuildPlan(begun, topic.id, lost, left, tuple(lines))
 
 
 def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
@@ -148,13 +152,11 @@ def _lines(
     begun: Begun | None,
     topic: TopicState,
     live: tuple[Identity, Lost],
+    left: int,
 ) -> list[str]:
     name, (known, lost) = following.name, live
     side = side_paths(paths, following)
-    checkpoint = Checkpoint(side.checkpoint)
-    committed = checkpoint.committed()
-    done = checkpoint.batch(committed[-1]).end if committed else topic.earliest
-    left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
+    committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
     whole = sum(latest - topic.earliest.get(p, 0) for p, latest in topic.latest.items())
     found = [
         f"{name}: rebuild of state version {following.state.version} beside the live table, "
@@ -178,6 +180,13 @@ def _lines(
     else:
         found.append("  Kafka has every record that the live table was made from")
     return found
+
+
+def _done(side: Paths, topic: TopicState) -> Offsets:
+    """The offsets up to which it has read."""
+    checkpoint = Checkpoint(side.checkpoint)
+    committed = checkpoint.committed()
+    return checkpoint.batch(committed[-1]).end if committed else topic.earliest
 
 
 def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:

@@ -11,7 +11,6 @@ from spark_jobs import log
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.checkpoint.switching import read_switching, refuse_cut_off
 from spark_jobs.cli.carry_out import run_id
-from spark_jobs.cli.rebuilding import drain_beside, merge_late, show_difference, switched
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -83,8 +82,11 @@ def rebuild(
 def _rebuild(
     spec: Pipeline, live: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]
 ) -> None:
-    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
-    from spark_jobs.rebuild.side import begin, side_paths  # noqa: PLC0415 - as above
+    from spark_jobs.admin import rebuilding  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
+    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
+    from spark_jobs.cli.rebuilding import in_foreground, wait_for_runs  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.side import begin  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
     following = next_of(spec, live)
@@ -96,35 +98,34 @@ def _rebuild(
     if not execute:
         console.print("nothing is done yet: add --execute")
         return
-    paths = Paths(settings.root, live)
+    paths, who = Paths(settings.root, live), getpass.getuser()
     if plan.begun is None:
-        begin(paths, following, plan.topic_id, getpass.getuser())
-    beside = settings._replace(root=str(paths.rebuild))
-    drain_beside(following, beside, paths, run)
-    merge_late(following, beside, run)
-    show_difference(paths, side_paths(paths, following), following)
+        begin(paths, following, plan.topic_id, who)
+    submit = in_foreground(settings._replace(root=str(paths.rebuild)), spec.name)
+    it = rebuilding.Rebuilding(live, following, settings, run, who, submit, say)
+    rebuilding.compute(it)
+    say(f"{spec.name}: the live table, and what was computed beside it")
+    for line in lines(rebuilding.differing(it)):
+        say(line)
     if not yes and not typer.confirm("Switch to it?"):
         say(f"{spec.name}: nothing is changed; the same command goes on with what is computed")
         return
-    _told(switched(live, following, settings, beside, run), spec.name)
+    _told(rebuilding.switched(it, wait_for_runs), spec.name)
 
 
 def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -> bool:
     """Whether there was a switch that was cut off; completes it if `execute`."""
-    from spark_jobs.checkpoint.lease import lease  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.switch import complete  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuilding import completed  # noqa: PLC0415 - as above
 
-    paths = Paths(settings.root, live)
-    note = read_switching(paths.switching)
+    note = read_switching(Paths(settings.root, live).switching)
     if note is None:
         return False
     say(f"{live.name}: a switch to state version {note.version} was cut off; complete it")
     if not execute:
         console.print("nothing is done yet: add --execute")
         return True
-    with lease(paths.lease, run) as held:
-        if done := complete(live, paths, held):
-            _told(done, live.name)
+    if done := completed(live, settings, run):
+        _told(done, live.name)
     return True
 
 

@@ -18,5 +18,9 @@ replay     merge the records in quarantine that are good by today's spec
 """
 REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)
 
+AskedKind = Literal[RepairKind, "rebuild"]
+"""What Airflow's form takes: a repair, or the rebuild of the whole table by NEXT."""
+ASKED_KINDS: Final[tuple[AskedKind, ...]] = get_args(AskedKind)
+
 Kind = Literal["drain", "rebuild"] | RepairKind
 """rebuild: a drain of NEXT in a root of its own (rebuild/side.py), as the live ops.runs has it."""

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from spark_jobs.contract.errors import RangeInvalid, SluiceError
-from spark_jobs.contract.kind import RepairKind
+from spark_jobs.contract.kind import AskedKind, RepairKind
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.span import FIRST, Span
 
@@ -29,6 +29,8 @@ MEANINGS: Final[dict[str, str]] = {
     "backfill": "backfill: compute the range again",
     "verify": "verify: compute the range again and compare; change nothing",
     "replay": "replay: merge the quarantined records that are good by today's spec",
+    "rebuild": "rebuild: compute the whole table by NEXT of spec.py beside the live one, show what "
+    "differs by day, always ask, and switch",
 }
 APPROVALS: Final[dict[str, str]] = {
     "None": "as the spec says",
@@ -83,11 +85,11 @@ class Request(Model):
     model_config = ConfigDict(populate_by_name=True)
     refused_as: ClassVar[type[SluiceError]] = RangeInvalid
 
-    kind: RepairKind = Described(
+    kind: AskedKind = Described(
         default="repair",
         title="What to do",
         description="`backfill` and `verify` need a range. `repair` and `replay` find their own; a "
-        "range bounds them.",
+        "range bounds them. `rebuild` takes none.",
         json_schema_extra={"values_display": dict(MEANINGS)},
     )
     start: Instant | None = Described(
@@ -108,7 +110,7 @@ class Request(Model):
     approve: Literal["unexplained", "always", "never"] | None = Described(
         default=None,
         title="When a person must approve the change",
-        description="For this run, in place of the spec's `ranges.approve`.",
+        description="For this run, in place of the spec's `ranges.approve`. A rebuild always asks.",
         json_schema_extra={"values_display": dict(APPROVALS)},
     )
     reason: str = Described(
@@ -122,7 +124,7 @@ class Request(Model):
         default="",
         max_length=500,
         title="Why",
-        description="Kept in `ops.repairs`.",
+        description="Kept in `ops.repairs`; of a rebuild in Airflow alone.",
     )
     most_records: int = Described(
         default=50_000_000,
@@ -136,6 +138,35 @@ class Request(Model):
     def span(self) -> Span | None:
         """The range; None if none is given."""
         return None if self.start is None or self.end is None else Span(self.start, self.end)
+
+    @property
+    def repair(self) -> RepairKind:
+        """The kind of a repair. A rebuild has another plan (admin/rebuild.py)."""
+        if self.kind == "rebuild":
+            message = "a rebuild is no repair"
+            raise AssertionError(message)
+        return self.kind
+
+    @model_validator(mode="after")
+    def _a_rebuild(self) -> Self:
+        if self.kind != "rebuild":
+            return self
+        for name, given in (("from", self.start), ("to", self.end)):
+            if given is not None:
+                refuse(
+                    name,
+                    _text(given),
+                    "a rebuild computes the whole table",
+                    "Leave from and to out, or ask for a backfill of the range",
+                )
+        if self.approve not in (None, "always"):
+            refuse(
+                "approve",
+                self.approve,
+                "a rebuild replaces the whole table, so a person always approves it",
+                "Leave it out; `sluice rebuild --execute --yes` asks nobody",
+            )
+        return self
 
     @model_validator(mode="after")
     def _a_reason(self) -> Self:

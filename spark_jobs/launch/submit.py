@@ -273,7 +273,7 @@ def command(
     records: int = 0,
 ) -> list[str]:
     """The spark-submit command of a drain."""
-    return _submitted(settings, pipeline, arguments("drain", pipeline, report, run_id), records)
+    return submit_command(settings, pipeline, arguments("drain", pipeline, report, run_id), records)
 
 
 def stage_command(
@@ -286,22 +286,22 @@ def stage_command(
 ) -> list[str]:
     """The spark-submit command that computes the rows of a planned repair."""
     words = stage_arguments(pipeline, repair_id, report, run_id)
-    return _submitted(settings, pipeline, words, records)
+    return submit_command(settings, pipeline, words, records)
 
 
 def explain_command(settings: Settings, pipeline: str) -> list[str]:
     """The spark-submit command that prints a pipeline's plan."""
-    return _submitted(_for_inspection(settings), pipeline, ["explain", pipeline], 0)
+    return submit_command(_for_inspection(settings), pipeline, ["explain", pipeline], 0)
 
 
 def validate_command(settings: Settings, pipeline: str) -> list[str]:
     """The spark-submit command that plans a pipeline's query and says whether that works."""
-    return _submitted(_for_inspection(settings), pipeline, ["validate", pipeline], 0)
+    return submit_command(_for_inspection(settings), pipeline, ["validate", pipeline], 0)
 
 
 def state_command(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
     """The spark-submit command that prints the state of a pipeline's steps."""
-    return _submitted(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
+    return submit_command(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
 
 
 def options(pipeline: str, root: str) -> Options:
@@ -315,7 +315,8 @@ def _for_inspection(settings: Settings) -> Settings:
     return settings if settings.local else settings._replace(master=INSPECTION_MASTER)
 
 
-def _submitted(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:
+def submit_command(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:
+    """The spark-submit command with these arguments of the application."""
     conf = [
         word
         for key, value in configuration(

@@ -127,12 +127,18 @@ def _day(position: Position) -> str:
     return f"date_trunc('day', {before})"
 
 
+# No column of a table has such a name: this file's own are told from the table's by the tilde.
+_DAY, _OLD, _NEW, _MORE_OLD, _MORE_NEW, _CHANGED = (
+    f'"~{name}"' for name in ("day", "old", "new", "more old", "more new", "changed")
+)
+
+
 def _counts(day: str) -> str:
     return (
-        f"WITH both AS (SELECT {day} AS day, 1 AS o, 0 AS n FROM live "
+        f"WITH both AS (SELECT {day} AS {_DAY}, 1 AS {_OLD}, 0 AS {_NEW} FROM live "
         f"UNION ALL SELECT {day}, 0, 1 FROM side) "
-        'SELECT day, sum(o) AS "before", sum(n) AS "after", 0 AS changed, 0 AS added, '
-        "0 AS removed FROM both GROUP BY day ORDER BY day"
+        f'SELECT {_DAY} AS day, sum({_OLD}) AS "before", sum({_NEW}) AS "after", 0 AS changed, '
+        f"0 AS added, 0 AS removed FROM both GROUP BY {_DAY} ORDER BY {_DAY}"
     )
 
 
@@ -144,17 +150,20 @@ def _rows(day: str, types: dict[str, str], identity: tuple[str, ...] | None) -> 
     )
     names = ", ".join(f'"{name}"' for name in types)
     keys = "".join(f', "{name}"' for name in identity or ())
-    per = f"GROUP BY day{keys}" if identity is not None else "GROUP BY day, " + names
-    pairs = "least(sum(m), sum(p))" if identity is not None else "0"
+    per = f"GROUP BY {_DAY}{keys}" if identity is not None else f"GROUP BY {_DAY}, {names}"
+    pairs = f"least(sum({_MORE_OLD}), sum({_MORE_NEW}))" if identity is not None else "0"
     return (
-        f"WITH both AS (SELECT {day} AS day, {values}, 1 AS o, 0 AS n FROM live "
+        f"WITH both AS (SELECT {day} AS {_DAY}, {values}, 1 AS {_OLD}, 0 AS {_NEW} FROM live "
         f"UNION ALL SELECT {day}, {values}, 0, 1 FROM side), "
-        f"equal AS (SELECT day, {names}, sum(o) AS o, sum(n) AS n, "
-        "greatest(sum(o) - sum(n), 0) AS m, greatest(sum(n) - sum(o), 0) AS p "
-        f"FROM both GROUP BY day, {names}), "
-        f"keyed AS (SELECT day, sum(o) AS o, sum(n) AS n, {pairs} AS changed, "
-        f"sum(p) AS p, sum(m) AS m FROM equal {per}) "
-        'SELECT day, sum(o) AS "before", sum(n) AS "after", sum(changed) AS changed, '
-        "sum(p - changed) AS added, sum(m - changed) AS removed "
-        "FROM keyed GROUP BY day ORDER BY day"
+        f"equal AS (SELECT {_DAY}, {names}, sum({_OLD}) AS {_OLD}, sum({_NEW}) AS {_NEW}, "
+        f"greatest(sum({_OLD}) - sum({_NEW}), 0) AS {_MORE_OLD}, "
+        f"greatest(sum({_NEW}) - sum({_OLD}), 0) AS {_MORE_NEW} "
+        f"FROM both GROUP BY {_DAY}, {names}), "
+        f"keyed AS (SELECT {_DAY}, sum({_OLD}) AS {_OLD}, sum({_NEW}) AS {_NEW}, "
+        f"{pairs} AS {_CHANGED}, sum({_MORE_NEW}) AS {_MORE_NEW}, "
+        f"sum({_MORE_OLD}) AS {_MORE_OLD} FROM equal {per}) "
+        f'SELECT {_DAY} AS day, sum({_OLD}) AS "before", sum({_NEW}) AS "after", '
+        f"sum({_CHANGED}) AS changed, sum({_MORE_NEW} - {_CHANGED}) AS added, "
+        f"sum({_MORE_OLD} - {_CHANGED}) AS removed "
+        f"FROM keyed GROUP BY {_DAY} ORDER BY {_DAY}"
     )

@@ -78,7 +78,7 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     plan = RepairPlan(
         repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
         pipeline=spec.name,
-        kind=request.kind,
+        kind=request.repair,
         note=request.note,
         who=request.who,
         approve=request.approve or spec.ranges.approve,

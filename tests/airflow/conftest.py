@@ -103,6 +103,6 @@ def submitted(
         )
         with pytest.raises(ReportMissing):
             operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
-        operator._hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+        operator.submission.hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
 
     return submit

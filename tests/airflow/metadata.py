@@ -34,8 +34,8 @@ def rest_api() -> Iterator[Any]:
         purge_cached_app()
 
 
-def run_dag(dag: DAG, at: datetime) -> str:
-    """The state of one DAG run in this process. The database, which `rest_api` has made, gets to
+def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
+    """The state of one DAG run in this process, with these values in its form. The database, which `rest_api` has made, gets to
     know the DAG first.
     """
     with warnings.catch_warnings():
@@ -46,7 +46,7 @@ def run_dag(dag: DAG, at: datetime) -> str:
         dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
         bag.dags[dag.dag_id] = dag
         sync_bag_to_db(bag, BUNDLE, None)
-        state = str(dag.test(logical_date=at).state)
+        state = str(dag.test(logical_date=at, run_conf=conf or None).state)
         gc.collect()  # the Spark provider leaves the output of spark-submit open
         return state
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract import registry
+from spark_jobs.contract.kind import ASKED_KINDS
 from tests.airflow.metadata import rest_api
 
 DRAIN, BACKFILL = "departure_delays", "departure_delays__backfill"
@@ -69,7 +70,7 @@ def test_the_dry_run_counts_the_days_of_which_the_first_and_the_last_are_include
     "conf",
     [
         {"kind": "drain"},
-        {"kind": "rebuild"},
+        {"kind": "reset"},
         {"kind": None},
         {"approve": "perhaps"},
         {"most_records": 0},
@@ -127,7 +128,7 @@ def test_the_form_tells_its_fields_and_what_each_kind_means(api: Any) -> None:
     assert [*params] == ["kind", "from", "to", "approve", "reason", "note", "most_records"]
     kind = params["kind"]
     assert kind["value"] == "repair"
-    assert kind["schema"]["enum"] == ["repair", "backfill", "verify", "replay"]
+    assert kind["schema"]["enum"] == [*ASKED_KINDS]
     assert {*kind["schema"]["values_display"]} >= {*kind["schema"]["enum"]}
     assert all(each["schema"]["title"] and each["description"] for each in params.values())
     optional = {name for name, each in params.items() if "null" in each["schema"]["type"]}

@@ -97,6 +97,8 @@ class TestRequest:
     def test_what_the_forms_schema_cannot_say_is_refused_by_the_plan(self) -> None:
         with pytest.raises(RangeInvalid, match="backfill computes a given range"):
             request_of(asked("manual", kind="backfill"))
+        with pytest.raises(RangeInvalid, match=r"rebuild.*Use Trigger > Single Run"):
+            request_of(asked("backfill", kind="rebuild"))
         with pytest.raises(RangeInvalid, match="unknown field 'form'"):
             request_of(asked("manual", form="2012-01-01"))
 
@@ -206,7 +208,9 @@ def run(task: Any, handed_over: dict[str, Any], **context: Any) -> Any:
     try:
         return task.execute({"ti": ti, "task": task, "run_id": "manual__1", **context})
     finally:
-        submitted = getattr(getattr(task, "_hook", None), "_submit_sp", None)
+        submitted = getattr(
+            getattr(getattr(task, "submission", None), "hook", None), "_submit_sp", None
+        )
         if submitted is not None:
             submitted.stdout.close()  # the provider leaves it open
 

@@ -120,7 +120,9 @@ class Installation:
             events = {"inlet_events": {asset_of(NAME): Events(self.announced)}}
             return operator.execute({**given, **events, **context})
         finally:
-            submitted = getattr(getattr(operator, "_hook", None), "_submit_sp", None)
+            submitted = getattr(
+                getattr(getattr(operator, "submission", None), "hook", None), "_submit_sp", None
+            )
             if submitted is not None:
                 # the provider leaves that to the garbage collector, which warns
                 submitted.stdout.close()

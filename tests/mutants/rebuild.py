@@ -5,6 +5,8 @@ from tests.mutants.mutant import Mutant
 SWITCH, PLAN = "tests/unit/test_switch.py", "tests/unit/test_rebuild_plan.py"
 CUT_OFF = f"{SWITCH}::test_a_switch_that_was_cut_off_is_completed_by_the_next_run"
 
+DAG = "tests/airflow/test_rebuild_dag.py"
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a switch that was cut off behind its commit commits again",
@@ -89,5 +91,33 @@ MUTANTS: tuple[Mutant, ...] = (
         "text.replace(was, now)",
         "text",
         f"{SWITCH}::test_spark_finds_the_schemas_of_state_where_the_checkpoint_is_now",
+    ),
+    Mutant(
+        "a rebuild by Airflow's form asks nobody",
+        "plugins/sluice_airflow/approve.py",
+        "            return super().execute(context)\n        from",
+        "            return None\n        from",
+        f"{DAG}::test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches",
+    ),
+    Mutant(
+        "a switch by Airflow needs no answer of a person",
+        "plugins/sluice_airflow/rebuild.py",
+        'if answer.get("chosen_options") != ["Approve"]:',
+        "if answer is None:",
+        f"{DAG}::test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned",
+    ),
+    Mutant(
+        "the switch by Airflow is of another rebuild than the one that was planned",
+        "plugins/sluice_airflow/rebuild.py",
+        'if begun is None or begun.began.isoformat() != planned["began"]:',
+        "if begun is None:",
+        f"{DAG}::test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned",
+    ),
+    Mutant(
+        "a column of the table is taken for a count of the comparison",
+        "spark_jobs/rebuild/compare.py",
+        """f'"~{name}"' for name""",
+        """f'"{name}"' for name""",
+        "tests/unit/test_compare.py::test_columns_may_have_any_name",
     ),
 )

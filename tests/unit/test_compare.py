@@ -82,6 +82,15 @@ def test_rows_without_an_identity_are_added_and_removed_as_often_as_they_are_the
     assert difference(live, live, EVENTS, None).none
 
 
+@pytest.mark.parametrize(("first", "second"), [("day", "n"), ("o", "m"), ("p", "changed")])
+def test_columns_may_have_any_name(tmp_path: Path, first: str, second: str) -> None:
+    schema = pa.schema([*list(SCHEMA)[:2], pa.field(first, pa.string()), (second, pa.int64())])
+    live = table(tmp_path / "live", [(1, "a", 1), (2, "b", 2)], schema)
+    side = table(tmp_path / "side", [(1, "a", 1), (2, "b", 3)], schema)
+    [day] = difference(live, side, EVENTS, END).days
+    assert day == Day(MIDNIGHT, 2, 2, 0, 1, 1)
+
+
 def test_where_columns_differ_rows_are_counted(tmp_path: Path) -> None:
     live = table(tmp_path / "live", [(1, "a", 1.0)])
     other = pa.schema(

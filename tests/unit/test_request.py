@@ -9,7 +9,7 @@ import pendulum
 import pytest
 
 from spark_jobs.contract.errors import RangeInvalid
-from spark_jobs.contract.kind import REPAIR_KINDS
+from spark_jobs.contract.kind import ASKED_KINDS
 from spark_jobs.contract.request import LONGEST, MEANINGS, Request, form
 from spark_jobs.contract.span import Span
 
@@ -72,6 +72,8 @@ def test_a_request_that_was_written_down_is_read_again() -> None:
         ({"form": FIRST}, "unknown field 'form'"),
         ({"reason": "x"}, "reason is 'x': repair uses no record in quarantine by its reason"),
         ({"kind": "replay", "reason": " x"}, "reason is ' x': it begins or ends with a space"),
+        ({"kind": "rebuild", "from": FIRST, "to": SECOND}, "a rebuild computes the whole table"),
+        ({"kind": "rebuild", "approve": "never"}, "so a person always approves it"),
     ],
     ids=str,
 )
@@ -95,7 +97,7 @@ def test_ten_years_are_allowed_and_a_moment_more_is_not() -> None:
 
 
 def test_each_kind_has_its_meaning_in_the_form_and_begins_with_its_name() -> None:
-    assert tuple(MEANINGS) == REPAIR_KINDS
+    assert tuple(MEANINGS) == ASKED_KINDS
     assert all(text.startswith(f"{kind}: ") for kind, text in MEANINGS.items())
 
 

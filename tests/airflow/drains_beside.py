@@ -1,0 +1,55 @@
+"""What a spark-submit does for a rebuild in a test: it drains NEXT in the root that it is given, and
+leaves the report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.report import Report
+from spark_jobs.contract.spec import State
+from spark_jobs.ops import ops_tables
+from tests.unit.drains import SPEC, Drains
+from tests.unit.specs import deduplicate
+
+NEXT = SPEC.model_copy(update={"state": State(version=2), "steps": (deduplicate(),)})
+"""Its rows are compared as they are: the tables of `Drains` have no column of a group."""
+END = "OFFSETS_OF_THE_TOPIC"
+"""The variable with the number of records in the one partition."""
+
+
+def began(drains: Drains, generation: str) -> None:
+    """The account of its batch 0 says that it began at offset 0."""
+    row = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0}
+    row["offsets_start"] = json.dumps({"0": 0})
+    ops_tables.replace(drains.paths.root, "batches", [row], "batch_id = 0")
+
+
+def main(words: list[str]) -> None:
+    root, end = os.environ["SLUICE_ROOT"], int(os.environ[END])
+    assert words[words.index("drain") + 1] == SPEC.name
+    done = Checkpoint(Paths(root, NEXT).checkpoint).committed()
+    side = Drains.of(root, NEXT) if done else Drains(Path(root), NEXT, "g2")
+    batches = range(len(done), end)
+    side.drain(batches[0], batches[-1])
+    began(side, "g2")
+    now = datetime.now(UTC)
+    Report(
+        pipeline=SPEC.name,
+        run_id=words[words.index("--run-id") + 1],
+        status="succeeded",
+        started_at=now,
+        ended_at=now,
+        generation="g2",
+        batches=tuple(batches),
+    ).write(Path(words[words.index("--report") + 1]))
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,208 @@
+"""The kind rebuild of a backfill DAG: DAG runs by Airflow's own code over a real root, with a person
+who answers by the API. The spark-submit drains without Spark; tests/e2e has the whole way.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+
+from sluice_airflow.backfill_dag import build_backfill
+from spark_jobs.admin import rebuild
+from spark_jobs.checkpoint.live import read_live
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
+from spark_jobs.runs import preflight
+from spark_jobs.source.topic_state import TopicState
+from tests.airflow.drains_beside import END, NEXT, began
+from tests.airflow.metadata import rest_api, run_dag
+from tests.airflow.reports import NOON
+from tests.unit.drains import SPEC, Drains
+
+PATIENCE_SECONDS = 60
+PYTHON = sys.executable
+
+
+@pytest.fixture(scope="module")
+def api(its_own_airflow: None) -> Iterator[Any]:
+    with rest_api() as client:
+        yield client
+
+
+class Installation:
+    """A live table with the rows 0 to 4, a topic with one record more, and NEXT in spec.py."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.patch = patch
+        self.live = Drains(folder / "root")
+        self.live.drain(0, 4)
+        began(self.live, "g1")
+        script = folder / "bin" / "spark-submit"
+        for path in (script, folder / "jars" / "spark" / "delta-spark_0.jar"):
+            path.parent.mkdir(parents=True)
+            path.touch()
+        script.write_text(f'#!/bin/sh\nexec {PYTHON} -m tests.airflow.drains_beside "$@"\n')
+        script.chmod(0o700)
+        patch.setattr(sys, "executable", str(script.parent / "python"))
+        patch.setattr(registry, "load", lambda _: SPEC)
+        self.next_is(NEXT)
+        patch.setenv("SLUICE_ROOT", str(folder / "root"))
+        patch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+        patch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
+        patch.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
+        self.topic_has(6)
+
+    def next_is(self, spec: Any) -> None:
+        self.patch.setattr(registry, "load_next", lambda _: spec)
+
+    def topic_has(self, end: int, earliest: int = 0) -> None:
+        """What the brokers say."""
+        state = TopicState("topic-1", {0: earliest}, {0: end})
+        for module in (rebuild, preflight):
+            self.patch.setattr(module, "topic_state", lambda *_: state)
+        self.patch.setenv(END, str(end))
+
+    @property
+    def version(self) -> int | None:
+        fact = read_live(self.live.paths.live)
+        return fact.version if fact else None
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    return Installation(tmp_path, monkeypatch)
+
+
+def ran(api: Any, dag: DAG, number: int, answer: str, meanwhile: Any = None) -> tuple[str, str]:
+    """The state of a DAG run, and the question that it put. A person answers so; before that
+    something else is done.
+    """
+    at = NOON + timedelta(days=number)
+
+    def person() -> str:
+        base = f"/api/v2/dags/{dag.dag_id}/dagRuns"
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            time.sleep(0.2)
+            runs = api.get(base).json().get("dag_runs", [])
+            for run in runs:
+                path = f"{base}/{run['dag_run_id']}/taskInstances/approve"
+                if not run["logical_date"].startswith(f"{at:%F}"):
+                    continue
+                assert run["state"] == "running", run["state"]
+                if api.get(path).json().get("state") != "awaiting_input":
+                    continue
+                question = api.get(f"{path}/-1/hitlDetails").json()
+                if meanwhile:
+                    meanwhile()
+                said = api.patch(f"{path}/-1/hitlDetails", json={"chosen_options": [answer]})
+                assert said.status_code == 200, said.text
+                return str(question["body"])
+        raise AssertionError("nobody was asked")
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(person)
+        state = run_dag(dag, at, kind="rebuild")
+        return state, asked.result()
+
+
+def without_waiting(dag: DAG) -> DAG:
+    for task in dag.tasks:
+        task.retries, task.retry_delay = 0, timedelta(0)
+    return dag
+
+
+def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
+    api: Any, installation: Installation
+) -> None:
+    live, dag = installation.live, without_waiting(build_backfill(SPEC))
+    before = live.table.version()
+    state, question = ran(api, dag, 1, "Reject")
+    assert state == "success"
+    assert "5 rows -> 6, 0 changed, 1 added, 0 removed" in question
+    assert (live.table.version(), installation.version) == (before, None)
+    assert live.paths.rebuild.exists()
+
+    def drains_go_on() -> None:
+        installation.topic_has(8)
+        live.drain(5, 7)
+
+    state, question = ran(api, dag, 2, "Approve", drains_go_on)
+    assert state == "success"
+    assert "State version 2" in question
+    assert live.rows == [*range(8)], "it has caught up with what was drained before the answer"
+    assert (live.table.version(), installation.version) == (before + 4, 2), "one commit"
+    assert not live.paths.rebuild.exists()
+    kinds = [kind for kind, _ in live.ops("runs", "kind, run_id")]
+    assert kinds == ["drain", "drain", "rebuild", "rebuild"]
+
+
+def run(task_id: str, handed_over: dict[str, Any], **filled_in: Any) -> Any:
+    """One task, as Airflow's runner executes it."""
+    dag = build_backfill(SPEC)
+    task = dag.get_task(task_id)
+    params = {name: dag.params.get_param(name).value for name in dag.params}
+    ti = SimpleNamespace(
+        try_number=1,
+        max_tries=2,
+        map_index=-1,
+        xcom_pull=lambda *, task_ids: handed_over.get(task_ids),
+        xcom_push=lambda **_: None,
+    )
+    return task.execute(
+        {
+            "ti": ti,
+            "task": task,
+            "run_id": "manual__1",
+            "dag_run": SimpleNamespace(run_type="manual", triggering_user_name="ada"),
+            "params": {**params, "kind": "rebuild", **filled_in},
+        }
+    )
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_plan_refuses_what_cannot_be_in_words_and_begins_nothing(
+    installation: Installation,
+) -> None:
+    with pytest.raises(RangeInvalid, match="6 records are to be read, and most_records is 5"):
+        run("plan", {}, most_records=5)
+    with pytest.raises(RangeInvalid, match="always approves"):
+        run("plan", {}, approve="never")
+    installation.topic_has(6, earliest=2)
+    with pytest.raises(RecordsUnreachable, match=r"2 offsets.*--without-lost"):
+        run("plan", {})
+    installation.next_is(None)
+    with pytest.raises(RebuildRefused, match="defines no NEXT"):
+        run("plan", {})
+    assert not installation.live.paths.rebuild.exists()
+    assert ("rebuild", "REBUILD_REFUSED") in installation.live.ops("runs", "kind, problem")
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
+    installation: Installation,
+) -> None:
+    planned = run("plan", {})
+    assert (planned["kind"], planned["version"], planned["offsets"]) == ("rebuild", 2, 6)
+    run("stage", {"plan": planned})
+    for answer in (None, {"chosen_options": ["Reject"]}):
+        with pytest.raises(RebuildRefused, match=r"nobody has approved.*Clear the task approve"):
+            run("swap", {"plan": planned, "approve": answer})
+    approved = {"chosen_options": ["Approve"]}
+    other = planned | {"began": "2026-01-01T00:00:00+00:00"}
+    with pytest.raises(RebuildRefused, match="is not there any more"):
+        run("swap", {"plan": other, "approve": approved})
+    assert installation.version is None
+    done = run("swap", {"plan": planned, "approve": approved})
+    assert done["state_version"] == installation.version == 2
+    again = run("swap", {"plan": planned, "approve": approved})
+    assert again == {"state_version": 2}, "cleared and tried again it changes nothing"
