@@ -28,6 +28,7 @@ from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
@@ -53,7 +54,8 @@ class Repair(NamedTuple):
 def doctor(spec: Pipeline, settings: Settings) -> Intent:
     """Check every file of the checkpoint, and plan the repairs.
 
-    Raises CheckpointBroken for damage without a safe repair.
+    Raises CheckpointBroken for damage without a safe repair; so for a broken removed.json of an
+    archive: only it says which offsets retention took.
     """
     paths = Paths(settings.root, spec)
     known = identity_amid_rewind(paths)
@@ -62,6 +64,7 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         return Intent(
             (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
         )
+    read_removed(paths)
     integrity = Integrity(checkpoint)
     lines = [
         f"{spec.name}: {paths.version}, generation {known.generation}, "

@@ -19,7 +19,9 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import Begun, read_begun, refuse_other, side_paths
+from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.plan import offsets_in
 from spark_jobs.source.topic_state import TopicState, topic_state
 
 Lost = tuple[tuple[int, int, int], ...]
@@ -177,6 +179,7 @@ def _lines(
             + ", ".join(f"partition {p}: {a} to {b}" for p, a, b in lost)
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
+        found += _in_archive(paths, following, topic, lost)
     else:
         found.append("  Kafka has every record that the live table was made from")
     return found
@@ -187,6 +190,15 @@ def _done(side: Paths, topic: TopicState) -> Offsets:
     checkpoint = Checkpoint(side.checkpoint)
     committed = checkpoint.committed()
     return checkpoint.batch(committed[-1]).end if committed else topic.earliest
+
+
+def _in_archive(paths: Paths, spec: Pipeline, topic: TopicState, lost: Lost) -> list[str]:
+    """How many of the lost ones the topic's archive has: repairs read it, drains do not."""
+    has, _ = archived_or_why(paths.root, spec.topic, topic.id)
+    count = sum(offsets_in(located({p: ((a, b + 1),)}, has, {}).archive) for p, a, b in lost)
+    if not count:
+        return []
+    return [f"  the topic's archive has {count:,} of them, and a rebuild reads Kafka alone"]
 
 
 def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:

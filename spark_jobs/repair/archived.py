@@ -14,6 +14,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
+from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.slices import Offset, without
@@ -40,7 +41,7 @@ class Where(NamedTuple):
 def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     """The offsets of this topic that its archive has; none without an archive.
 
-    An archive that is no longer declared has its records still.
+    An archive that is no longer declared has its records still. Raises CheckpointBroken.
     """
     paths = Paths(str(root), archive_spec(topic, topic.archive or Archive()))
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
@@ -54,6 +55,18 @@ def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
         for partition, stop in end.items()
     }
     return {partition: ranges for partition, ranges in found.items() if ranges}
+
+
+def archived_or_why(
+    root: UPath, topic: Topic, topic_id: str
+) -> tuple[Parts, CheckpointBroken | None]:
+    """The same; nothing, and the error, of an archive whose checkpoint is broken: nobody knows what
+    it has, and Kafka may still have all that is needed.
+    """
+    try:
+        return archived(root, topic, topic_id), None
+    except CheckpointBroken as error:
+        return {}, error
 
 
 def located(parts: Parts, has: Parts, earliest: Offsets) -> Where:

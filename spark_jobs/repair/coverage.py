@@ -24,7 +24,7 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import quarantine
-from spark_jobs.repair.archived import archived, located
+from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import count, recorded, settled
@@ -225,7 +225,7 @@ def _lost(
         needed = joined(map(way.needed, some))
         begin = beginning(paths, generations)
         found = offsets_of(paths, generations, needed, begin, horizon)
-        has = archived(paths.root, way.spec.topic, identity.topic_id)
+        has, _ = archived_or_why(paths.root, way.spec.topic, identity.topic_id)
         return bool(located(found.parts, has, earliest).nowhere)
 
     # One question for all of them, since nearly always Kafka has everything.

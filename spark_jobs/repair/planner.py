@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import (
     AccountBehind,
+    CheckpointBroken,
     RangeInvalid,
     RangeOpen,
     RecordsUnreachable,
@@ -21,7 +22,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.repair import quarantine
-from spark_jobs.repair.archived import Where, archived, located
+from spark_jobs.repair.archived import Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import LateRecord, count_within, waiting
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
@@ -62,13 +63,12 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     where = (
         offsets_of(paths, generations, needed, begin, closed.horizon) if spans else Found({}, 0, 0)
     )
-    there = located(
-        where.parts,
-        archived(paths.root, spec.topic, closed.found.topic.id),
-        closed.found.topic.earliest,
-    )
+    topic = closed.found.topic
+    has, broken = archived_or_why(paths.root, spec.topic, topic.id)
+    there = located(where.parts, has, topic.earliest)
     if there.nowhere:
-        raise _unreachable(spec, where, there, newest_at(paths, generations, there.nowhere))
+        error = _unreachable(spec, where, there, newest_at(paths, generations, there.nowhere))
+        raise _behind_archive(error, broken) if broken else error
     late = count_within(paths, generations, closed.batch, needed)
     used = used_within(paths, generations, closed.batch, needed)
     brought = tuple(sorted(replays.records)) if replays else ()
@@ -107,6 +107,9 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
         )
     covered = sum(closed.horizon[p] - begin.get(p, 0) for p in closed.horizon)
     lines = plan_lines(plan, closed, covered, len(records) - waits, waits, where)
+    if broken and where.parts:
+        unread = f"  archive         not read: {broken.what} Kafka has all that is needed."
+        lines = (*lines, f"{unread} {broken.remedy}")
     if replays:
         lines = replay_lines(lines, plan, replays, request.reason)
     return plan.model_copy(update={"lines": lines})
@@ -180,6 +183,12 @@ def _given(request: Request) -> tuple[datetime, datetime]:
         message = "contract/request.py refuses this kind without both ends"
         raise AssertionError(message)
     return request.start, request.end
+
+
+def _behind_archive(error: RecordsUnreachable, broken: CheckpointBroken) -> RecordsUnreachable:
+    """The same, where the archive may have them: first that is to be mended."""
+    what = error.what.replace("and in no archive", "and their archive cannot be read")
+    return RecordsUnreachable(f"{what} {broken.what}", f"{broken.remedy} {error.remedy}")
 
 
 def _unreachable(

@@ -9,6 +9,7 @@ from spark_jobs.contract.micro_batch import Batch, Offsets
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
+from spark_jobs.runs.archive_lag import archive_lag
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import TopicState
@@ -55,21 +56,6 @@ def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     windows = [step.grouping_window for step in spec.steps if step.grouping_window]
     newest = audit.cursor.last_event_time
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
-
-
-def archive_lag(topic: TopicState, start: Offsets) -> float | None:
-    """Offsets that waited, per offset before them that retention had left: the largest of all
-    partitions from which retention has removed any; None without one.
-
-    >>> archive_lag(TopicState("id", {0: 0, 1: 40, 2: 90}, {0: 70, 1: 70, 2: 99}), {0: 5, 1: 60})
-    0.5
-    """
-    shares = [
-        (topic.latest[partition] - at) / max(at - topic.earliest.get(partition, 0), 1)
-        for partition, at in start.items()
-        if topic.earliest.get(partition, 0) > 0
-    ]
-    return max(shares, default=None)
 
 
 def waiting(topic: TopicState, end: Offsets) -> int:

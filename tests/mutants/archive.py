@@ -9,6 +9,27 @@ SPARK = "tests/spark/test_archive.py"
 
 MUTANTS = (
     Mutant(
+        "a broken archive stops what Kafka has",
+        "spark_jobs/repair/archived.py",
+        "        return {}, error\n",
+        "        raise error\n",
+        f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
+    ),
+    Mutant(
+        "the plan of an archive does not warn before retention overtakes it",
+        "spark_jobs/runs/archive_lag.py",
+        "    if lag is None or lag <= 1:\n",
+        "    if lag is None or lag:\n",
+        f"{UNIT}::test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtakes_it",
+    ),
+    Mutant(
+        "doctor finds nothing to fix where nobody knows what an archive lacks",
+        "spark_jobs/admin/doctor.py",
+        "    read_removed(paths)\n",
+        "",
+        f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
+    ),
+    Mutant(
         "an archive leaves out what does not decode",
         "spark_jobs/dataflow.py",
         "classified = all_good(decoded) if spec.is_archive else",

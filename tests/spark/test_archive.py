@@ -5,6 +5,7 @@ what is computed from it is what is computed from Kafka, also when Kafka has not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,11 +16,13 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import ArchiveSpec, archive_spec
-from spark_jobs.contract.errors import RecordsUnreachable
+from spark_jobs.contract.errors import CheckpointBroken, RecordsUnreachable, StateUnreadable
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
@@ -104,6 +107,14 @@ def _of(client: Consumer, topic: str, number: int) -> Iterator[Row]:
             }
 
 
+@contextmanager
+def broken(archive: Archived) -> Iterator[None]:
+    """Within the block nobody knows what the archive lacks."""
+    archive.paths.removed.write_text("{")
+    yield
+    archive.paths.removed.unlink()
+
+
 def empty(made: Scene) -> None:
     """What retention does in the end: no record is left."""
     latest = topic_state(made.settings, made.topic).latest
@@ -180,9 +191,11 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_k
 
     assert_whole(archive)
     has = archive.has()
-    with monkeypatch.context() as without:
-        without.setattr("spark_jobs.repair.planner.archived", lambda *_: {})
+    with broken(archive):
         from_kafka = repair(made)
+        with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+            doctor(archive.spec, made.settings)
+    assert any("not read" in line and "sluice reset" in line for line in from_kafka.lines)
     from_archive = repair(made)
     assert (from_kafka.archived, from_archive.parts) == ({}, {})
     assert from_archive.archived == from_kafka.parts
@@ -192,10 +205,11 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_k
     empty(made)
     latest = topic_state(made.settings, made.topic).latest
     assert has == {partition: ((0, end),) for partition, end in latest.items() if end}
-    with monkeypatch.context() as without:
-        without.setattr("spark_jobs.repair.planner.archived", lambda *_: {})
-        with pytest.raises(RecordsUnreachable, match=r"partition 0: [\d,]+ \(\d+ to [\d,]+\)"):
-            plan_repair(made.spec, made.settings, Request(kind="repair", who="test"))
+    said = r"archive cannot be read: partition 0: [\d,]+ \(\d+ to [\d,]+\).*`sluice reset archive__"
+    with broken(archive), pytest.raises(RecordsUnreachable, match=said):
+        plan_repair(made.spec, made.settings, Request(kind="repair", who="test"))
+    with pytest.raises(StateUnreadable, match="it has that of no batch"):
+        rewind(archive.spec, made.settings, 0)
     plan = repair(made)
     assert staged(made, plan) == staged(made, from_kafka)
     swap(made.spec, made.settings.root, plan.repair_id, "swap")

@@ -82,6 +82,9 @@ def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_rea
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
     assert plan.lost == ((0, 0, 2),)
     assert "partition 0: 0 to 2" in "\n".join(plan.lines)
+    monkeypatch.setattr(rebuild, "archived_or_why", lambda *_: ({0: ((1, 9),)}, None))
+    told = rebuild.plan_rebuild(SPEC, NEXT, root.settings).lines
+    assert told[-1] == "  the topic's archive has 2 of them, and a rebuild reads Kafka alone"
     with pytest.raises(RecordsUnreachable, match=r"3 offsets.*--without-lost"):
         rebuild.refuse_lost(SPEC, plan)
     begin(root.paths, NEXT, "topic-1", "tester")

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from spark_jobs import pipelines
 from spark_jobs.admin import reset as resetting
+from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.cursor import Cursor
@@ -42,7 +43,8 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.archived import Parts, archived, located
+from spark_jobs.repair.archived import Parts, archived, archived_or_why, located
+from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import TopicState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -266,6 +268,25 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     root.paths.removed.write_text("{")
     with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
         archived(root.paths.root, TOPIC, "topic-1")
+    has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
+    assert has == {}
+    assert "sluice reset archive__sales" in str(why)
+    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+        doctor(SPEC, root.settings)
+
+
+@pytest.mark.parametrize(("earliest", "warned"), [(0, False), (1, False), (3, True)])
+def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtakes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earliest: int, warned: bool
+) -> None:
+    root = Root(tmp_path)
+    root.batches([4, 3, 2, 1])
+    state = TopicState("topic-1", {0: earliest}, {0: 7})
+    monkeypatch.setattr(preflight, "topic_state", lambda *_: state)
+    lines = planning.plan(SPEC, root.settings).lines
+    left = 4 - earliest
+    assert f"the archive is 3 offsets behind the topic; Kafka has {left} before them" in lines
+    assert any("archive_lag 3.0" in line for line in lines) is warned
 
 
 def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path: Path) -> None:

@@ -1,0 +1,42 @@
+"""Archive lag: how far an archive is behind its topic, against what retention has left."""
+
+from __future__ import annotations
+
+from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.source.topic_state import TopicState
+
+
+def archive_lag(topic: TopicState, start: Offsets) -> float | None:
+    """Offsets that waited, per offset before them that retention had left: the largest of all
+    partitions from which retention has removed any; None without one.
+
+    >>> archive_lag(TopicState("id", {0: 0, 1: 40, 2: 90}, {0: 70, 1: 70, 2: 99}), {0: 5, 1: 60})
+    0.5
+    """
+    shares = [
+        (topic.latest[partition] - at) / max(at - topic.earliest.get(partition, 0), 1)
+        for partition, at in start.items()
+        if topic.earliest.get(partition, 0) > 0
+    ]
+    return max(shares, default=None)
+
+
+def lag_lines(topic: TopicState, done: Offsets) -> tuple[str, ...]:
+    """How far the archive is behind, for its plan; with a warning where retention may overtake it.
+    `done`: the offsets up to which it has read.
+
+    >>> lag_lines(TopicState("id", {0: 40}, {0: 70}), {0: 60})
+    ('the archive is 10 offsets behind the topic; Kafka has 20 before them',)
+    """
+    behind = sum(topic.latest[p] - at for p, at in done.items() if p in topic.latest)
+    left = sum(max(at - topic.earliest.get(p, 0), 0) for p, at in done.items())
+    said = f"the archive is {behind:,} offsets behind the topic; Kafka has {left:,} before them"
+    lag = archive_lag(topic, done)
+    if lag is None or lag <= 1:
+        return (said,)
+    return (
+        said,
+        f"archive_lag {lag:.1f}: if as many wait again, retention may remove some before the "
+        "archive reads them. Archive more often (Archive(every=...)), or lengthen the topic's "
+        "retention",
+    )
