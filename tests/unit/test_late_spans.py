@@ -19,9 +19,10 @@ from upath import UPath
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span, floor, joined
 from spark_jobs.contract.steps import Deduplicate
-from spark_jobs.contract.windows import Sliding, Tumbling
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.coverage import coverage
 from spark_jobs.repair.late_spans import LateSpans
@@ -46,6 +47,13 @@ CHAINS = [
             DEDUPLICATE,
             counts(Tumbling(size="7 minutes"), event_time="end_at"),
             counts(Sliding(size="1 day", slide="6 hours")),
+        )
+    ),
+    ranged(
+        spec(
+            DEDUPLICATE,
+            counts(Session(gap="20 minutes")),
+            ranges=Ranges(context="3 hours"),
         )
     ),
     ranged(registry.load("aircraft_rotations")),
