@@ -24,7 +24,7 @@ from spark_jobs.contract.report import Account, CheckResult, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import OPERATOR
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import append_row, row_of
 
 PIPELINE = "departure_delays"
 CHECKS = 12
@@ -54,20 +54,18 @@ class History:
             self.batches += 1
 
     def begin_with(self, batches: int) -> None:
-        """Write so many judged batches at once, as `sluice maintain` leaves their rows: joined."""
-        at = datetime.now(UTC)
-        batch, checks = self._row(), [check.model_dump() for check in _checks()]
-        run = {"pipeline": PIPELINE, "kind": "drain", "status": "succeeded", "started_at": at}
-        numbers = range(self.batches, self.batches + batches)
-        key = [
-            {"pipeline": PIPELINE, "run_id": str(number), "checked_at": at} for number in numbers
-        ]
-        rows = [batch | {"batch_id": number} for number in numbers]
+        """Write so many judged batches at once, one an hour until now, as `sluice maintain` leaves
+        their rows: joined.
+        """
+        rows, reports, now = [], [], datetime.now(UTC)
+        for hours in range(batches, 0, -1):
+            at = now - timedelta(hours=hours)
+            rows.append(self._row(at))
+            reports.append(self._report(at))
+            self.batches += 1
         ops_tables.append(self.root, "batches", rows)
-        ops_tables.append(self.root, "checks", [each | check for each in key for check in checks])
-        runs = [run | {"run_id": str(number), "ended_at": at} for number in numbers]
-        ops_tables.append(self.root, "runs", runs)
-        self.batches += batches
+        ops_tables.append(self.root, "checks", [row for each in reports for row in _checks(each)])
+        ops_tables.append(self.root, "runs", [row_of(each) for each in reports])
 
     def run(self) -> tuple[float, float]:
         """Seconds of the write to ops.batches, and of all writes of a run: its bad records, its
@@ -98,15 +96,15 @@ class History:
                 intent.execute()
         return time.perf_counter() - began
 
-    def _row(self) -> dict[str, Any]:
-        at = datetime.now(UTC)
+    def _row(self, at: datetime | None = None) -> dict[str, Any]:
+        at = at or datetime.now(UTC)
         account = Account(covered=20_000, read=20_000, accepted=19_900, rows_out=6_500)
         operator = dict.fromkeys((column.name for column in OPERATOR), 1_000_000)
         return account.model_dump() | {
             "pipeline": PIPELINE,
             "generation": "0123456789ab",
             "batch_id": self.batches,
-            "run_id": f"scheduled__{at.isoformat()}-try1",
+            "run_id": self._run_id,
             "source": "progress",
             "offsets_start": '{"0": 1000000, "1": 1000000, "2": 1000000, "3": 1000000}',
             "offsets_end": '{"0": 1005000, "1": 1005000, "2": 1005000, "3": 1005000}',
@@ -118,14 +116,30 @@ class History:
             "audited_at": at,
         }
 
+    @property
+    def _run_id(self) -> str:
+        return f"scheduled__batch_{self.batches:09}-try1"
+
     def _judged(self) -> None:
-        at = datetime.now(UTC)
-        checks = _checks()
-        key = {"pipeline": PIPELINE, "run_id": str(self.batches), "checked_at": at}
-        ops_tables.append(self.root, "checks", [key | check.model_dump() for check in checks])
-        report = Report(
+        report = self._report(datetime.now(UTC))
+        ops_tables.append(self.root, "checks", _checks(report))
+        append_row(report, str(self.root))
+
+    def _report(self, at: datetime) -> Report:
+        checks = tuple(
+            CheckResult(
+                suite="state",
+                type="expect_column_values_to_be_between",
+                column=f"metric_{number}",
+                severity="critical",
+                outcome="passed",
+                observed="0",
+            )
+            for number in range(CHECKS)
+        )
+        return Report(
             pipeline=PIPELINE,
-            run_id=str(self.batches),
+            run_id=self._run_id,
             status="succeeded",
             started_at=at,
             ended_at=at,
@@ -134,21 +148,12 @@ class History:
             table_version=self.batches,
             checks=checks,
         )
-        append_row(report, str(self.root))
 
 
-def _checks() -> tuple[CheckResult, ...]:
-    return tuple(
-        CheckResult(
-            suite="state",
-            type="expect_column_values_to_be_between",
-            column=f"metric_{number}",
-            severity="critical",
-            outcome="passed",
-            observed="0",
-        )
-        for number in range(CHECKS)
-    )
+def _checks(report: Report) -> list[dict[str, Any]]:
+    """Rows of ops.checks."""
+    own = {"pipeline": PIPELINE, "run_id": report.run_id, "checked_at": report.ended_at}
+    return [own | check.model_dump() for check in report.checks]
 
 
 def main(

@@ -5,7 +5,7 @@ docs/operators.md has the table of what can be ranged, and why the rest cannot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, joined
+from spark_jobs.contract.span_sql import SpanSql, Times, microseconds
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
 from spark_jobs.contract.windows import Session
@@ -40,10 +41,22 @@ class Ranged(NamedTuple):
         if not FIRST <= event_time < LAST:
             return Span(event_time, event_time)
         span = Span(event_time, event_time + MICROSECOND)
+        return self._touched(span, lambda found: found if missed is None else found.cut(missed))
+
+    def touched_sql(self, event_time: str, missed: str) -> SpanSql:
+        """What `touched` returns, as SQL expressions; both times are such, in microseconds."""
+        span = SpanSql.at(event_time)
+        return self._touched(span, lambda found: found.cut(missed)).where(
+            f"{event_time} >= {microseconds(FIRST)} AND {event_time} < {microseconds(LAST)}",
+            event_time,
+        )
+
+    def _touched(self, span: Times, cut: Callable[[Times], Times]) -> Times:
+        """`cut` leaves out the windows that were open at the watermark which the record missed."""
         for step in self.spec.steps:
             span = step.touched(span, self.spec.ranges)
-            if step is self.spec.entry and isinstance(step, Aggregate) and missed is not None:
-                span = Span(span.start, min(span.end, missed))
+            if step is self.spec.entry and isinstance(step, Aggregate):
+                span = cut(span)
         return span
 
     @property

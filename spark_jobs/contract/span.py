@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 MICROSECOND: Final = timedelta(microseconds=1)
 """The precision of Spark's timestamps."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST: Final = datetime(1700, 1, 1, tzinfo=UTC)
 LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 """Between these are the times that ranges have. delta-rs's queries compare nanoseconds, of which
@@ -48,6 +49,17 @@ class Span(NamedTuple):
             self.start - min(before, self.start - first), self.end + min(after, last - self.end)
         )
 
+    def of_windows(self, size: timedelta, slide: timedelta) -> Span:
+        """The positions of all windows of this size that contain one of these times, if one begins
+        every `slide`.
+        """
+        start = floor(self.start - size, slide) + size
+        return Span(start, floor(self.end - MICROSECOND, slide) + size)
+
+    def cut(self, end: datetime) -> Span:
+        """Without the times at `end` and after it."""
+        return Span(self.start, min(self.end, end))
+
     def __str__(self) -> str:
         """For a reader: the day of the end is left out where it is that of the start.
 
@@ -84,6 +96,11 @@ def joined(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
         Span(found[first].start, found[behind - 1].end)
         for first, behind in zip(begins, ends, strict=True)
     )
+
+
+def floor(at: datetime, step: timedelta) -> datetime:
+    """The last multiple of `step` since 1970 that is not after the time."""
+    return at - (at - EPOCH) % step
 
 
 def _text(at: datetime, *, date: bool = True) -> str:

@@ -5,14 +5,15 @@ Their Spark code: steps/aggregate.py.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.duration import Duration, interval
 from spark_jobs.contract.model import Model, refuse
-from spark_jobs.contract.span import MICROSECOND, Span
+from spark_jobs.contract.span import MICROSECOND, Span, floor
+from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.sql import refuse_unsafe
 
 
@@ -21,21 +22,11 @@ def _positive(field: str, given: timedelta) -> None:
         refuse(field, str(given), "it must be more than 0", "Use for example '1 hour'")
 
 
-def _floor(at: datetime, step: timedelta) -> datetime:
-    return at - (at - datetime(1970, 1, 1, tzinfo=UTC)) % step
-
-
 def _needed(positions: Span, size: timedelta, slide: timedelta) -> Span:
     """The event times of all windows whose last instant is within `positions`."""
-    first = _floor(positions.start - size, slide) + slide + size  # the first end after the start
-    last = _floor(positions.end - size, slide) + size  # the last end that is not after the end
+    first = floor(positions.start - size, slide) + slide + size  # the first end after the start
+    last = floor(positions.end - size, slide) + size  # the last end that is not after the end
     return Span(first - size, last) if first <= last else Span(positions.start, positions.start)
-
-
-def _touched(times: Span, size: timedelta, slide: timedelta) -> Span:
-    """The positions of all windows that contain one of these event times."""
-    first = _floor(times.start - size, slide) + slide + size
-    return Span(first - slide, _floor(times.end - MICROSECOND, slide) + size)
 
 
 class Tumbling(Model):
@@ -57,15 +48,15 @@ class Tumbling(Model):
         >>> str(Tumbling(size="1 hour").last_end(datetime(2026, 1, 1, 10, 40, tzinfo=UTC)))
         '2026-01-01 11:00:00+00:00'
         """
-        return _floor(at, self.size) + self.size
+        return floor(at, self.size) + self.size
 
     def needed(self, positions: Span) -> Span:
         """The event times of all windows whose last instant is within `positions`."""
         return _needed(positions, self.size, self.size)
 
-    def touched(self, times: Span) -> Span:
+    def touched(self, times: Times) -> Times:
         """The positions of all windows that contain one of these event times, and of no other."""
-        return _touched(times, self.size, self.size)
+        return times.of_windows(self.size, self.size)
 
     @property
     def first_end_after(self) -> timedelta:
@@ -109,15 +100,15 @@ class Sliding(Model):
         >>> str(window.last_end(datetime(2026, 1, 1, 10, 50, tzinfo=UTC)))
         '2026-01-01 11:40:00+00:00'
         """
-        return _floor(at, self.slide) + self.size
+        return floor(at, self.slide) + self.size
 
     def needed(self, positions: Span) -> Span:
         """The event times of all windows whose last instant is within `positions`."""
         return _needed(positions, self.size, self.slide)
 
-    def touched(self, times: Span) -> Span:
+    def touched(self, times: Times) -> Times:
         """The positions of all windows that contain one of these event times, and of no other."""
-        return _touched(times, self.size, self.slide)
+        return times.of_windows(self.size, self.slide)
 
     @property
     def first_end_after(self) -> timedelta:
@@ -196,11 +187,11 @@ class Session(Model):
         reach = longest + (self.gap or longest) + MICROSECOND
         return positions.widened(reach, reach)
 
-    def touched(self, times: Span, longest: timedelta) -> Span:
+    def touched(self, times: Times, longest: timedelta) -> Times:
         """The positions of all sessions that an event of these times can be in, and of those that
         it can join: one that ends where the event is becomes a part of the event's own.
         """
-        return Span(times.start - MICROSECOND, times.end - MICROSECOND + longest)
+        return times.widened(MICROSECOND, longest - MICROSECOND)
 
     def __str__(self) -> str:
         return f"session with a gap of {interval(self.gap) if self.gap else self.gap_sql}"

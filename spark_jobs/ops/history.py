@@ -6,6 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import TypeAdapter
+
 from spark_jobs.contract.errors import FormatNewer, ReportMissing
 from spark_jobs.contract.report import Account, Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
@@ -19,7 +23,6 @@ from spark_jobs.ops.shown import (
     RunLine,
     RunPage,
     Runs,
-    StepUse,
 )
 from spark_jobs.ops.waiting import waiting
 
@@ -33,12 +36,24 @@ LAST = 20
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 _TRY = re.compile(r"([a-z]+-)?try\d+")
 LINE = ", ".join(RunLine.model_fields)
-BATCH = (
-    *(name for name in BatchLine.model_fields if name not in {"batch", "account", "steps"}),
-    *Account.model_fields,
-    "batch_id",
-    "operators",
+BATCH = ", ".join(
+    (
+        *(name for name in BatchLine.model_fields if name not in {"batch", "account", "steps"}),
+        # An older Sluice did not write each count, and the audit not where it does not know it.
+        *(f"coalesce({name}, 0) AS {name}" for name in Account.model_fields),
+        "batch_id AS batch",
+        "operators",
+    )
 )
+STEP = {
+    "step": "step",
+    "kind": "kind",
+    "rows": "numRowsTotal",
+    "memory": "memoryUsedBytes",
+    "files": "rocksdbSstFileSize",
+}
+"""Field of StepUse -> the field of the structs in ops.batches."""
+_LINES = TypeAdapter(list[BatchLine])
 
 
 def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
@@ -153,29 +168,25 @@ def _line(row: Row) -> RunLine:
 
 
 def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
-    columns = ", ".join(f'"{name}"' for name in BATCH)
-    rows = ops_tables.query(
-        root, "batches", f"SELECT {columns} FROM batches WHERE {where} ORDER BY {order}"
-    ).to_pylist()
-    return [
-        BatchLine(
-            **row,
-            batch=row["batch_id"],
-            account=Account.of_row(row),
-            steps=tuple(map(_step, row["operators"] or ())),
-        )
-        for row in rows
-    ]
-
-
-def _step(operator: Row) -> StepUse:
-    return StepUse(
-        step=operator["step"] + 1,
-        kind=operator["kind"],
-        rows=operator["numRowsTotal"],
-        memory=operator["memoryUsedBytes"],
-        files=operator["rocksdbSstFileSize"],
+    found = ops_tables.query(
+        root, "batches", f"SELECT {BATCH} FROM batches WHERE {where} ORDER BY {order}"
     )
+    place = found.schema.get_field_index("operators")
+    rows = found.set_column(place, "steps", _steps(found["operators"])).to_pylist()
+    # All at once: one after the other, 5,000 batches take three times as long.
+    return _LINES.validate_python(
+        [row | {"account": row, "steps": row["steps"] or ()} for row in rows]
+    )
+
+
+def _steps(operators: pa.ChunkedArray) -> pa.Array:
+    """Lists of structs with the fields of StepUse, from those with all metrics."""
+    lists = operators.combine_chunks()
+    each = lists.values
+    fields = [each.field(name) for name in STEP.values()]
+    fields[0] = pc.add(fields[0], 1)  # the ops table counts steps from 0
+    steps = pa.StructArray.from_arrays(fields, [*STEP])
+    return pa.ListArray.from_arrays(lists.offsets, steps, mask=lists.is_null())
 
 
 def _report(row: Row) -> Report | None:

@@ -7,7 +7,8 @@ All rows of a batch are replaced at once, so writing them again after a crash ch
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from spark_jobs.ops.results import Asked, kept
+from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.storage import compaction, delta
 
@@ -132,58 +133,61 @@ def compact(root: UPath, table: str, pipeline: str) -> int:
     return compaction.compact(root / "ops" / table, {"pipeline": pipeline})
 
 
-def query(root: UPath, table: str, sql: str) -> pa.Table:
-    """Run SQL (DataFusion's) on the ops table, by its name.
+def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:
+    """Run SQL (DataFusion's) on the ops table, by its name; `others` are those that it names too.
 
     A table that does not exist is empty, and is not created.
     """
-    path = str(root / "ops" / table)
-    if delta.is_table(path):
-        return _select(path, table, sql)
-    with TemporaryDirectory() as empty:
-        _create(empty, table)
-        # Nobody asks for this path again: kept answers would only push out others.
-        return pa.table(_run(_asked(empty, table, sql)).read_all())
+    with _asked(root, (table, *others), sql) as asked:
+        if asked.key is None:
+            return pa.table(asked.run().read_all())
+        return kept(asked.key, lambda: pa.table(asked.run().read_all()))
 
 
-def stream(root: UPath, table: str, sql: str) -> Iterator[pa.RecordBatch]:
+def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.RecordBatch]:
     """What query returns, some thousand rows after the others: of any number."""
-    path = str(root / "ops" / table)
-    if delta.is_table(path):
-        asked = _asked(path, table, sql)
-        yield from pa.RecordBatchReader.from_stream(_run(asked))
-
-
-def _select(path: str, table: str, sql: str) -> pa.Table:
-    asked = _asked(path, table, sql)
-    stored = asked.stored
-    return kept(
-        Asked(path, str(stored.metadata().id), stored.version(), asked.sql),
-        lambda: pa.table(_run(asked).read_all()),
-    )
+    if exists(root, table):
+        with _asked(root, (table, *others), sql) as asked:
+            yield from pa.RecordBatchReader.from_stream(asked.run())
 
 
 class _Query(NamedTuple):
-    """A table, the name that the SQL has for it, and the SQL."""
+    """The SQL, and the tables by the names that it has for them."""
 
-    stored: deltalake.DeltaTable
-    name: str
     sql: str
+    tables: Mapping[str, deltalake.DeltaTable]
+    key: Asked | None
+    """None if none of the tables exists: nobody has asked much then."""
+
+    def run(self) -> Any:  # Any: the reader of delta-rs has no types
+        builder = deltalake.QueryBuilder()
+        for name, stored in self.tables.items():
+            builder.register(name, stored)
+        return builder.execute(self.sql)
 
 
-def _asked(path: str, table: str, sql: str) -> _Query:
-    stored = delta.open_table(path)
-    has = {field.name for field in stored.schema().fields}
-    lacks = [name for name in SCHEMAS[table].names if name not in has]
-    if not lacks:
-        return _Query(stored, table, sql)
-    # An older Sluice wrote it, and no run of this one has written to it yet.
-    nulls = ", ".join(f'NULL AS "{each}"' for each in lacks)
-    return _Query(stored, "older", f"WITH {table} AS (SELECT *, {nulls} FROM older) {sql}")
-
-
-def _run(asked: _Query) -> Any:  # Any: the reader of delta-rs has no types
-    return deltalake.QueryBuilder().register(asked.name, asked.stored).execute(asked.sql)
+@contextmanager
+def _asked(root: UPath, names: Sequence[str], sql: str) -> Iterator[_Query]:
+    with ExitStack() as stack:
+        tables, older, versions = dict[str, deltalake.DeltaTable](), [], list[Version]()
+        for name in names:
+            path = str(root / "ops" / name)
+            if delta.is_table(path):
+                stored = delta.open_table(path)
+                versions.append(Version(path, str(stored.metadata().id), stored.version()))
+            else:
+                _create(empty := stack.enter_context(TemporaryDirectory()), name)
+                stored = delta.open_table(empty)
+                versions.append(Version(path, "", -1))
+            has = {field.name for field in stored.schema().fields}
+            # An older Sluice wrote it, and no run of this one has written to it yet.
+            lacks = [f'NULL AS "{each}"' for each in SCHEMAS[name].names if each not in has]
+            tables[f"older_{name}" if lacks else name] = stored
+            if lacks:
+                older.append(f"{name} AS (SELECT *, {', '.join(lacks)} FROM older_{name})")
+        whole = f"WITH {', '.join(older)} {sql}" if older else sql
+        known = any(each.version >= 0 for each in versions)
+        yield _Query(whole, tables, Asked(tuple(versions), whole) if known else None)
 
 
 def exists(root: UPath, table: str) -> bool:

@@ -1,6 +1,6 @@
 """Results: answers of the ops tables that a server keeps in memory, bounded.
 
-The answer to a SQL text over one version of one table never changes. So a page that is looked at
+The answer to a SQL text over one version of its tables never changes. So a page that is looked at
 again does not read hundreds of small files again.
 """
 
@@ -24,12 +24,18 @@ MOST_ANSWERS: Final = 1_000
 """Empty answers have no bytes."""
 
 
-class Asked(NamedTuple):
-    """What was asked of what. A table that was made anew at the same path has another id."""
+class Version(NamedTuple):
+    """Of a table: -1 where there is none. One that is made anew at its path has another id."""
 
     path: str
     table: str
     version: int
+
+
+class Asked(NamedTuple):
+    """What was asked of what."""
+
+    tables: tuple[Version, ...]
     sql: str
 
 

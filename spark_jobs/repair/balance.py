@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from pydantic import Field as Described
 
 from spark_jobs.contract.part import Part
-from spark_jobs.repair.late import LateRecord, Settled
 
 
 class Balance(Part):
@@ -67,29 +65,25 @@ class QuarantineBalance(Part):
         return told + (f"; off by {self.off:,}: one is counted twice" if self.off else "")
 
 
-def balance(late: Sequence[LateRecord], settled: Sequence[Settled]) -> Balance:
-    """Of these rows of ops.late and of ops.merged. Fates of late records that ops.late no longer
-    keeps are left out.
+def balance(late: int, fates: Counter[str], waiting: int) -> Balance:
+    """Of so many rows of ops.late, the fates of their records in ops.merged, and the records
+    without one.
     """
-    known = {each[:2] for each in late}
-    fates = Counter(each.fate for each in settled if each[:2] in known)
-    waiting = len(known - {each[:2] for each in settled})
     counted = {
         "merged": fates["merged"],
         "duplicates": fates["duplicate"],
         "filtered": fates["filtered"],
         "waiting": waiting,
     }
-    return Balance(late=len(late), off=len(late) - sum(counted.values()), **counted)
+    return Balance(late=late, off=late - sum(counted.values()), **counted)
 
 
 def quarantine_balance(
-    quarantined: int, settled: Sequence[Settled], good: tuple[int, int], bad: int, unread: int
+    quarantined: int, fates: Counter[str], good: tuple[int, int], bad: int, unread: int
 ) -> QuarantineBalance:
     """Of so many rows of ops.quarantine, their fates, and the others as they are by today's spec;
     `good` has those that can be replayed, and those that wait.
     """
-    fates = Counter(each.fate for each in settled)
     counted = {
         "merged": fates["merged"],
         "duplicates": fates["duplicate"],

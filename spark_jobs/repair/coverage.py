@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -21,13 +21,13 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RangeOpen
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, joined
+from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, floor, joined
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.beginning import beginning
-from spark_jobs.repair.late import count, recorded, settled
+from spark_jobs.repair.late import count, count_waiting, fates
+from spark_jobs.repair.late_spans import LateSpans, Touching
 from spark_jobs.repair.quarantine import waiting
 from spark_jobs.repair.slices import offsets_of, times
 
@@ -113,20 +113,22 @@ def coverage(
             f"Run it first: `sluice drain {spec.name}`.",
         )
     generations = identity.generations
-    late, fates = recorded(paths, generations, audited), settled(paths, generations)
-    done = {each[:2] for each in fates}
-    touched = [way.touched(each.event_time, each.missed) for each in late if each[:2] not in done]
+    late = LateSpans(way, paths, generations, audited)
     newest = Checkpoint(paths.checkpoint).batch(audited)
     until = way.closed_until(newest.watermark)
     good, quarantined = _quarantined(way, paths, generations, audited, until)
     length = LENGTHS[spec.ranges.every]
-    late_waits, waits = _count(touched, length), _count([*touched, *good], length)
-    # A repair takes a record only when all rows that it touches are final.
-    final = [each for each in (*touched, *good) if until is not None and each.end <= until]
-    ripe = _count(final, length)
+    final = [each for each in good if until is not None and each.end <= until]
     # A good record may be far in the future: it waits, and stretches nothing.
-    known = [*touched, *final]
+    extent = late.extent()
+    known = [extent, *final] if extent else final
     buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
+    shown = Span(buckets[0].start, buckets[-1].end) if buckets else None
+    touching = late.intervals(shown, length, until) if shown and extent else []
+    late_waits = _count_late(touching, length)
+    waits = late_waits + _count(good, length)
+    # A repair takes a record only when all rows that it touches are final.
+    ripe = _count_late((each for each in touching if each.final), length) + _count(final, length)
     lost = _lost(
         way,
         paths,
@@ -152,7 +154,11 @@ def coverage(
             for span in buckets
         ),
         left_out=left_out,
-        balance=balance(late, fates),
+        balance=balance(
+            count(paths, "late", generations, audited),
+            fates(paths, "late", generations, audited),
+            count_waiting(paths, generations, audited),
+        ),
         quarantine=quarantined,
     )
 
@@ -201,13 +207,11 @@ def _quarantined(
             touched.append(way.touched(each.event_time))
     ripe = sum(until is not None and each.end <= until for each in touched)
     total = count(paths, "quarantine", generations, batch)
-    fates = settled(paths, generations, "quarantine")
-    if fates:  # `sluice maintain` may have removed their records, which are in no line then
-        kept = quarantine.recorded(paths, generations, batch)
-        fates = [each for each in fates if each[:2] in kept]
-    unread = total - len(fates) - bad - len(touched) if bad + len(touched) == MOST_READ else 0
+    # `sluice maintain` may have removed the records of others, which are in no line then.
+    settled = fates(paths, "quarantine", generations, batch)
+    unread = total - settled.total() - bad - len(touched) if bad + len(touched) == MOST_READ else 0
     good = ripe, len(touched) - ripe
-    return touched, quarantine_balance(total, fates, good, bad, unread)
+    return touched, quarantine_balance(total, settled, good, bad, unread)
 
 
 def _lost(
@@ -280,7 +284,7 @@ def _buckets(
         whole = whole.within(bound)
     if whole.empty:
         return [], 0
-    first = _floor(whole.start, length)
+    first = floor(whole.start, length)
     number = -((first - whole.end) // length)
     left_out = max(0, number - MOST)
     return [
@@ -288,18 +292,21 @@ def _buckets(
     ], left_out
 
 
-def _count(touched: Sequence[Span], length: timedelta) -> Counter[datetime]:
+def _count_late(touching: Iterable[Touching], length: timedelta) -> Counter[datetime]:
     """Start of an interval -> late records that touch it."""
+    found = Counter[datetime]()
+    for each in touching:
+        found.update(dict.fromkeys(_starts(each.span, length), each.records))
+    return found
+
+
+def _count(touched: Iterable[Span], length: timedelta) -> Counter[datetime]:
+    """Start of an interval -> records in quarantine that touch it."""
     return Counter(start for span in touched for start in _starts(span, length))
 
 
 def _starts(span: Span, length: timedelta) -> Iterator[datetime]:
-    at = _floor(span.start, length)
+    at = floor(span.start, length)
     while at < span.end:
         yield at
         at += length
-
-
-def _floor(at: datetime, length: timedelta) -> datetime:
-    first = datetime.min.replace(tzinfo=UTC)
-    return at - (at - first) % length

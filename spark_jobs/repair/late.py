@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span
@@ -12,6 +13,9 @@ from spark_jobs.ops import ops_tables
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
+
+FATES: Final = ("merged", "duplicate", "filtered")
+Source = Literal["late", "quarantine"]
 
 
 class LateRecord(NamedTuple):
@@ -24,46 +28,63 @@ class LateRecord(NamedTuple):
     """The watermark that it missed."""
 
 
-class Settled(NamedTuple):
-    """What a repair made of a late record, or of a quarantined one."""
-
-    partition: int
-    offset: int
-    fate: str
-    """merged, duplicate or filtered."""
-
-
 def waiting(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRecord]:
     """The late records of these generations, up to this batch, that have no fate in ops.merged, by
     event time.
     """
-    found = recorded(paths, generations, batch)
-    done = {each[:2] for each in settled(paths, generations)} if found else set()
-    return [record for record in found if record[:2] not in done]
-
-
-def recorded(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRecord]:
-    """The late records of these generations, up to this batch, by event time."""
     rows = ops_tables.query(
         paths.root,
         "late",
-        'SELECT "partition", "offset", event_time, watermark_missed FROM late '
-        f"WHERE {_of(paths, generations)} AND batch_id <= {batch} ORDER BY event_time",
+        'SELECT "partition", "offset", event_time, watermark_missed '
+        f"FROM {waiting_sql(paths, 'late', generations, batch)} ORDER BY event_time",
+        "merged",
     )
     return [LateRecord(*row.values()) for row in rows.to_pylist()]
 
 
-def settled(
-    paths: Paths, generations: Sequence[str], source: Literal["late", "quarantine"] = "late"
-) -> list[Settled]:
-    """The fates of the records from that source that are in ops.merged."""
+def waiting_sql(paths: Paths, source: Source, generations: Sequence[str], batch: int) -> str:
+    """For FROM: the rows of ops.late or ops.quarantine, up to this batch, whose records have no
+    fate in ops.merged. The query names both tables.
+    """
+    own = _of(paths, generations)
+    return (
+        f'{source} LEFT ANTI JOIN (SELECT "partition" AS p, "offset" AS o FROM merged '
+        f"WHERE {own} AND source = '{source}') AS done "
+        f'ON {source}."partition" = done.p AND {source}."offset" = done.o '
+        f"WHERE {own} AND batch_id <= {batch}"
+    )
+
+
+def fates(paths: Paths, source: Source, generations: Sequence[str], batch: int) -> Counter[str]:
+    """Fate -> how many rows of ops.merged have it, of the records that ops.late or ops.quarantine
+    keeps. All others count as one more, "".
+    """
+    own = _of(paths, generations)
     rows = ops_tables.query(
         paths.root,
+        source,
+        f"SELECT CASE WHEN {ops_tables.among('fate', FATES)} THEN fate ELSE '' END AS fate, "
+        f"count(*) AS n FROM merged LEFT SEMI JOIN ("
+        f'SELECT "partition" AS p, "offset" AS o FROM {source} '
+        f"WHERE {own} AND batch_id <= {batch}) AS kept "
+        'ON merged."partition" = kept.p AND merged."offset" = kept.o '
+        f"WHERE {own} AND source = '{source}' GROUP BY 1",
         "merged",
-        f'SELECT "partition", "offset", fate FROM merged WHERE {_of(paths, generations)} '
-        f"AND source = '{source}'",
-    )
-    return [Settled(*row.values()) for row in rows.to_pylist()]
+    ).to_pylist()
+    return Counter({row["fate"]: row["n"] for row in rows})
+
+
+def count_waiting(paths: Paths, generations: Sequence[str], batch: int) -> int:
+    """How many late records `waiting` returns, one that ops.late has twice counted once."""
+    [row] = ops_tables.query(
+        paths.root,
+        "late",
+        'SELECT count(*) AS n FROM (SELECT DISTINCT "partition", "offset" FROM '
+        f"{waiting_sql(paths, 'late', generations, batch)})",
+        "merged",
+    ).to_pylist()
+    found: int = row["n"]
+    return found
 
 
 def count_within(
@@ -84,7 +105,7 @@ def count_within(
     return found
 
 
-def count(paths: Paths, table: str, generations: Sequence[str], batch: int) -> int:
+def count(paths: Paths, table: Source, generations: Sequence[str], batch: int) -> int:
     """How many rows ops.late or ops.quarantine has of these generations, up to this batch."""
     [row] = ops_tables.query(
         paths.root,

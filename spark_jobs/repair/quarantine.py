@@ -13,7 +13,7 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import FIRST, LAST, Span
 from spark_jobs.decode.formats import DECODERS
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.late import settled
+from spark_jobs.repair.late import waiting_sql
 from spark_jobs.runs.data_error import fails_still
 
 if TYPE_CHECKING:
@@ -43,21 +43,18 @@ def waiting(
 
     `reason` is text that must be in its kind and reason, in capitals or not.
     """
-    done = {each[:2] for each in settled(paths, generations, "quarantine")}
     decoder, text = DECODERS[spec.topic.format](spec.topic), reason.lower()
     at = spec.topic.columns.index(spec.topic.event_time)
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
         'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value '
-        f"FROM quarantine WHERE {_of(paths, generations)} AND batch_id <= {batch}",
+        f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
+        "merged",
     )
     for part in parts:
         rows: list[Row] = [
-            row
-            for row in part.to_pylist()
-            if (row["partition"], row["offset"]) not in done
-            and text in f"{row['kind']}: {row['reason']}".lower()
+            row for row in part.to_pylist() if text in f"{row['kind']}: {row['reason']}".lower()
         ]
         columns, malformed = decoder.columns([row["value"] for row in rows])
         for row, time, why in zip(rows, columns[at], malformed, strict=True):
@@ -76,7 +73,7 @@ def used_within(
     own = _of(paths, generations)
     times = Position("event_time").sql(spans)
     used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({times})")
-    lost = used and used - recorded(paths, generations, batch)
+    lost = used and used - _recorded(paths, generations, batch)
     if lost:
         partition, offset = min(lost)
         raise RecordsUnreachable(
@@ -87,7 +84,7 @@ def used_within(
     return used
 
 
-def recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
+def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
     """The places of the records that ops.quarantine has of these generations, up to this batch."""
     return _places(paths, "quarantine", f"{_of(paths, generations)} AND batch_id <= {batch}")
 

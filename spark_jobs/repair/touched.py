@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,8 +12,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.ranged import ranged
-from spark_jobs.contract.span import joined
-from spark_jobs.repair.late import waiting
+from spark_jobs.repair.late_spans import LateSpans
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -46,19 +43,11 @@ def touched(spec: Pipeline, paths: Paths) -> Touched:
     if identity is None or audited < 0:
         return Touched(ranges=(), too_early=0)
     until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
-    spans = [
-        way.touched(each.event_time, each.missed)
-        for each in waiting(paths, identity.generations, audited)
-    ]
-    final = [each for each in spans if until is not None and each.end <= until]
-    parts = joined(final)
-    starts = [part.start for part in parts]
-    # Each span that is not empty is within one part, which is the last that begins before it.
-    late = Counter(bisect_right(starts, each.start) - 1 for each in final if not each.empty)
+    late = LateSpans(way, paths, identity.generations, audited)
     return Touched(
         ranges=tuple(
-            TouchedRange(start=part.start, end=part.end, late=late[place])
-            for place, part in enumerate(parts)
+            TouchedRange(start=each.span.start, end=each.span.end, late=each.records)
+            for each in late.ranges(until)
         ),
-        too_early=len(spans) - len(final),
+        too_early=late.too_early(until),
     )

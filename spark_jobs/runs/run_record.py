@@ -51,7 +51,7 @@ def append_row(report: Report, root: str) -> Report:
     if report.problem is not None and report.problem.code in OF_THE_ROOT:
         return report
     try:
-        ops_tables.append(opened(root), "runs", [_row(report)])
+        ops_tables.append(opened(root), "runs", [row_of(report)])
     except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
         from spark_jobs.runs.spark_errors import translate_error  # noqa: PLC0415 - loads PySpark, which a task without a driver need not
 
@@ -114,7 +114,8 @@ def _known(error: Exception) -> SluiceError:
     return translate_store_error(error) or unexpected(error)
 
 
-def _row(report: Report) -> Row:
+def row_of(report: Report) -> Row:
+    """Its row in ops.runs."""
     return {
         **report.model_dump(include=COLUMNS),
         **{name: getattr(report.account, name) for name in COUNTS},

@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "a record that was replayed is replayed again",
         QUARANTINE,
-        '            if (row["partition"], row["offset"]) not in done\n',
-        "            if done is not None\n",
+        "FROM {waiting_sql(paths, 'quarantine', generations, batch)}\",",
+        'FROM quarantine WHERE {_of(paths, generations)} AND batch_id <= {batch}",',
         f"{REPLAYING}::test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_"
         "the_undo",
     ),

@@ -28,8 +28,8 @@ MUTANTS = (
     Mutant(
         "a late record touches its own session as if nothing followed",
         "spark_jobs/contract/windows.py",
-        "times.end - MICROSECOND + longest)",
-        "times.end - MICROSECOND + (self.gap or longest))",
+        "times.widened(MICROSECOND, longest - MICROSECOND)",
+        "times.widened(MICROSECOND, (self.gap or longest) - MICROSECOND)",
         "tests/unit/test_session_ranges.py::test_a_late_record_touches_the_session_that_it_is_in_and_all_that_this_one_replaces",
     ),
     Mutant(

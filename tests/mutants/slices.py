@@ -8,6 +8,7 @@ NOTED = "tests/unit/test_slices.py"
 FOUND = "tests/unit/test_offsets_of.py"
 
 COVERED = "tests/unit/test_coverage.py"
+SPANS = "tests/unit/test_late_spans.py"
 
 MUTANTS = (
     Mutant(
@@ -19,16 +20,37 @@ MUTANTS = (
     ),
     Mutant(
         "a late record whose repair was undone is not waiting",
-        "spark_jobs/repair/coverage.py",
-        "for each in late if each[:2] not in done]",
-        "for each in late if not done]",
+        "spark_jobs/repair/late.py",
+        ' AND {source}."offset" = done.o ',
+        " ",
         f"{COVERED}::test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them",
+    ),
+    Mutant(
+        "the ranges of late records are not joined to as many as a commit takes",
+        "spark_jobs/repair/late_spans.py",
+        "WHEN gap > 0 AND place < {MOST} THEN",
+        "WHEN gap > 0 THEN",
+        f"{SPANS}::test_of_too_many_ranges_those_with_the_smallest_gap_are_one",
+    ),
+    Mutant(
+        "a late record from before 1970 is in the hour after its own",
+        "spark_jobs/contract/span_sql.py",
+        "ahead = (-FIRST // length + 1) * length",
+        "ahead = 0 * length",
+        f"{SPANS}::test_the_query_engine_finds_what_each_record_touches_by_itself",
+    ),
+    Mutant(
+        "a page reads every late record",
+        "spark_jobs/repair/late_spans.py",
+        "s < {behind} GROUP BY 1, 2, 3",
+        "s < {behind} GROUP BY 1, 2, 3, s, e",
+        f"{SPANS}::test_the_pages_get_no_more_rows_from_a_hundred_times_the_records",
     ),
     Mutant(
         "a balance counts a record with two fates once",
         "spark_jobs/repair/balance.py",
-        "off=len(late) - sum(counted.values())",
-        "off=len(known) - len(known)",
+        "Balance(late=late, off=late - sum(counted.values()), **counted)",
+        "Balance(late=late, off=0, **counted)",
         f"{COVERED}::test_the_balance_closes_unless_a_table_has_a_record_twice",
     ),
     Mutant(

@@ -129,8 +129,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the server's answers are those of any version",
         "spark_jobs/ops/ops_tables.py",
-        "stored.version(), asked.sql),",
-        "0, asked.sql),",
+        "str(stored.metadata().id), stored.version())",
+        "str(stored.metadata().id), 0)",
         "tests/unit/test_results.py::"
         "test_an_answer_is_read_once_for_a_version_and_a_new_version_is_seen_at_once",
     ),

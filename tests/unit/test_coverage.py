@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
@@ -22,7 +22,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import coverage as covering
 from spark_jobs.repair.balance import balance
 from spark_jobs.repair.coverage import Coverage, coverage
-from spark_jobs.repair.late import LateRecord, Settled
+from spark_jobs.repair.late import count, count_waiting, fates as fates_of
 from spark_jobs.repair.swap import described
 from spark_jobs.source import topic_state
 from tests.unit.checkpoints import plan_batch
@@ -160,18 +160,27 @@ FATES = ("merged", "duplicate", "filtered")
 
 
 @given(st.lists(st.sampled_from([*FATES, "", "twice", "two fates"]), max_size=20))
-def test_the_balance_closes_unless_a_table_has_a_record_twice(kinds: list[str]) -> None:
-    late, settled, wrong = list[LateRecord](), list[Settled](), 0
-    at = DAY
+@settings(max_examples=15)  # each writes to two tables
+def test_the_balance_closes_unless_a_table_has_a_record_twice(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[str]
+) -> None:
+    late, settled, wrong = list[int](), list[tuple[int, str]](), 0
     for offset, kind in enumerate(kinds):
-        late += [LateRecord(0, offset, at, at)] * (2 if kind == "twice" else 1)
+        late += [offset] * (2 if kind == "twice" else 1)
         fates = {"": [], "twice": ["merged"], "two fates": ["merged", "filtered"]}.get(kind, [kind])
-        settled += [Settled(0, offset, fate) for fate in fates]
+        settled += [(offset, fate) for fate in fates]
         wrong += {"twice": 1, "two fates": -1}.get(kind, 0)
-    told = balance(late, [*settled, Settled(0, 999, "merged")])
+    root = Root(tmp_path_factory.mktemp("balance"))
+    add_late(root, *((offset, 1.0) for offset in late))
+    own = {"pipeline": SPEC.name, "generation": "g1", "partition": 0, "source": "late"}
+    gone = (999, "merged")  # ops.late no longer has it
+    merged = [own | {"offset": offset, "fate": fate} for offset, fate in [*settled, gone]]
+    ops_tables.append(root.paths.root, "merged", merged)
+    known = root.paths, "late", ("g1",), 9
+    told = balance(count(*known), fates_of(*known), count_waiting(root.paths, ("g1",), 9))
     assert told.off == wrong
     assert (told.late, told.waiting) == (len(late), kinds.count(""))
-    counted = Counter(each.fate for each in settled)
+    counted = Counter(fate for _, fate in settled)
     assert (told.merged, told.duplicates, told.filtered) == tuple(counted[each] for each in FATES)
 
 

@@ -10,7 +10,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.results import MOST_ANSWERS, Asked, Results, using
+from spark_jobs.ops.results import MOST_ANSWERS, Asked, Results, Version, using
 
 COUNT = "SELECT count(*) AS n FROM late"
 
@@ -66,7 +66,7 @@ def test_a_table_that_is_not_there_fills_no_place(tmp_path: Path) -> None:
 
 
 def answer(name: int, size: int) -> tuple[Asked, pa.Table]:
-    return Asked("path", "id", name, "sql"), pa.table({"a": [b"x" * size]})
+    return Asked((Version("path", "id", name),), "sql"), pa.table({"a": [b"x" * size]})
 
 
 def test_the_kept_answers_stay_within_their_bounds_and_the_oldest_go_first() -> None:
@@ -88,5 +88,5 @@ def test_one_large_answer_does_not_put_out_the_others_and_empty_ones_are_bounded
     assert results.answer(large[0], lambda: large[1]) is large[1]
     assert results.answer(small[0], lambda: large[1]) is small[1]
     for name in range(MOST_ANSWERS + 10):
-        results.answer(Asked("empty", "id", name, "sql"), lambda: pa.table({}))
+        results.answer(Asked((Version("empty", "id", name),), "sql"), lambda: pa.table({}))
     assert len(results._answers) == MOST_ANSWERS  # noqa: SLF001 - the bound itself

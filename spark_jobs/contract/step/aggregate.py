@@ -14,6 +14,7 @@ from spark_jobs.contract.origin import Origins, computed, of_sql
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
+from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
@@ -182,7 +183,7 @@ class Aggregate(StepBase):
             return self.window.needed(positions, ranges.context or timedelta())
         return self._aligned_window().needed(positions)
 
-    def touched(self, positions: Span, ranges: Ranges) -> Span:
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
         if isinstance(self.window, Session):
             return self.window.touched(positions, ranges.context or timedelta())
         return self._aligned_window().touched(positions)

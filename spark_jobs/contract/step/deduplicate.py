@@ -12,6 +12,7 @@ from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
+from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 
 
@@ -122,7 +123,7 @@ class Deduplicate(StepBase):
         wider = delay if self.scope == "watermark" else timedelta()
         return positions.widened(wider, wider)
 
-    def touched(self, positions: Span, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
         # An accepted copy is kept before a late one, so a late record changes its own row alone.
         return positions
 

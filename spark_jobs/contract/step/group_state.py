@@ -15,6 +15,7 @@ from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
+from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 from spark_jobs.contract.topic import Field
 
@@ -218,7 +219,7 @@ class GroupState(StepBase):
     def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
         return positions.widened(ranges.context or timedelta(), ranges.settle)
 
-    def touched(self, positions: Span, ranges: Ranges) -> Span:
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
         return positions.widened(ranges.settle, ranges.context or timedelta())
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps

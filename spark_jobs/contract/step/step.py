@@ -12,6 +12,7 @@ from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
+from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -148,7 +149,7 @@ class StepBase(Model):
         """
 
     @abstractmethod
-    def touched(self, positions: Span, ranges: Ranges) -> Span:
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
         """The positions of the output rows that may change with an input row at these positions."""
 
     @abstractmethod

@@ -14,6 +14,7 @@ from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
+from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 
@@ -127,7 +128,7 @@ class Transform(StepBase):
     def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
         return positions
 
-    def touched(self, positions: Span, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
         return positions
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps

@@ -1,0 +1,174 @@
+"""What the late records that wait touch, as the query engine adds it up: as Python does one after
+the other, and without a record that comes to Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+from upath import UPath
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import Ranged, ranged
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span, floor, joined
+from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.ops import ops_tables
+from spark_jobs.repair.coverage import coverage
+from spark_jobs.repair.late_spans import LateSpans
+from spark_jobs.repair.touched import touched
+from tests.unit.repaired import DAY, SPEC, Root
+from tests.unit.test_coverage import FINAL, HOURLY, add_late, root
+from tests.unit.test_ranged import counts, spec
+
+__all__ = ["root"]  # the fixture
+ORIGIN = datetime(1969, 12, 30, tzinfo=UTC)
+"""Times on both sides of 1970: SQL's division rounds towards it."""
+UNTIL = ORIGIN + timedelta(hours=50)
+SHOWN = Span(ORIGIN + timedelta(hours=9), ORIGIN + timedelta(hours=80))
+HOUR = timedelta(hours=1)
+DEDUPLICATE = Deduplicate(keys=("event_id",))
+CHAINS = [
+    ranged(spec(DEDUPLICATE)),
+    ranged(spec(counts(Tumbling(size="1 hour")))),
+    ranged(spec(counts(Sliding(size="50 minutes", slide="20 minutes")))),
+    ranged(
+        spec(
+            DEDUPLICATE,
+            counts(Tumbling(size="7 minutes"), event_time="end_at"),
+            counts(Sliding(size="1 day", slide="6 hours")),
+        )
+    ),
+    ranged(
+        spec(
+            DEDUPLICATE,
+            counts(Session(gap="20 minutes")),
+            ranges=Ranges(context="3 hours"),
+        )
+    ),
+    ranged(registry.load("aircraft_rotations")),
+]
+times = (
+    st.integers(0, 4 * 86_400).map(lambda s: ORIGIN + timedelta(seconds=s))
+    | st.integers(0, 5 * 86_400_000_000).map(lambda us: ORIGIN + timedelta(microseconds=us))
+    | st.sampled_from([datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), UNTIL])
+)
+records = st.lists(st.tuples(times, st.none() | times), max_size=25)
+generations = map(str, count())
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ops")
+
+
+@settings(max_examples=60)  # each writes to a table and asks five times
+@given(st.sampled_from(CHAINS), records)
+def test_the_query_engine_finds_what_each_record_touches_by_itself(
+    ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]
+) -> None:
+    made = _late(ops, way, late)
+    spans = [way.touched(at, missed) for at, missed in late]
+    hit = [span for span in spans if not span.empty]
+    ends = Span(min(s.start for s in hit), max(s.end for s in hit)) if hit else None
+    assert made.extent() == ends
+    for until in (UNTIL, None):
+        final = [span for span in spans if until is not None and span.end <= until]
+        parts = joined(final)
+        assert [each.span for each in made.ranges(until)] == list(parts)
+        assert [each.records for each in made.ranges(until)] == [
+            sum(span.overlaps(part) for span in final) for part in parts
+        ]
+        assert made.too_early(until) == len(spans) - len(final)
+        expected = Counter(
+            (at, span in final) for span in spans for at in _hours(span.within(SHOWN))
+        )
+        found = Counter[tuple[datetime, bool]]()
+        for each in made.intervals(SHOWN, HOUR, until):
+            found.update(
+                dict.fromkeys(((at, each.final) for at in _hours(each.span)), each.records)
+            )
+        assert found == expected
+
+
+def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops: Path) -> None:
+    minutes = [(n * n) % 977 for n in range(200)]
+    late = [(ORIGIN + timedelta(minutes=n), None) for n in minutes]
+    made = _late(ops, CHAINS[0], late)
+    found = made.ranges(UNTIL)
+    assert [each.span for each in found] == list(joined(CHAINS[0].touched(at) for at, _ in late))
+    assert (len(found), sum(each.records for each in found)) == (64, 200)
+
+
+def test_the_pages_get_no_more_rows_from_a_hundred_times_the_records(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed = list[int]()
+    query, stream = ops_tables.query, ops_tables.stream
+
+    def counted(*asked: Any) -> pa.Table:
+        handed.append((found := query(*asked)).num_rows)
+        return found
+
+    def streamed(*asked: Any) -> Iterator[pa.RecordBatch]:
+        for part in stream(*asked):
+            handed.append(part.num_rows)
+            yield part
+
+    def rows() -> int:
+        handed.clear()
+        found = coverage(HOURLY, root.paths)
+        ranges = touched(HOURLY, root.paths).ranges
+        assert found.balance.waiting == sum(each.late for each in found.intervals)
+        assert found.balance.waiting == sum(each.late for each in ranges)
+        assert (found.quarantine.merged, found.quarantine.off) == (found.quarantine.quarantined, 0)
+        return sum(handed)
+
+    monkeypatch.setattr(ops_tables, "query", counted)
+    monkeypatch.setattr(ops_tables, "stream", streamed)
+    _grow(root, 0, 400)
+    few = rows()
+    _grow(root, 400, 40_000)
+    assert rows() == few < 100
+
+
+def _late(ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]) -> LateSpans:
+    """Of a generation of its own."""
+    own = {"pipeline": way.spec.name, "generation": next(generations), "batch_id": 0}
+    rows = [
+        own | {"partition": 0, "offset": n, "event_time": at, "watermark_missed": missed}
+        for n, (at, missed) in enumerate(late)
+    ]
+    ops_tables.append(UPath(ops), "late", rows)
+    return LateSpans(way, Paths(str(ops), way.spec), (own["generation"],), 0)
+
+
+def _hours(span: Span) -> Iterator[datetime]:
+    at = floor(span.start, HOUR)
+    while not span.empty and at < span.end:
+        yield at
+        at += HOUR
+
+
+def _grow(root: Root, first: int, behind: int) -> None:
+    """Late records in each final hour, and quarantined ones that a replay has used, all of them."""
+    add_late(root, *((n, n % (FINAL * 60) / 60) for n in range(first, behind)))
+    own = {"pipeline": SPEC.name, "generation": "g1", "partition": 1}
+    bad = own | {"batch_id": 9, "kind": "malformed", "event_time": DAY, "value": b"?"}
+    ops_tables.append(
+        root.paths.root, "quarantine", [bad | {"offset": n} for n in range(first, behind)]
+    )
+    used = own | {"source": "quarantine", "fate": "merged"}
+    ops_tables.append(
+        root.paths.root, "merged", [used | {"offset": n} for n in range(first, behind)]
+    )
