@@ -45,6 +45,7 @@ class Tumbling(Model):
     def last_end(self, at: datetime) -> datetime:
         """The end of the last window that contains an event of this time.
 
+        >>> from datetime import UTC
         >>> str(Tumbling(size="1 hour").last_end(datetime(2026, 1, 1, 10, 40, tzinfo=UTC)))
         '2026-01-01 11:00:00+00:00'
         """
@@ -96,6 +97,7 @@ class Sliding(Model):
     def last_end(self, at: datetime) -> datetime:
         """The end of the last window that contains an event of this time.
 
+        >>> from datetime import UTC
         >>> window = Sliding(size="1 hour", slide="20 minutes")
         >>> str(window.last_end(datetime(2026, 1, 1, 10, 50, tzinfo=UTC)))
         '2026-01-01 11:40:00+00:00'
