@@ -8,6 +8,7 @@ their kind beside them.
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -72,3 +73,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first: the lanes then end together."""
     items.sort(key=lambda item: LONGEST_FIRST.index(item.path.relative_to(HERE).parts[0]))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end: no test's garbage collection looks through it."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Or libraries say at the end that they leak."""
+    gc.unfreeze()

@@ -5,8 +5,8 @@ and the decoder anew: half a processor second, before its first record. This one
 Spark's reason not to is that a library may start threads, which a fork does not take along: of
 these, only Arrow's allocator has one, and it is made for forks (jemalloc's pthread_atfork).
 
-Source: spark.python.daemon.module, in org.apache.spark.api.python.PythonWorkerFactory. Local masters
-only (launch/submit.py): the daemons of a cluster start before they have Sluice's code.
+Source: spark.python.daemon.module, in org.apache.spark.api.python.PythonWorkerFactory. For local
+masters only (launch/submit.py): the daemons of a cluster start before they have Sluice's code.
 """
 
 from __future__ import annotations
