@@ -53,8 +53,6 @@ SCHEDULED = {
 """Scheduling on a cluster. An installation or a spec may set other values."""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
-PYTHON_DAEMON = {"spark.python.daemon.module": "spark_jobs.launch.python_daemon"}
-"""Of a local master: workers are forked with their imports made."""
 LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"}
 """The class that writes Delta's log on S3.
 
@@ -132,7 +130,7 @@ def configuration(
         )
     given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
-        **(PYTHON_DAEMON if settings.local else SCHEDULED),
+        **({} if settings.local else SCHEDULED),
         **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,

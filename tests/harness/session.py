@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import LOG_STORE, configuration, environment, s3_jars
+from tests.harness import python_daemon
 
 SESSION = pytest.StashKey[SparkSession]()
 COMPILED = {
@@ -85,7 +86,8 @@ def start(settings: Settings, **more: str) -> SparkSession:
     """Start Spark's JVM, with the environment that this process has now."""
     builder = SparkSession.builder.master("local[2]").appName("sluice tests")
     options = configuration(settings)
-    for key, value in {**options, **LOG_STORE, **STATIC, **more}.items():
+    daemon = {"spark.python.daemon.module": python_daemon.__name__}
+    for key, value in {**options, **daemon, **LOG_STORE, **STATIC, **more}.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:
         # Where a root on S3 has them, behind all others: tests/store has no JVM of its own.

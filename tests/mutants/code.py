@@ -8,13 +8,6 @@ UNIT = "tests/unit"
 
 MUTANTS = (
     Mutant(
-        "each Python worker imports what all of them need",
-        "spark_jobs/launch/submit.py",
-        "**(PYTHON_DAEMON if settings.local else SCHEDULED)",
-        "**({} if settings.local else SCHEDULED)",
-        "tests/spark/test_python_daemon.py::test_a_worker_is_forked_with_what_every_drain_imports",
-    ),
-    Mutant(
         "modules that logic.py imports are not in its digest",
         "spark_jobs/contract/environment.py",
         "    if not imports:\n        return own\n",

@@ -1,12 +1,15 @@
-"""Python daemon: the process from which Spark forks the Python workers of one machine.
+"""The Python daemon of the tests' session: the process from which Spark forks Python workers.
 
 Spark's own (pyspark.daemon) imports nothing before it forks, so each worker imports pandas, pyarrow
-and the decoder anew: half a processor second, before its first record. This one imports them once.
-Spark's reason not to is that a library may start threads, which a fork does not take along: of
-these, only Arrow's allocator has one, and it is made for forks (jemalloc's pthread_atfork).
+and the decoder anew, half a processor second: a fifth of what warm drains take. This one imports
+them once. Spark's reason not to is that a library may start threads, which a fork does not take
+along: of these, only Arrow's allocator has one, and it is made for forks (jemalloc's
+pthread_atfork).
 
-Source: spark.python.daemon.module, in org.apache.spark.api.python.PythonWorkerFactory. For local
-masters only (launch/submit.py): the daemons of a cluster start before they have Sluice's code.
+A drain of its own has Spark's: there the imports of two workers at once end sooner than those of one
+process before them (docs/architecture.md). Drains in processes of their own are tested with it.
+
+Source: spark.python.daemon.module, in org.apache.spark.api.python.PythonWorkerFactory.
 """
 
 from __future__ import annotations
