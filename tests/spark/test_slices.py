@@ -131,9 +131,9 @@ def assert_tiled(made: Scene) -> None:
 
 
 WAYS = {"a batch a run": None, "many batches a run": 150}
-SHORT = {("windows", "a batch a run"), ("rows, then windows", "many batches a run")}
-"""Windows, alone and behind rows. Runs that are cut off have many batches as well; the other forms
-are in the long form, and their repairs in tests/spark/properties.
+SHORT = {("windows", "a batch a run"), ("rows, then windows", "a batch a run")}
+"""Windows, alone and behind rows. Runs that are cut off have many batches; the other forms are in the
+long form, and their repairs in tests/spark/properties.
 """
 
 

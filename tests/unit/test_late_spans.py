@@ -4,6 +4,7 @@ the other, and without a record that comes to Python.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -65,6 +66,8 @@ times = (
 )
 records = st.lists(st.tuples(times, st.none() | times), max_size=25)
 generations = map(str, count())
+CASES = 100 if "SLUICE_CASES" in os.environ else 20
+"""Each writes to a table and asks five times."""
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +75,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("ops")
 
 
-@settings(max_examples=60)  # each writes to a table and asks five times
+@settings(max_examples=CASES)
 @given(st.sampled_from(CHAINS), records)
 def test_the_query_engine_finds_what_each_record_touches_by_itself(
     ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]
