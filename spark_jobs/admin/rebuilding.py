@@ -34,7 +34,7 @@ from spark_jobs.rebuild.ops_rows import put_runs
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.side import side_paths
 from spark_jobs.rebuild.switch import complete, switch
-from spark_jobs.repair.late import count_waiting
+from spark_jobs.repair.late import late_fates
 from spark_jobs.repair.manifest import approve, read_manifest
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
@@ -174,7 +174,9 @@ def _merge_late(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
 
 def _waiting(it: Rebuilding, why: str) -> str:
     known, audited = read_identity(it.side), read_cursor(it.side.cursor).audited
-    count = count_waiting(it.side, known.generations, audited) if known and audited >= 0 else 0
+    if known is None or audited < 0:
+        return ""
+    _, count = late_fates(it.side, known.generations, audited)
     return f"{count:,} late records stay waiting: {why}" if count else ""
 
 
