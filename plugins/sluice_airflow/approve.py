@@ -13,7 +13,7 @@ from sluice_airflow.change_text import body
 from sluice_airflow.kafka import task_settings
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.root import root_credentials
-from sluice_airflow.xcom import planned_repair, plans_rebuild
+from sluice_airflow.xcom import SHOWN, STAGE, planned_repair, plans_rebuild
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
@@ -56,7 +56,11 @@ class ConfirmOperator(ApprovalOperator):
             return None
         if plans_rebuild(context):
             with one_line_errors(self.log), root_credentials():
-                self.body = rebuild.body(planned_repair(context), self.pipeline, task_settings())
+                waits = (context["ti"].xcom_pull(task_ids=STAGE) or {}).get("waits", "")
+                self.body, about = rebuild.question(
+                    planned_repair(context), waits, self.pipeline, task_settings()
+                )
+            context["ti"].xcom_push(key=SHOWN, value=about)
             return super().execute(context)
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads delta-rs's types, which parsing a DAG does not need
 
@@ -73,7 +77,8 @@ class ConfirmOperator(ApprovalOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Airflow calls it with the answer. On Reject it skips what comes behind."""
-        # Of a rebuild the answer itself, in this task's XCom, is what the swap asks for.
+        # Of a rebuild the swap asks for the answer itself, in this task's XCom, and for what it was
+        # about, which `execute` left beside it.
         if event.get("chosen_options") == [self.APPROVE] and not plans_rebuild(context):
             user = event.get("responded_by_user") or {}
             with one_line_errors(self.log), root_credentials():

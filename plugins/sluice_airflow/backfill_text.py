@@ -14,12 +14,14 @@ table in one commit, under the pipeline's lease; while a drain works, it is trie
 minutes. `publish` tells downstream DAGs. Drains go on meanwhile."""
 REBUILD = """\
 Of a **rebuild** `plan` refuses what cannot be, `stage` drains NEXT beside the live table and merges
-its late records, and goes on where it was when it is tried again. A check of NEXT that fails is an
-error of `stage`. `approve` shows the difference by day and always asks. `swap` reads what the live
-pipeline has read meanwhile, and switches in one commit. While it waits for the answer no other run
-of this DAG begins. On the command line alone: the way back (`sluice rebuild {name} --back`), to
-discard one that is half done (`--discard`), and to rebuild although Kafka has no longer all records
-of the live table (`--without-lost`)."""
+its late records, without a limit of time; tried again it goes on after the last batch that ended:
+for a long history give NEXT `max_offsets_per_batch`. A check of NEXT that fails is an error of
+`stage`. `approve` shows the difference by day, and the late records that stay waiting, and always
+asks. `swap` refuses if NEXT, the live table or the rebuild is another one than was shown. It reads
+what the live pipeline has read meanwhile, and switches in one commit. While it waits for the answer
+no other run of this DAG begins. On the command line alone: the way back (`sluice rebuild {name}
+--back`), to discard one that is half done (`--discard`), and to rebuild although Kafka has no
+longer all records of the live table (`--without-lost`)."""
 
 
 def page(spec: Pipeline) -> str:

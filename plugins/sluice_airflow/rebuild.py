@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
 
-from sluice_airflow.xcom import APPROVE, to_xcom
+from sluice_airflow.xcom import APPROVE, SHOWN, to_xcom
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.checkpoint.switching import refuse_cut_off
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from sluice_airflow.submission import Submission
     from spark_jobs.admin.rebuilding import Rebuilding
     from spark_jobs.contract.request import Request
+    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.rebuild.shown import Shown
 
 LOG = logging.getLogger(__name__)
 Planned = dict[str, Any]
-"""What the task plan hands over: kind, version (NEXT's), began (when the side root was made), who,
-offsets (to read).
+"""What the task plan hands over: kind, version (NEXT's), following (its digest), began (when the
+side root was made), who, offsets (to read), most_records.
 """
 
 
@@ -42,6 +44,7 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
     run drains NEXT.
     """
     from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
+    from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - likewise
     from spark_jobs.rebuild.side import begin, side_paths  # noqa: PLC0415 - likewise
 
     spec = registry.load(pipeline)
@@ -69,12 +72,15 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
     LOG.info(
         "then: the difference by day, a person's approval, always; and the switch, in one commit"
     )
+    begun = shown(paths, following)
     return {
         "kind": "rebuild",
         "version": following.state.version,
-        "began": _began(paths),
+        "following": begun.following,
+        "began": begun.began,
         "who": request.who,
         "offsets": found.left,
+        "most_records": request.most_records,
         "idle": False,
     }
 
@@ -83,15 +89,15 @@ def stage(
     planned: Planned, pipeline: str, run: str, settings: Settings, given: tuple[Submission, Any]
 ) -> dict[str, Any]:
     """Drain NEXT beside the live table until nothing is left, and merge its late records. Returns
-    the sum of the runs' reports.
+    the sum of the runs' reports, and `waits`: how many late records stay waiting, and why.
 
     Raises the problem of a run, also a failed check.
     """
     from spark_jobs.admin.rebuilding import compute  # noqa: PLC0415 - as above
 
     began = datetime.now(UTC)
-    reports = compute(_rebuilding(planned, pipeline, run, settings, given))
-    return to_xcom(
+    reports, waits = compute(_rebuilding(planned, pipeline, run, settings, given))
+    made = to_xcom(
         Report(
             kind="rebuild",
             pipeline=pipeline,
@@ -104,23 +110,30 @@ def stage(
             checks=tuple(check for each in reports for check in each.checks),
         )
     )
+    return made | {"waits": waits}
 
 
-def body(planned: Planned, pipeline: str, settings: Settings) -> str:
-    """The question, in Markdown: what a switch would change now, by day."""
+def question(
+    planned: Planned, waits: str, pipeline: str, settings: Settings
+) -> tuple[str, dict[str, Any]]:
+    """The question, in Markdown: what a switch would change now, by day. And what it is about,
+    which the swap compares (rebuild/shown.py). `waits`: what the stage said of late records.
+    """
     from spark_jobs.admin.rebuilding import differing  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - as above
 
     it = _rebuilding(planned, pipeline, "", settings, None)
-    shown = "\n".join(lines(differing(it))).replace("`", "'")
-    return "\n".join(
+    about = shown(it.paths, it.following)  # before the look: what comes between is refused
+    said = [*lines(differing(it)), *([waits] if waits else [])]
+    body = "\n".join(
         (
             f"State version {it.following.state.version} of `{pipeline}`, NEXT in spec.py, is "
             f"computed beside the live table, which has version {it.live.state.version}. A switch "
             "would change the table:",
             "",
             "```",
-            shown,
+            "\n".join(said).replace("`", "'"),
             "```",
             "",
             "Approve: it reads what the live pipeline has read meanwhile, and switches in one "
@@ -129,6 +142,7 @@ def body(planned: Planned, pipeline: str, settings: Settings) -> str:
             "--execute` removes it.",
         )
     )
+    return body, about._asdict()
 
 
 def swap(
@@ -136,16 +150,22 @@ def swap(
 ) -> dict[str, Any]:
     """Switch, after NEXT has caught up with the live pipeline. It may be done again.
 
-    Raises RebuildRefused if nobody has approved in this DAG run; LeaseHeld while a drain works.
+    Raises RebuildRefused if nobody has approved in this DAG run, or what is there is not what was
+    shown; LeaseHeld while a drain works.
     """
     from spark_jobs.admin.rebuilding import completed, switched  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.shown import refuse_changed, shown  # noqa: PLC0415 - as above
 
     pipeline = given[0].pipeline
+    approved = _approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
     fact = completed(live, settings, run)
     if fact is None and live.state.version != planned["version"]:
-        _refuse_unapproved(context, pipeline)
-        fact = switched(_rebuilding(planned, pipeline, run, settings, given), _refuse_held)
+        it = _rebuilding(planned, pipeline, run, settings, given)
+        refuse_changed(pipeline, approved, shown(it.paths, it.following))
+        fact = switched(it, _refuse_held)
+    else:
+        _refuse_other_table(live, settings, planned, approved)
     if fact is None:
         LOG.info("%s: state version %s drains already", pipeline, live.state.version)
         return {"state_version": live.state.version}
@@ -169,8 +189,9 @@ def _rebuilding(
 
     Raises RebuildRefused if it is not there any more, was begun again, or NEXT has changed since.
     """
-    from spark_jobs.admin.rebuild import next_of  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuilding import Rebuilding  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.shown import digest  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.side import read_begun, refuse_other  # noqa: PLC0415 - as above
 
     spec = registry.load(pipeline)
@@ -185,8 +206,22 @@ def _rebuilding(
             "Trigger the DAG again.",
         )
     refuse_other(begun, following, begun.topic_id)
-    submit = _by(given, settings._replace(root=str(paths.rebuild)))
-    return Rebuilding(live, following, settings, run, planned["who"], submit, LOG.info)
+    if digest(following) != planned["following"]:
+        raise RebuildRefused(
+            f"{pipeline}: NEXT, or a check of it, has changed since this DAG run planned.",
+            "Clear the task plan, with all behind it, to go on with NEXT as it is now.",
+        )
+    return Rebuilding(
+        live,
+        following,
+        settings,
+        run,
+        planned["who"],
+        submit=_by(given, settings._replace(root=str(paths.rebuild))),
+        say=LOG.info,
+        refuse=lambda: refuse_lost(spec, plan_rebuild(live, following, settings)),
+        most_records=planned["most_records"],
+    )
 
 
 def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
@@ -200,13 +235,37 @@ def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
     return run
 
 
-def _refuse_unapproved(context: Context, pipeline: str) -> None:
+def _approved(context: Context, pipeline: str) -> Shown:
+    """What a person has approved in this DAG run. Raises RebuildRefused if nobody has."""
+    from spark_jobs.rebuild.shown import Shown  # noqa: PLC0415 - as above
+
     answer = context["ti"].xcom_pull(task_ids=APPROVE) or {}
-    if answer.get("chosen_options") != ["Approve"]:
+    about = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN)
+    if answer.get("chosen_options") != ["Approve"] or not about:
         raise RebuildRefused(
             f"{pipeline}: nobody has approved the switch in this DAG run.",
             f"Clear the task {APPROVE}, and answer it.",
         )
+    return Shown(**about)
+
+
+def _refuse_other_table(
+    live: Pipeline, settings: Settings, planned: Planned, approved: Shown
+) -> None:
+    """Raise RebuildRefused if the table that drains now is not what was shown: somebody else's
+    switch, or way back, came before.
+    """
+    from spark_jobs.checkpoint.identity import read_identity  # noqa: PLC0415 - as above
+
+    known = read_identity(Paths(settings.root, live))
+    generations = known.generations if known else ()
+    if live.state.version == planned["version"] and approved.computed in ("", *generations):
+        return
+    raise RebuildRefused(
+        f"{live.name}: state version {live.state.version} drains, by another switch than the one "
+        "that was approved here: the live table is another one than was shown.",
+        "Trigger the DAG again if NEXT is still to replace it.",
+    )
 
 
 def _refuse_held(paths: Paths) -> None:
@@ -215,11 +274,3 @@ def _refuse_held(paths: Paths) -> None:
         raise LeaseHeld(
             f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
         )
-
-
-def _began(paths: Paths) -> str:
-    from spark_jobs.rebuild.side import read_begun  # noqa: PLC0415 - as above
-
-    begun = read_begun(paths)
-    assert begun is not None  # it has just begun
-    return begun.began.isoformat()

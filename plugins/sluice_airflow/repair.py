@@ -87,6 +87,11 @@ class StageOperator(SubmitOperator):
     judged = "the rows are staged, and the table is as it was"
     repair_id = ""
 
+    def pre_execute(self, context: Context) -> None:
+        # That of a drain is for what has come since the last one, and not for the whole history.
+        if plans_rebuild(context):
+            self.execution_timeout = None
+
     def execute(self, context: Context) -> dict[str, Any]:
         if not plans_rebuild(context):
             return super().execute(context)

@@ -14,6 +14,8 @@ from spark_jobs.contract.report import Report
 PLAN, DRAIN, PUBLISH, REPAIR = "plan", "drain", "publish", "repair"
 STAGE, APPROVE, SWAP = "stage", "approve", "swap"
 """The ids of these tasks."""
+SHOWN = "shown"
+"""The key of what a rebuild's question was about, beside the answer to it."""
 
 
 def planned_records(context: Context) -> int:

@@ -30,7 +30,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.checkpoint.rewinding import read_rewinding
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -54,9 +54,35 @@ class Repair(NamedTuple):
 def doctor(spec: Pipeline, settings: Settings) -> Intent:
     """Check every file of the checkpoint, and plan the repairs.
 
-    Raises CheckpointBroken for damage without a safe repair; so for a broken removed.json of an
-    archive: only it says which offsets retention took.
+    Raises CheckpointBroken for damage without a safe repair; so, if nothing else is to be repaired,
+    for a broken removed.json of an archive: only it says which offsets retention took.
     """
+    broken = _removed_broken(Paths(settings.root, spec))
+    if broken is None:
+        return _doctor(spec, settings)
+    try:
+        lines, execute = _doctor(spec, settings)
+    except CheckpointBroken as error:
+        raise _with(broken, error.what, error.remedy) from None
+    if execute is None:
+        raise _with(broken, "; ".join(line for line in lines if line.startswith("damaged:")))
+    return Intent((*lines, f"not fixed: {broken}"), execute)
+
+
+def _with(broken: SluiceError, more: str, remedy: str = "") -> SluiceError:
+    what = f"{broken.what} {more}".strip()
+    return type(broken)(what, f"{broken.remedy} {remedy}".strip())
+
+
+def _removed_broken(paths: Paths) -> SluiceError | None:
+    try:
+        read_removed(paths)
+    except (CheckpointBroken, FormatNewer) as error:
+        return error
+    return None
+
+
+def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     known = identity_amid_rewind(paths)
     checkpoint = Checkpoint(paths.checkpoint)
@@ -64,7 +90,6 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         return Intent(
             (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
         )
-    read_removed(paths)
     integrity = Integrity(checkpoint)
     lines = [
         f"{spec.name}: {paths.version}, generation {known.generation}, "

@@ -140,11 +140,13 @@ def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths) -> Lost
     begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
     first = beginning(side, begun.generations) if begun and committed else {}
     done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
+    read = _read(paths)
     found = []
     for p, began in sorted(beginning(paths, known.generations).items()):
         earliest = topic.earliest.get(p, began)
-        found.append((p, began, first.get(p, earliest) - 1))
-        found.append((p, done.get(p, earliest), earliest - 1))
+        end = read.get(p, began)  # what comes behind is in no live row either
+        found.append((p, began, min(first.get(p, earliest), end) - 1))
+        found.append((p, done.get(p, earliest), min(earliest, end) - 1))
     return tuple(span for span in found if span[2] >= span[1])
 
 
@@ -167,6 +169,11 @@ def _lines(
         + ", ".join(f"partition {p} from {done.get(p, 0)}" for p in sorted(topic.latest)),
         f"  into a root of its own, {paths.rebuild}",
     ]
+    if left and following.max_offsets_per_batch is None:
+        found.append(
+            "  in one batch, which begins again if it is cut off: max_offsets_per_batch of NEXT "
+            "makes several"
+        )
     if begun:
         state = f"batch {committed[-1]} is done" if committed else "no batch is done"
         found.append(f"  goes on: {begun.who} began it on {begun.began:%F %H:%M} UTC, {state}")
@@ -187,9 +194,14 @@ def _lines(
 
 def _done(side: Paths, topic: TopicState) -> Offsets:
     """The offsets up to which it has read."""
-    checkpoint = Checkpoint(side.checkpoint)
+    return _read(side) or topic.earliest
+
+
+def _read(paths: Paths) -> Offsets:
+    """The end of the newest batch of a checkpoint; nothing without one."""
+    checkpoint = Checkpoint(paths.checkpoint)
     committed = checkpoint.committed()
-    return checkpoint.batch(committed[-1]).end if committed else topic.earliest
+    return checkpoint.batch(committed[-1]).end if committed else {}
 
 
 def _in_archive(paths: Paths, spec: Pipeline, topic: TopicState, lost: Lost) -> list[str]:

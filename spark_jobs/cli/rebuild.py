@@ -102,7 +102,13 @@ def _rebuild(
     if plan.begun is None:
         begin(paths, following, plan.topic_id, who)
     submit = in_foreground(settings._replace(root=str(paths.rebuild)), spec.name)
-    it = rebuilding.Rebuilding(live, following, settings, run, who, submit, say)
+
+    def refuse() -> None:
+        now = plan_rebuild(live, following, settings)
+        if not without_lost:
+            refuse_lost(spec, now)
+
+    it = rebuilding.Rebuilding(live, following, settings, run, who, submit, say, refuse)
     rebuilding.compute(it)
     say(f"{spec.name}: the live table, and what was computed beside it")
     for line in lines(rebuilding.differing(it)):

@@ -15,8 +15,9 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import Live
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.classification import classification
 from spark_jobs.contract.errors import RebuildRefused
-from spark_jobs.contract.fingerprint import ABSENT, fingerprint
+from spark_jobs.contract.fingerprint import ABSENT, Fingerprint, fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.storage.folders import remove_folder
 
@@ -34,7 +35,7 @@ class Begun(Stored):
     version: int
     """The state version."""
     fingerprint: dict[str, object]
-    """Of NEXT (contract/fingerprint.py)."""
+    """Of NEXT, and what its records are classified with: see logic_of."""
     topic_id: str
     began: datetime
     who: str
@@ -61,17 +62,32 @@ def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
     Live(version=following.state.version, since=now, table_version=0, batch=-1).write(side.live)
     Begun(
         version=following.state.version,
-        fingerprint=fingerprint(following, version("pyspark")),
+        fingerprint=logic_of(following),
         topic_id=topic_id,
         began=now,
         who=who,
     ).write(_note(paths))
 
 
+def logic_of(following: Pipeline) -> Fingerprint:
+    """Field of NEXT -> its value, of all on which the rows depend but Spark's version."""
+    found = fingerprint(following, version("pyspark")) | {"state.version": following.state.version}
+    del found["spark"]
+    return found | _classified(following)
+
+
+def _classified(following: Pipeline) -> Fingerprint:
+    made = classification(following)
+    required = {f"topic.fields.{name}.required": value for name, value in made.required.items()}
+    return {"topic.max_ahead": str(made.max_ahead), **required}
+
+
 def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
     """Raise RebuildRefused if what is half done was begun with another NEXT, or another topic."""
-    now = fingerprint(following, version("pyspark")) | {"state.version": following.state.version}
+    now = logic_of(following)
     was = begun.fingerprint | {"state.version": begun.version}
+    if "topic.max_ahead" not in was:  # an older Sluice began it
+        now = {name: value for name, value in now.items() if name not in _classified(following)}
     differing = [
         f"{name}: was {was.get(name, ABSENT)!r}, is {now.get(name, ABSENT)!r}"
         for name in sorted(was.keys() | now.keys())

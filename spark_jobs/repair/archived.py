@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
 from spark_jobs.contract.paths import Paths
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.slices import Offset, without
@@ -41,7 +41,8 @@ class Where(NamedTuple):
 def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     """The offsets of this topic that its archive has; none without an archive.
 
-    An archive that is no longer declared has its records still. Raises CheckpointBroken.
+    An archive that is no longer declared has its records still. Raises CheckpointBroken or
+    FormatNewer.
     """
     paths = Paths(str(root), archive_spec(topic, topic.archive or Archive()))
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
@@ -59,13 +60,13 @@ def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
 
 def archived_or_why(
     root: UPath, topic: Topic, topic_id: str
-) -> tuple[Parts, CheckpointBroken | None]:
-    """The same; nothing, and the error, of an archive whose checkpoint is broken: nobody knows what
-    it has, and Kafka may still have all that is needed.
+) -> tuple[Parts, CheckpointBroken | FormatNewer | None]:
+    """The same; nothing, and the error, of an archive whose checkpoint is broken, or that a newer
+    Sluice wrote: nobody knows what it has, and Kafka may still have all that is needed.
     """
     try:
         return archived(root, topic, topic_id), None
-    except CheckpointBroken as error:
+    except (CheckpointBroken, FormatNewer) as error:
         return {}, error
 
 

@@ -26,7 +26,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.beginning import beginning
-from spark_jobs.repair.late import count, count_waiting, fates
+from spark_jobs.repair.late import count, fates, late_fates
 from spark_jobs.repair.late_spans import LateSpans, Touching
 from spark_jobs.repair.quarantine import waiting
 from spark_jobs.repair.slices import offsets_of, times
@@ -156,8 +156,7 @@ def coverage(
         left_out=left_out,
         balance=balance(
             count(paths, "late", generations, audited),
-            fates(paths, "late", generations, audited),
-            count_waiting(paths, generations, audited),
+            *late_fates(paths, generations, audited),
         ),
         quarantine=quarantined,
     )

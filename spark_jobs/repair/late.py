@@ -59,32 +59,39 @@ def fates(paths: Paths, source: Source, generations: Sequence[str], batch: int) 
     """Fate -> how many rows of ops.merged have it, of the records that ops.late or ops.quarantine
     keeps. All others count as one more, "".
     """
+    sql = _fates_sql(paths, source, generations, batch)
+    rows = ops_tables.query(paths.root, source, sql, "merged").to_pylist()
+    return Counter({row["fate"]: row["n"] for row in rows})
+
+
+def _fates_sql(paths: Paths, source: Source, generations: Sequence[str], batch: int) -> str:
     own = _of(paths, generations)
-    rows = ops_tables.query(
-        paths.root,
-        source,
+    return (
         f"SELECT CASE WHEN {ops_tables.among('fate', FATES)} THEN fate ELSE '' END AS fate, "
         f"count(*) AS n FROM merged LEFT SEMI JOIN ("
         f'SELECT "partition" AS p, "offset" AS o FROM {source} '
         f"WHERE {own} AND batch_id <= {batch}) AS kept "
         'ON merged."partition" = kept.p AND merged."offset" = kept.o '
-        f"WHERE {own} AND source = '{source}' GROUP BY 1",
-        "merged",
-    ).to_pylist()
-    return Counter({row["fate"]: row["n"] for row in rows})
+        f"WHERE {own} AND source = '{source}' GROUP BY 1"
+    )
 
 
-def count_waiting(paths: Paths, generations: Sequence[str], batch: int) -> int:
-    """How many late records `waiting` returns, one that ops.late has twice counted once."""
-    [row] = ops_tables.query(
+def late_fates(paths: Paths, generations: Sequence[str], batch: int) -> tuple[Counter[str], int]:
+    """The fates of late records, and how many `waiting` returns, one that ops.late has twice
+    counted once. Of one version of ops.merged: a swap in between would be in one of them alone.
+    """
+    rows = ops_tables.query(
         paths.root,
         "late",
-        'SELECT count(*) AS n FROM (SELECT DISTINCT "partition", "offset" FROM '
+        f"SELECT fate, n FROM ({_fates_sql(paths, 'late', generations, batch)}) "
+        "UNION ALL SELECT NULL AS fate, count(*) AS n FROM "
+        '(SELECT DISTINCT "partition", "offset" FROM '
         f"{waiting_sql(paths, 'late', generations, batch)})",
         "merged",
     ).to_pylist()
-    found: int = row["n"]
-    return found
+    found: Counter[str | None] = Counter({row["fate"]: row["n"] for row in rows})
+    waits = found.pop(None, 0)
+    return Counter({fate: n for fate, n in found.items() if fate is not None}), waits
 
 
 def count_within(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.errors import (
     AccountBehind,
     CheckpointBroken,
+    FormatNewer,
     RangeInvalid,
     RangeOpen,
     RecordsUnreachable,
@@ -185,7 +186,9 @@ def _given(request: Request) -> tuple[datetime, datetime]:
     return request.start, request.end
 
 
-def _behind_archive(error: RecordsUnreachable, broken: CheckpointBroken) -> RecordsUnreachable:
+def _behind_archive(
+    error: RecordsUnreachable, broken: CheckpointBroken | FormatNewer
+) -> RecordsUnreachable:
     """The same, where the archive may have them: first that is to be mended."""
     what = error.what.replace("and in no archive", "and their archive cannot be read")
     return RecordsUnreachable(f"{what} {broken.what}", f"{broken.remedy} {error.remedy}")

@@ -15,7 +15,7 @@ def archive_lag(topic: TopicState, start: Offsets) -> float | None:
     """
     shares = [
         (topic.latest[partition] - at) / max(at - topic.earliest.get(partition, 0), 1)
-        for partition, at in start.items()
+        for partition, at in _from(topic, start).items()
         if topic.earliest.get(partition, 0) > 0
     ]
     return max(shares, default=None)
@@ -25,11 +25,12 @@ def lag_lines(topic: TopicState, done: Offsets) -> tuple[str, ...]:
     """How far the archive is behind, for its plan; with a warning where retention may overtake it.
     `done`: the offsets up to which it has read.
 
-    >>> lag_lines(TopicState("id", {0: 40}, {0: 70}), {0: 60})
-    ('the archive is 10 offsets behind the topic; Kafka has 20 before them',)
+    >>> lag_lines(TopicState("id", {0: 40, 1: 0}, {0: 70, 1: 500}), {0: 60})
+    ('the archive is 510 offsets behind the topic; Kafka has 20 before them',)
     """
-    behind = sum(topic.latest[p] - at for p, at in done.items() if p in topic.latest)
-    left = sum(max(at - topic.earliest.get(p, 0), 0) for p, at in done.items())
+    at = _from(topic, done)
+    behind = sum(topic.latest[p] - at[p] for p in at)
+    left = sum(max(at[p] - topic.earliest.get(p, 0), 0) for p in at)
     said = f"the archive is {behind:,} offsets behind the topic; Kafka has {left:,} before them"
     lag = archive_lag(topic, done)
     if lag is None or lag <= 1:
@@ -40,3 +41,8 @@ def lag_lines(topic: TopicState, done: Offsets) -> tuple[str, ...]:
         "archive reads them. Archive more often (Archive(every=...)), or lengthen the topic's "
         "retention",
     )
+
+
+def _from(topic: TopicState, done: Offsets) -> Offsets:
+    """Where each partition is read on; one that no batch has read, at its beginning."""
+    return {p: done.get(p, topic.earliest.get(p, 0)) for p in topic.latest}

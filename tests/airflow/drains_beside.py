@@ -22,6 +22,8 @@ NEXT = SPEC.model_copy(update={"state": State(version=2), "steps": (deduplicate(
 """Its rows are compared as they are: the tables of `Drains` have no column of a group."""
 END = "OFFSETS_OF_THE_TOPIC"
 """The variable with the number of records in the one partition."""
+LATE = datetime(2026, 3, 1, tzinfo=UTC)
+"""Of the one record that was late."""
 
 
 def began(drains: Drains, generation: str) -> None:
@@ -39,6 +41,8 @@ def main(words: list[str]) -> None:
     batches = range(len(done), end)
     side.drain(batches[0], batches[-1])
     began(side, "g2")
+    late = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 0, "partition": 0, "offset": 0}
+    ops_tables.replace(side.paths.root, "late", [late | {"event_time": LATE}], "batch_id = 0")
     now = datetime.now(UTC)
     Report(
         pipeline=SPEC.name,

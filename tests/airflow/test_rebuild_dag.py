@@ -17,10 +17,15 @@ import pytest
 from airflow.sdk import DAG
 
 from sluice_airflow.backfill_dag import build_backfill
+from sluice_airflow.rebuild import question
+from spark_jobs import failpoint
 from spark_jobs.admin import rebuild
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.live import read_live
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
+from spark_jobs.rebuild.side import discard, side_paths
+from spark_jobs.rebuild.switch import switch
 from spark_jobs.runs import preflight
 from spark_jobs.source.topic_state import TopicState
 from tests.airflow.drains_beside import END, NEXT, began
@@ -126,10 +131,13 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     api: Any, installation: Installation
 ) -> None:
     live, dag = installation.live, without_waiting(build_backfill(SPEC))
+    # A drain's: the whole history takes longer.
+    dag.get_task("stage").execution_timeout = timedelta(seconds=0.001)
     before = live.table.version()
     state, question = ran(api, dag, 1, "Reject")
     assert state == "success"
     assert "5 rows -> 6, 0 changed, 1 added, 0 removed" in question
+    assert "1 late records stay waiting: sales" in question
     assert (live.table.version(), installation.version) == (before, None)
     assert live.paths.rebuild.exists()
 
@@ -156,7 +164,7 @@ def run(task_id: str, handed_over: dict[str, Any], **filled_in: Any) -> Any:
         try_number=1,
         max_tries=2,
         map_index=-1,
-        xcom_pull=lambda *, task_ids: handed_over.get(task_ids),
+        xcom_pull=lambda *, task_ids, key=None: handed_over.get(key or task_ids),
         xcom_push=lambda **_: None,
     )
     return task.execute(
@@ -195,15 +203,123 @@ def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
     planned = run("plan", {})
     assert (planned["kind"], planned["version"], planned["offsets"]) == ("rebuild", 2, 6)
     run("stage", {"plan": planned})
+    approved = asked(installation, planned)
     for answer in (None, {"chosen_options": ["Reject"]}):
         with pytest.raises(RebuildRefused, match=r"nobody has approved.*Clear the task approve"):
-            run("swap", {"plan": planned, "approve": answer})
-    approved = {"chosen_options": ["Approve"]}
+            run("swap", approved | {"approve": answer})
+    with pytest.raises(RebuildRefused, match="nobody has approved"):
+        run("swap", {"plan": planned, "approve": YES})
     other = planned | {"began": "2026-01-01T00:00:00+00:00"}
     with pytest.raises(RebuildRefused, match="is not there any more"):
-        run("swap", {"plan": other, "approve": approved})
+        run("swap", approved | {"plan": other})
     assert installation.version is None
-    done = run("swap", {"plan": planned, "approve": approved})
+    done = run("swap", approved)
     assert done["state_version"] == installation.version == 2
-    again = run("swap", {"plan": planned, "approve": approved})
+    again = run("swap", approved)
     assert again == {"state_version": 2}, "cleared and tried again it changes nothing"
+
+
+YES = {"chosen_options": ["Approve"]}
+
+
+def asked(installation: Installation, planned: dict[str, Any]) -> dict[str, Any]:
+    """What the tasks before the swap have handed over, of which a person has approved."""
+    _, about = question(planned, "", SPEC.name, installation.live.settings)
+    return {"plan": planned, "approve": YES, "shown": about}
+
+
+def made_anew(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
+    discard(it.live.paths)()
+    again: dict[str, Any] = run("plan", {})
+    run("stage", {"plan": again})
+    return again
+
+
+def next_changed(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
+    it.next_is(NEXT.model_copy(update={"on_lost_records": "skip"}))
+    for task in ("stage", "swap"):
+        with pytest.raises(RebuildRefused, match="has changed since this DAG run planned"):
+            run(task, approved)
+    again: dict[str, Any] = run("plan", {})
+    return again
+
+
+def live_rewound(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
+    it.live.identity.model_copy(update={"generation": "g9"}).write(it.live.paths.identity)
+    return dict(approved["plan"])
+
+
+def side_rewound(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
+    side = side_paths(it.live.paths, NEXT)
+    Identity.read(side.identity).model_copy(update={"generation": "g9"}).write(side.identity)
+    return dict(approved["plan"])
+
+
+@pytest.mark.usefixtures("in_task")
+@pytest.mark.parametrize(
+    ("meanwhile", "words"),
+    [
+        (made_anew, "another rebuild is there"),
+        (next_changed, "NEXT has changed"),
+        (live_rewound, "the live table was rewound"),
+        (side_rewound, "the rebuild was rewound"),
+    ],
+)
+def test_an_answer_holds_only_for_what_the_question_showed(
+    installation: Installation, meanwhile: Any, words: str
+) -> None:
+    planned = run("plan", {})
+    run("stage", {"plan": planned})
+    approved = asked(installation, planned)
+    now = approved | {"plan": meanwhile(installation, approved)}
+    with pytest.raises(RebuildRefused, match=f"{words}.*Clear the task plan"):
+        run("swap", now)
+    assert installation.version is None
+
+
+@pytest.mark.usefixtures("in_task")
+def test_what_retention_took_since_the_plan_is_refused_before_anything_is_read_or_switched(
+    installation: Installation,
+) -> None:
+    planned = run("plan", {})
+    installation.topic_has(6, earliest=2)
+    with pytest.raises(RecordsUnreachable, match=r"2 offsets.*--without-lost"):
+        run("stage", {"plan": planned})
+    assert not side_paths(installation.live.paths, NEXT).checkpoint.exists()
+    installation.topic_has(6)
+    run("stage", {"plan": planned})
+    approved = asked(installation, planned)
+    installation.live.drain(5, 7)
+    installation.topic_has(9, earliest=7)
+    with pytest.raises(RecordsUnreachable, match=r"1 offsets.*--without-lost"):
+        run("swap", approved)
+    assert installation.version is None
+    installation.topic_has(9, earliest=6)
+    assert run("swap", approved)["state_version"] == 2
+
+
+class Killed(Exception):
+    """What a kill is to a test."""
+
+
+@pytest.mark.usefixtures("in_task")
+@pytest.mark.parametrize("other", [{"plan": {"version": 3}}, {"shown": {"computed": "g9"}}])
+def test_somebody_elses_switch_that_was_cut_off_does_not_count_as_the_one_that_was_approved(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
+) -> None:
+    planned = run("plan", {})
+    run("stage", {"plan": planned})
+    approved = asked(installation, planned)
+    installation.topic_has(5)
+
+    def at(_: str) -> None:
+        raise Killed
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", at)
+        with pytest.raises(Killed):
+            switch(SPEC, NEXT, installation.live.settings.root, "another")
+    handed = {name: value | other.get(name, {}) for name, value in approved.items()}
+    with pytest.raises(RebuildRefused, match=r"another one than was shown"):
+        run("swap", handed)
+    assert installation.version == 2, "it is completed, since no drain goes on without"

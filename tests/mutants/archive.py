@@ -16,6 +16,20 @@ MUTANTS = (
         f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
     ),
     Mutant(
+        "an archive that a newer Sluice wrote stops what Kafka has",
+        "spark_jobs/repair/archived.py",
+        "    except (CheckpointBroken, FormatNewer) as error:\n",
+        "    except CheckpointBroken as error:\n",
+        f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
+    ),
+    Mutant(
+        "an archive is not behind in a partition that it has not begun",
+        "spark_jobs/runs/archive_lag.py",
+        "for p in topic.latest}\n",
+        "for p in done}\n",
+        f"{UNIT}::test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has",
+    ),
+    Mutant(
         "the plan of an archive does not warn before retention overtakes it",
         "spark_jobs/runs/archive_lag.py",
         "    if lag is None or lag <= 1:\n",
@@ -25,8 +39,8 @@ MUTANTS = (
     Mutant(
         "doctor finds nothing to fix where nobody knows what an archive lacks",
         "spark_jobs/admin/doctor.py",
-        "    read_removed(paths)\n",
-        "",
+        "    if broken is None:\n",
+        "    if settings:\n",
         f"{UNIT}::test_an_archive_has_what_its_batches_cover_less_what_was_removed",
     ),
     Mutant(

@@ -5,7 +5,9 @@ from tests.mutants.mutant import Mutant
 SWITCH, PLAN = "tests/unit/test_switch.py", "tests/unit/test_rebuild_plan.py"
 CUT_OFF = f"{SWITCH}::test_a_switch_that_was_cut_off_is_completed_by_the_next_run"
 
-DAG = "tests/airflow/test_rebuild_dag.py"
+DAG, LATE = "tests/airflow/test_rebuild_dag.py", "tests/unit/test_rebuilding.py"
+ANSWER = f"{DAG}::test_an_answer_holds_only_for_what_the_question_showed"
+SHOWN = "spark_jobs/rebuild/shown.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -102,8 +104,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a switch by Airflow needs no answer of a person",
         "plugins/sluice_airflow/rebuild.py",
-        'if answer.get("chosen_options") != ["Approve"]:',
-        "if answer is None:",
+        'if answer.get("chosen_options") != ["Approve"] or not about:',
+        "if not about:",
         f"{DAG}::test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned",
     ),
     Mutant(
@@ -112,6 +114,106 @@ MUTANTS: tuple[Mutant, ...] = (
         'if begun is None or begun.began.isoformat() != planned["began"]:',
         "if begun is None:",
         f"{DAG}::test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned",
+    ),
+    Mutant(
+        "the answer holds for a rebuild that was discarded and made anew",
+        SHOWN,
+        "was.began != now.began",
+        "not was.began",
+        ANSWER,
+    ),
+    Mutant(
+        "the answer holds for another NEXT",
+        SHOWN,
+        "was.following != now.following",
+        "not was.following",
+        ANSWER,
+    ),
+    Mutant(
+        "the answer holds for another live table",
+        SHOWN,
+        "was.replaced != now.replaced",
+        "not was.replaced",
+        ANSWER,
+    ),
+    Mutant(
+        "the answer holds for a rebuild that was rewound",
+        SHOWN,
+        'was.computed not in ("", now.computed)',
+        "not now.computed",
+        ANSWER,
+    ),
+    Mutant(
+        "a stage computes another NEXT than the one that was planned",
+        "plugins/sluice_airflow/rebuild.py",
+        'if digest(following) != planned["following"]:',
+        'if not planned["following"]:',
+        ANSWER,
+    ),
+    Mutant(
+        "half of a rebuild is classified by another rule",
+        "spark_jobs/rebuild/side.py",
+        "    return found | _classified(following)\n",
+        "    return found\n",
+        f"{PLAN}::test_a_rebuild_that_cannot_be_is_refused",
+    ),
+    Mutant(
+        "what retention takes while a rebuild waits is lost without a word",
+        "spark_jobs/admin/rebuilding.py",
+        "    while True:\n        it.refuse()\n",
+        "    while True:\n",
+        f"{DAG}::test_what_retention_took_since_the_plan_is_refused_before_anything_is_read_or_"
+        "switched",
+    ),
+    Mutant(
+        "what neither version has read counts as lost",
+        "spark_jobs/admin/rebuild.py",
+        "min(first.get(p, earliest), end) - 1",
+        "first.get(p, earliest) - 1",
+        f"{PLAN}::test_only_what_the_live_table_was_made_from_can_be_lost",
+    ),
+    Mutant(
+        "somebody else's switch counts as the one that was approved",
+        "plugins/sluice_airflow/rebuild.py",
+        'if live.state.version == planned["version"] and approved',
+        "if planned or approved",
+        f"{DAG}::test_somebody_elses_switch_that_was_cut_off_does_not_count_as_the_one_that_was_"
+        "approved",
+    ),
+    Mutant(
+        "late records that nobody can merge stop a rebuild that is computed",
+        "spark_jobs/admin/rebuilding.py",
+        "    except NOT_MERGED as error:\n",
+        "    except (RangeUnsupported, RangeOpen) as error:\n",
+        f"{LATE}::test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why",
+    ),
+    Mutant(
+        "late records that the stage cannot merge stop a rebuild that is computed",
+        "spark_jobs/admin/rebuilding.py",
+        "    if report.problem and report.problem.code in {",
+        "    if report.problem and not report.problem.code and report.problem.code in {",
+        f"{LATE}::test_so_do_those_that_the_stage_finds_it_cannot_merge",
+    ),
+    Mutant(
+        "the bound of a repair stops the late records of a rebuild",
+        "spark_jobs/admin/rebuilding.py",
+        'note="rebuild", most_records=it.most_records)',
+        'note="rebuild")',
+        f"{LATE}::test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why",
+    ),
+    Mutant(
+        "the question does not tell of late records that wait",
+        "plugins/sluice_airflow/rebuild.py",
+        "*([waits] if waits else [])",
+        "",
+        f"{DAG}::test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches",
+    ),
+    Mutant(
+        "the time of a drain ends the stage of a rebuild",
+        "plugins/sluice_airflow/repair.py",
+        "            self.execution_timeout = None\n",
+        "            pass\n",
+        f"{DAG}::test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches",
     ),
     Mutant(
         "a column of the table is taken for a count of the comparison",

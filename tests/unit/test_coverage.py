@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -22,7 +23,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import coverage as covering
 from spark_jobs.repair.balance import balance
 from spark_jobs.repair.coverage import Coverage, coverage
-from spark_jobs.repair.late import count, count_waiting, fates as fates_of
+from spark_jobs.repair.late import count, late_fates
 from spark_jobs.repair.swap import described
 from spark_jobs.source import topic_state
 from tests.unit.checkpoints import plan_batch
@@ -177,11 +178,33 @@ def test_the_balance_closes_unless_a_table_has_a_record_twice(
     merged = [own | {"offset": offset, "fate": fate} for offset, fate in [*settled, gone]]
     ops_tables.append(root.paths.root, "merged", merged)
     known = root.paths, "late", ("g1",), 9
-    told = balance(count(*known), fates_of(*known), count_waiting(root.paths, ("g1",), 9))
+    told = balance(count(*known), *late_fates(root.paths, ("g1",), 9))
     assert told.off == wrong
     assert (told.late, told.waiting) == (len(late), kinds.count(""))
     counted = Counter(fate for _, fate in settled)
     assert (told.merged, told.duplicates, told.filtered) == tuple(counted[each] for each in FATES)
+
+
+def test_a_swap_while_it_looks_does_not_unbalance_it(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_late(root, (3, 1.0))
+    query = ops_tables.query
+    merged = {"pipeline": SPEC.name, "generation": "g1", "partition": 0, "offset": 3}
+
+    def then_swapped(where: Any, table: str, sql: str, *others: str) -> Any:
+        found = query(where, table, sql, *others)
+        if table == "late" and "THEN fate" in sql:
+            row = merged | {"source": "late", "fate": "merged"}
+            ops_tables.append(root.paths.root, "merged", [row])
+        return found
+
+    monkeypatch.setattr(ops_tables, "query", then_swapped)
+    shown = coverage(HOURLY, root.paths).balance
+    assert (shown.late, shown.waiting, shown.off) == (1, 1, 0)
+    monkeypatch.undo()
+    after = coverage(HOURLY, root.paths).balance
+    assert (after.merged, after.waiting, after.off) == (1, 0, 0)
 
 
 def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,15 @@ from spark_jobs.contract.errors import (
     SluiceError,
     TopicRemade,
 )
+from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.side import begin
+from spark_jobs.rebuild.side import begin, read_begun, refuse_other
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.source.topic_state import TopicState
 from tests.unit.drains import SPEC, Drains
-from tests.unit.specs import aggregate, deduplicate
+from tests.unit.specs import FIELDS, aggregate, deduplicate
 
 NEXT = SPEC.model_copy(
     update={
@@ -101,12 +103,27 @@ def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_rea
     rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, NEXT, root.settings))
 
 
+def test_only_what_the_live_table_was_made_from_can_be_lost(root, monkeypatch):
+    topic(monkeypatch, earliest=7)  # the live pipeline has read up to offset 4
+    assert rebuild.plan_rebuild(SPEC, NEXT, root.settings).lost == ((0, 0, 4),)
+
+
+def test_a_rebuild_that_an_older_sluice_began_goes_on(root, monkeypatch):
+    topic(monkeypatch)
+    begin(root.paths, NEXT, "topic-1", "tester")
+    begun = read_begun(root.paths)
+    assert begun is not None
+    before = fingerprint(NEXT, version("pyspark"))
+    refuse_other(begun.model_copy(update={"fingerprint": before}), NEXT, "topic-1")
+
+
 @pytest.mark.parametrize(
     ("made", "error", "words"),
     [
         ("topic", TopicRemade, "deleted and created again"),
         ("version", RebuildRefused, r"used before.*State\(version=3\)"),
         ("other", RebuildRefused, "half done, which tester began"),
+        ("classified", RebuildRefused, r"half done.*amount.required: was True, is False"),
         ("reset", RebuildRefused, "was never drained"),
     ],
 )
@@ -118,6 +135,10 @@ def test_a_rebuild_that_cannot_be_is_refused(
         Paths(root.settings.root, NEXT).version.mkdir()
     if made == "other":
         begin(root.paths, SPEC.model_copy(update={"state": State(version=2)}), "topic-1", "tester")
+    if made == "classified":  # half of its records would be judged by another rule
+        fields = (*FIELDS[:-1], FIELDS[-1].model_copy(update={"required": True}))
+        topics = SPEC.topic.model_copy(update={"fields": fields})
+        begin(root.paths, NEXT.model_copy(update={"topic": topics}), "topic-1", "tester")
     if made == "reset":
         root.paths.version.rename(root.paths.version.with_name("v1.kept"))
     with pytest.raises(error, match=words):

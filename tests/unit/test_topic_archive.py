@@ -45,6 +45,7 @@ from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.archived import Parts, archived, archived_or_why, located
 from spark_jobs.runs import plan as planning, preflight
+from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import TopicState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -273,6 +274,26 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     assert "sluice reset archive__sales" in str(why)
     with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
         doctor(SPEC, root.settings)
+    (root.paths.checkpoint / "offsets" / "4").write_text("")
+    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse.*offsets/4 is empty"):
+        doctor(SPEC, root.settings)
+    root.paths.removed.write_text('{"format_version": 99}')
+    has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
+    assert (has, why.code if why else "") == ({}, "FORMAT_NEWER")
+
+
+def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    plan_batch(root.folder, 0, {0: 1}, topic="sales")
+    for path in (root.paths.removed, root.paths.failing):
+        path.write_text("{")
+    lines, execute = doctor(SPEC, root.settings)
+    assert "failing.json to" in "".join(lines)
+    assert lines[-1].startswith("not fixed: CHECKPOINT_BROKEN")
+    assert execute is not None
+    execute()
+    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+        doctor(SPEC, root.settings)
 
 
 @pytest.mark.parametrize(("earliest", "warned"), [(0, False), (1, False), (3, True)])
@@ -287,6 +308,14 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
     left = 4 - earliest
     assert f"the archive is 3 offsets behind the topic; Kafka has {left} before them" in lines
     assert any("archive_lag 3.0" in line for line in lines) is warned
+
+
+def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has() -> None:
+    topic = TopicState("topic-1", {0: 0, 1: 0}, {0: 70, 1: 500})
+    [said] = lag_lines(topic, {0: 60})
+    assert said.startswith("the archive is 510 offsets behind")
+    topic = TopicState("topic-1", {0: 0, 1: 30}, {0: 70, 1: 500})
+    assert "archive_lag 470.0" in lag_lines(topic, {0: 60})[1]
 
 
 def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path: Path) -> None:

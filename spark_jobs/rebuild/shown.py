@@ -1,0 +1,87 @@
+"""Shown: which table a question is about, and by what it is to be replaced. An answer holds for
+that alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import RebuildRefused
+from spark_jobs.rebuild.side import logic_of, read_begun, side_paths
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+JUDGED = {"on_lost_records", "close_after", "output_checks", "state_checks", "state_checks_off"}
+"""Fields that change freely between drains, and that decide which rows are switched to."""
+
+
+class Shown(NamedTuple):
+    """The facts of both sides. Text and numbers, as JSON has them."""
+
+    began: str
+    """When the side root was made."""
+    following: str
+    """The digest of NEXT."""
+    replaced: str
+    """The generation of the live checkpoint. Drains keep it; a rewind, a reset, a switch and its
+    way back do not.
+    """
+    computed: str
+    """The generation of the side one; empty without a batch."""
+    batch: int
+    """The newest batch of the side one; -1 without any."""
+
+
+def shown(live: Paths, following: Pipeline) -> Shown:
+    """The facts of now. `live` are the paths of the version that drains."""
+    side, begun, known = side_paths(live, following), read_begun(live), read_identity(live)
+    computed, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
+    return Shown(
+        began=begun.began.isoformat() if begun else "",
+        following=digest(following),
+        replaced=known.generation if known else "",
+        computed=computed.generation if computed and committed else "",
+        batch=committed[-1] if committed else -1,
+    )
+
+
+def digest(following: Pipeline) -> str:
+    """Of all in NEXT on which its rows, and whether they pass, depend."""
+    made = json.dumps(
+        [logic_of(following), following.model_dump(mode="json", include=JUDGED)],
+        sort_keys=True,
+        default=str,
+    )
+    return hashlib.sha256(made.encode()).hexdigest()[:16]
+
+
+def refuse_changed(name: str, was: Shown, now: Shown) -> None:
+    """Raise RebuildRefused if the answer was about something else. NEXT may have read on: the
+    switch lets it catch up with the live pipeline.
+    """
+    differing = [
+        word
+        for word, differs in (
+            ("another rebuild is there", was.began != now.began),
+            ("NEXT has changed", was.following != now.following),
+            ("the live table was rewound, reset or switched", was.replaced != now.replaced),
+            (
+                "the rebuild was rewound or reset",
+                was.computed not in ("", now.computed) or was.batch > now.batch,
+            ),
+        )
+        if differs
+    ]
+    if differing:
+        raise RebuildRefused(
+            f"{name}: since the question was shown, {'; '.join(differing)}. The answer is about "
+            "what was shown.",
+            "Clear the task plan, with all behind it, to compute what is missing and to be asked "
+            "again.",
+        )

@@ -1,0 +1,98 @@
+"""A rebuild whose late records cannot be merged is whole all the same: they wait, and it is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_jobs.admin import rebuilding
+from spark_jobs.contract.errors import (
+    CheckpointBroken,
+    RangeInvalid,
+    RangeOpen,
+    RangeUnsupported,
+    RecordsUnreachable,
+    SluiceError,
+)
+from spark_jobs.contract.report import Problem, Report
+from spark_jobs.ops import ops_tables
+from spark_jobs.rebuild.side import begin
+from tests.unit.drains import NOON, SPEC, Drains
+from tests.unit.test_rebuild_plan import NEXT
+
+PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
+
+
+@pytest.fixture
+def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rebuilding.Rebuilding:
+    """NEXT has drained all there is, and dropped one record as late."""
+    live = Drains(tmp_path / "root")
+    live.drain(0, 4)
+    begin(live.paths, NEXT, "topic-1", "ada")
+    side = Drains(Path(str(live.paths.rebuild)), NEXT, "g2")
+    side.drain(0, 4)
+    row = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 1, "partition": 0, "offset": 1}
+    ops_tables.append(side.paths.root, "late", [row | {"event_time": NOON}])
+    monkeypatch.setattr(rebuilding, "plan", lambda *_: SimpleNamespace(idle=True))
+    said: list[str] = []
+    return rebuilding.Rebuilding(
+        SPEC,
+        NEXT,
+        live.settings,
+        "run",
+        "ada",
+        submit=lambda *_: Report(
+            pipeline=SPEC.name,
+            run_id="late",
+            status="failed",
+            started_at=datetime.now(UTC),
+            ended_at=datetime.now(UTC),
+            problem=Problem(code="RANGE_UNSUPPORTED", what="a session is longer", remedy=""),
+        ),
+        say=said.append,
+        refuse=lambda: None,
+        most_records=123,
+    )
+
+
+def planning(monkeypatch: pytest.MonkeyPatch, found: Any) -> list[int]:
+    """The plan of the repair of late records; what bounds it."""
+    bounds: list[int] = []
+
+    def plan_repair(_spec: object, _settings: object, request: Any) -> Any:
+        bounds.append(request.most_records)
+        if isinstance(found, SluiceError):
+            raise found
+        return found
+
+    monkeypatch.setattr(rebuilding, "plan_repair", plan_repair)
+    return bounds
+
+
+@pytest.mark.parametrize("error", PASSED_OVER)
+def test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why(
+    it: rebuilding.Rebuilding, monkeypatch: pytest.MonkeyPatch, error: type[SluiceError]
+) -> None:
+    bounds = planning(monkeypatch, error("sales: not that.", "."))
+    assert rebuilding.compute(it) == ((), "1 late records stay waiting: sales: not that.")
+    assert bounds == [123], "what was asked for bounds it, and nothing else"
+
+
+def test_so_do_those_that_the_stage_finds_it_cannot_merge(
+    it: rebuilding.Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = SimpleNamespace(idle=False, store=lambda _: None, repair_id="r", offsets=1)
+    planning(monkeypatch, planned)
+    assert rebuilding.compute(it).waits == "1 late records stay waiting: a session is longer"
+
+
+def test_a_broken_checkpoint_is_no_reason_to_go_on(
+    it: rebuilding.Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planning(monkeypatch, CheckpointBroken("torn", "."))
+    with pytest.raises(CheckpointBroken):
+        rebuilding.compute(it)
