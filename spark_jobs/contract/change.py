@@ -47,6 +47,11 @@ class Change(Part):
         description="mismatches between the records that were read and what became of them, or "
         "what the index of offsets says; must be 0",
     )
+    parts: int = Described(
+        default=0,
+        description="rows of the ranges that are a part of a session which ends outside of them: "
+        "they stay until the range in which it ends is computed",
+    )
 
     @property
     def differs(self) -> int:
@@ -58,12 +63,17 @@ class Change(Part):
         sources = "late records"
         if self.replayed:
             sources += f" and {self.replayed:,} from quarantine"
+        parts = (
+            f"; {self.parts:,} other rows are parts of sessions that end outside of the ranges"
+            if self.parts
+            else ""
+        )
         return (
             f"{self.rows_before:,} rows -> {self.rows_after:,}: {self.added:,} added, "
             f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were; "
             f"{sources}: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
             f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
-            f"{self.unexplained:,}"
+            f"{self.unexplained:,}{parts}"
         )
 
 
@@ -110,7 +120,15 @@ def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
         "hide a lost record",
     )
     differs = _at_most("differs", 0, "critical", "the table is not what its records give")
-    return (unaccounted, unexplained, newly_bad, counted, *((differs,) if kind == "verify" else ()))
+    parts = _at_most(
+        "parts",
+        0,
+        "critical",
+        "rows are parts of sessions that end outside of the ranges: verify, or repair, up to the "
+        "ends of these",
+    )
+    every = (unaccounted, unexplained, newly_bad, counted)
+    return (*every, differs, parts) if kind == "verify" else every
 
 
 def metrics(change: Change) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame, functions as F
 
@@ -14,19 +14,32 @@ from spark_jobs.contract.windows import Tumbling
 from spark_jobs.runs.run_outcome import Drained
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.contract.span import Span
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.repair.compute import Computed
     from spark_jobs.repair.manifest import MergedRecord
     from spark_jobs.repair.plan import RepairPlan
 
 
+class Compared(NamedTuple):
+    """The table's rows against those that were computed."""
+
+    paired: DataFrame
+    """See change.explained."""
+    carried: DataFrame | None
+    """Rows of the table that lie among them, and stay; see sessions.Replaced."""
+
+
 def change_of(
     way: Ranged,
     plan: RepairPlan,
-    paired: DataFrame,
+    compared: Compared,
     computed: Computed,
     merged: tuple[MergedRecord, ...],
 ) -> Change:
+    paired = compared.paired
     told = paired.agg(
         F.count("before").alias("rows_before"),
         F.count("after").alias("rows_after"),
@@ -43,7 +56,13 @@ def change_of(
         newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
         count_difference=_count_difference(way.spec, paired, became.count("merged")),
         unaccounted=_unaccounted(plan, computed),
+        parts=parts(way, plan.spans, compared.carried),
     )
+
+
+def parts(way: Ranged, spans: Sequence[Span], carried: DataFrame | None) -> int:
+    """How many of the carried rows end in the spans: no session that was computed ends there."""
+    return 0 if carried is None else carried.where(way.position.sql(spans)).count()
 
 
 def _count_difference(spec: Pipeline, paired: DataFrame, merged: int) -> int:

@@ -35,7 +35,7 @@ def put_staged(
     found, account = outcome.change, outcome.drained.account
     assert found is not None
     if plan.kind == "verify":
-        state: repairs.State = "canonical" if good and not found.differs else "failed"
+        state: repairs.State = "canonical" if good and not found.differs + found.parts else "failed"
     else:
         state = "staged" if good else "failed"
     row = {

@@ -2,12 +2,16 @@
 
 A late record can lengthen a session and join it with others, which may have ended in another range.
 So a range is one of whole sessions, as they were computed: those that end in it. They replace all
-rows of their keys that overlap them. Every other row stays, also one that ends in the range and is
-a part of a session that ends behind it: the range of that one replaces it.
+rows of their keys that are parts of them. Every other row stays, also one that ends in the range
+and is a part of a session that ends behind it: the range of that one replaces it.
+
+Records can leave a session when the spec is corrected. Then a row of the table may be wider than
+what is computed of it. One range must have such a row and all that it overlaps, or it is refused.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,16 +20,19 @@ from pyspark.sql import Column, DataFrame, Window, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.span import MICROSECOND
+from spark_jobs.contract.span import MICROSECOND, Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import timedelta
 
     from spark_jobs.contract.ranged import Ranged
-    from spark_jobs.contract.span import Span
 
 BOUNDS = ["window_start", "window_end"]
+# No column of a table has such a name: this file's own are told from the table's by the tilde.
+_ROW, _AT, _IN, _LAST, _TAKING, _GOES, _ENDS = (
+    f"`~{name}`" for name in ("row", "at", "in", "last", "taking", "goes", "ends")
+)
+_LATE = "~late "
 
 
 class Replaced(NamedTuple):
@@ -36,19 +43,32 @@ class Replaced(NamedTuple):
     computed: DataFrame
     """The sessions of the ranges."""
     carried: DataFrame
-    """The table's other rows among those that were given."""
+    """The table's other rows among those that were given. One that ends in the ranges is a part of
+    a session that ends outside of them.
+    """
     joined: DataFrame
     """Keys, window_start and window_end of the sessions that have a late record."""
+
+
+def beside(way: Ranged, spans: Iterable[Span]) -> Column:
+    """The table's rows at Ranged.replaced(spans), and all others that a session of the ranges may
+    overlap, wherever they end.
+    """
+    longest = way.spec.ranges.context
+    assert longest is not None
+    overlapped = _overlap([span.widened(longest, timedelta()) for span in spans])
+    return F.expr(way.position.sql(way.replaced(spans))) | overlapped
 
 
 def replaced(
     way: Ranged, spans: Sequence[Span], live: DataFrame, computed: DataFrame, late: DataFrame
 ) -> Replaced:
-    """`live` are the table's rows at Ranged.replaced(spans), `computed` all sessions of what was
-    read, `late` those of the late records alone.
+    """`live` are the table's rows of `beside`, `computed` all sessions of what was read, `late`
+    those of the late records alone.
 
-    Raises RangeUnsupported if one that overlaps a span is longer than ranges.context: then what
-    was read is not enough. Spark runs the whole computation here.
+    Raises RangeUnsupported if a session that overlaps a span is longer than ranges.context: then
+    what was read is not enough. Also if a row of the table is wider than the session that it
+    overlaps, and the ranges do not cover both. Spark runs the whole computation here.
     """
     step, longest = way.sessions, way.spec.ranges.context
     assert step is not None
@@ -56,11 +76,13 @@ def replaced(
     within = F.expr(way.position.sql(spans))
     computed = computed.persist(StorageLevel.MEMORY_AND_DISK)
     _refuse_longer(way.spec.name, spans, live.where(within), computed, longest)
-    marked = _marked(live, computed, within, step.keys).persist(StorageLevel.MEMORY_AND_DISK)
+    marked = _marked(live, computed, within, spans, step.keys)
+    marked = marked.persist(StorageLevel.MEMORY_AND_DISK)
+    _refuse_wider(way.spec.name, spans, marked.where(F.col(_GOES).isNull()))
     return Replaced(
-        marked.where("_goes").select(*live.columns),
+        marked.where(_GOES).select(*live.columns),
         computed.where(within),
-        marked.where("NOT _goes").select(*live.columns),
+        marked.where(f"NOT {_GOES}").select(*live.columns),
         _with_late(computed.select(*step.keys, *BOUNDS), late, step.keys),
     )
 
@@ -73,9 +95,9 @@ def explained(paired: DataFrame, joined: DataFrame) -> DataFrame:
     keys = [name for name in joined.columns if name not in BOUNDS]
     part = _all(
         (
-            *(row[name].eqNullSafe(F.col(f"late_{name}")) for name in keys),
-            row["window_start"] >= F.col("late_window_start"),
-            row["window_end"] <= F.col("late_window_end"),
+            *(row[name].eqNullSafe(F.col(_late(name))) for name in keys),
+            row["window_start"] >= F.col(_late("window_start")),
+            row["window_end"] <= F.col(_late("window_end")),
         )
     )
     known = _renamed(joined).withColumn("explained", F.lit(True))
@@ -84,32 +106,62 @@ def explained(paired: DataFrame, joined: DataFrame) -> DataFrame:
     return found.select("before", "after", "op", told)
 
 
-def _marked(live: DataFrame, computed: DataFrame, within: Column, keys: Sequence[str]) -> DataFrame:
-    """The table's rows with _goes boolean.
+def _marked(
+    live: DataFrame,
+    computed: DataFrame,
+    within: Column,
+    spans: Sequence[Span],
+    keys: Sequence[str],
+) -> DataFrame:
+    """The table's rows with ~goes boolean, null for one that must not be parted, and ~ends, the end
+    of the last session that it overlaps, or its own.
 
-    Computed sessions of a key do not touch each other, so a row can only overlap the last one that
-    begins before it, and the first that begins behind that. One that overlaps no computed session
-    is in the table for no reason that its records give.
+    Computed sessions of a key do not touch each other: if a row overlaps any, it overlaps the last
+    one that begins before its end, and if it is a part of one, of that one. A row that overlaps
+    none is in the table for no reason that its records give. One that is neither is wider than what
+    its records give: it goes if one span has it and all that it overlaps.
     """
-    session = F.when(F.col("_row").isNull(), F.struct(*BOUNDS, "_within"))
+    start, end = F.col("window_start"), F.col("window_end")
     both = live.select(
-        *BOUNDS, *keys, F.struct(*live.columns).alias("_row"), within.alias("_within")
+        *keys, *BOUNDS, within.alias("~in"), end.alias("~at"), F.struct(*live.columns).alias("~row")
     ).unionByName(
-        computed.select(*BOUNDS, *keys, within.alias("_within")), allowMissingColumns=True
+        computed.select(*keys, *BOUNDS, within.alias("~in"), start.alias("~at")),
+        allowMissingColumns=True,
     )
-    order = Window.partitionBy(*keys).orderBy("window_start", F.col("_row").isNotNull())
-    last = F.last(session, ignorenulls=True).over(order)
-    following = order.rowsBetween(Window.currentRow, Window.unboundedFollowing)
-    first = F.first(session, ignorenulls=True).over(following)
-    both = both.withColumn("_last", last).withColumn("_first", first).where("_row IS NOT NULL")
-    into_last = F.coalesce(F.col("_last.window_end") >= F.col("window_start"), F.lit(False))
-    into_first = F.coalesce(F.col("_first.window_start") <= F.col("window_end"), F.lit(False))
-    goes = (
-        (into_last & F.col("_last._within"))
-        | (into_first & F.col("_first._within"))
-        | (~into_last & ~into_first & F.col("_within"))
+    session = F.col(_ROW).isNull()
+    # A session that begins where a row ends has none of its records: the row comes first.
+    order = Window.partitionBy(*keys).orderBy(_AT, session)
+    for name, such in (("~last", session), ("~taking", session & F.col(_IN))):
+        found = F.last(F.when(such, F.struct(*BOUNDS, _IN)), ignorenulls=True)
+        both = both.withColumn(name, found.over(order))
+    meets, taking = (
+        F.coalesce(F.col(f"{name}.window_end") > start, F.lit(False)) for name in (_LAST, _TAKING)
     )
-    return both.select("_row.*", F.coalesce(goes, F.lit(False)).alias("_goes"))
+    part = meets & (F.col(f"{_LAST}.window_start") <= start) & (F.col(f"{_LAST}.window_end") >= end)
+    ends = F.when(meets, F.greatest(end, F.col(f"{_LAST}.window_end"))).otherwise(end)
+    covered = _any((start >= F.lit(span.start)) & (ends <= F.lit(span.end)) for span in spans)
+    wider = F.when(covered, F.lit(True)).when(~F.col(_IN) & ~taking, F.lit(False))
+    goes = F.when(part, F.col(f"{_LAST}.{_IN}")).when(meets, wider).otherwise(F.col(_IN))
+    rows = both.where(~session)
+    return rows.select(f"{_ROW}.*", goes.alias("~goes"), ends.alias("~ends"))
+
+
+def _refuse_wider(name: str, spans: Sequence[Span], rows: DataFrame) -> None:
+    hour = F.date_trunc("hour", "window_start")
+    wide = rows.groupBy(hour.alias("begin")).agg(F.max(_ENDS).alias("end"), F.count("*").alias("n"))
+    found = wide.orderBy("begin").collect()
+    if not found:
+        return
+    needed = [Span(*(row[at].replace(tzinfo=UTC) for at in ("begin", "end"))) for row in found]
+    whole = next(each for each in joined([*spans, *needed]) if each.overlaps(needed[0]))
+    start, end = (at.isoformat().replace("+00:00", "Z") for at in whole)
+    raise RangeUnsupported(
+        f"{name}: {sum(row['n'] for row in found):,} row(s) of the table are wider than the "
+        "session that their records give today, and go on outside of the range or overlap a "
+        f"session that does: the first is within {needed[0]}. A range that parts them would double "
+        "records or lose them.",
+        f"Compute a range that covers them: `sluice backfill {name} --from {start} --to {end}`.",
+    )
 
 
 def _refuse_longer(
@@ -128,29 +180,34 @@ def _refuse_longer(
 
 
 def _overlap(spans: Iterable[Span]) -> Column:
-    return reduce(
-        lambda one, other: one | other,
-        (
-            (F.col("window_end") > F.lit(span.start)) & (F.col("window_start") <= F.lit(span.end))
-            for span in spans
-        ),
+    return _any(
+        (F.col("window_end") > F.lit(span.start)) & (F.col("window_start") <= F.lit(span.end))
+        for span in spans
     )
 
 
 def _with_late(sessions: DataFrame, late: DataFrame, keys: Sequence[str]) -> DataFrame:
     touching = _all(
         (
-            *(F.col(name).eqNullSafe(F.col(f"late_{name}")) for name in keys),
-            F.col("window_start") <= F.col("late_window_end"),
-            F.col("window_end") >= F.col("late_window_start"),
+            *(F.col(name).eqNullSafe(F.col(_late(name))) for name in keys),
+            F.col("window_start") <= F.col(_late("window_end")),
+            F.col("window_end") >= F.col(_late("window_start")),
         )
     )
     return sessions.join(F.broadcast(_renamed(late)), touching, "left_semi")
 
 
 def _renamed(rows: DataFrame) -> DataFrame:
-    return rows.select(*(F.col(name).alias(f"late_{name}") for name in rows.columns))
+    return rows.select(*(F.col(name).alias(f"{_LATE}{name}") for name in rows.columns))
+
+
+def _late(name: str) -> str:
+    return f"`{_LATE}{name}`"
 
 
 def _all(conditions: Iterable[Column]) -> Column:
     return reduce(lambda one, other: one & other, conditions)
+
+
+def _any(conditions: Iterable[Column]) -> Column:
+    return reduce(lambda one, other: one | other, conditions)

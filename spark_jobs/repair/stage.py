@@ -8,7 +8,7 @@ import logging
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
@@ -25,7 +25,7 @@ from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.ops import repairs
 from spark_jobs.repair import late, sessions
-from spark_jobs.repair.account import change_of, drained_of
+from spark_jobs.repair.account import Compared, change_of, drained_of
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
 from spark_jobs.repair.fates import fates, places
@@ -134,7 +134,7 @@ def _compute_and_judge(
     compared = _compared(scene, computed)
     paired = compared.paired.persist()
     merged = _fates(scene, computed)
-    outcome.change = change_of(way, plan, paired, computed, merged)
+    outcome.change = change_of(way, plan, compared, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     write_changes(paired, folder)
@@ -155,30 +155,22 @@ def _compute_and_judge(
     return problem
 
 
-class _Compared(NamedTuple):
-    """The table's rows against those that were computed."""
-
-    paired: DataFrame
-    """See change.explained."""
-    carried: DataFrame | None
-    """Rows of the table that lie among them, and stay."""
-
-
-def _compared(scene: _Scene, computed: Computed) -> _Compared:
+def _compared(scene: _Scene, computed: Computed) -> Compared:
     way, live = scene.way, _live(scene)
     if not way.sessions:
         paired = change(way.spec, live, computed.rows)
-        return _Compared(explained(paired, computed.explaining), None)
+        return Compared(explained(paired, computed.explaining), None)
     assert computed.explaining is not None
     found = sessions.replaced(way, scene.plan.spans, live, computed.rows, computed.explaining)
     paired = change(way.spec, found.live, found.computed)
-    return _Compared(sessions.explained(paired, found.joined), found.carried)
+    return Compared(sessions.explained(paired, found.joined), found.carried)
 
 
 def _live(scene: _Scene) -> DataFrame:
-    """The table's rows that those of the ranges may replace, at the plan's version."""
+    """The table's rows that those of the ranges may replace or overlap, at the plan's version."""
     table = scene.spark.read.format("delta").option("versionAsOf", scene.plan.table_version)
-    within = scene.way.position.sql(scene.way.replaced(scene.plan.spans))
+    way, spans = scene.way, scene.plan.spans
+    within = sessions.beside(way, spans) if way.sessions else F.expr(way.position.sql(spans))
     return table.load(spark_url(scene.paths.table)).where(within)
 
 

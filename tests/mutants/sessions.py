@@ -5,10 +5,6 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 ROWS = "tests/spark/test_session_rows.py::"
-SEQUENCE = (
-    "tests/spark/properties/test_repairs.py::"
-    "test_late_records_join_sessions_and_the_table_is_the_canonical_result"
-)
 
 MUTANTS = (
     Mutant(
@@ -42,22 +38,64 @@ MUTANTS = (
     Mutant(
         "rows of the range go although their session ends behind it",
         "spark_jobs/repair/sessions.py",
-        '| (~into_last & ~into_first & F.col("_within"))',
-        '| F.col("_within")',
+        'F.when(part, F.col(f"{_LAST}.{_IN}"))',
+        'F.when(part, F.col(f"{_LAST}.{_IN}") | F.col(_IN))',
         f"{ROWS}test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else",
     ),
     Mutant(
-        "a session does not replace the part of it that begins with it",
+        "a session does not replace its parts",
         "spark_jobs/repair/sessions.py",
-        '(into_last & F.col("_last._within"))',
-        "F.lit(False)",
+        'F.when(part, F.col(f"{_LAST}.{_IN}"))',
+        "F.when(part, F.lit(False))",
         f"{ROWS}test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else",
+    ),
+    Mutant(
+        "a row wider than its session stays beside it",
+        "spark_jobs/repair/sessions.py",
+        "wider = F.when(covered, F.lit(True)).when(~F.col(_IN) & ~taking, F.lit(False))",
+        "wider = covered",
+        f"{ROWS}test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions",
+    ),
+    Mutant(
+        "a row wider than its session goes with the range of a part of it",
+        "spark_jobs/repair/sessions.py",
+        "wider = F.when(covered, F.lit(True)).when(~F.col(_IN) & ~taking, F.lit(False))",
+        "wider = F.col(_IN) | taking",
+        f"{ROWS}test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions",
+    ),
+    Mutant(
+        "rows that end behind the range are not looked at",
+        "spark_jobs/repair/sessions.py",
+        "way.position.sql(way.replaced(spans))) | overlapped",
+        "way.position.sql(way.replaced(spans)))",
+        f"{ROWS}test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_range_is_told",
+    ),
+    Mutant(
+        "a verify calls rows canonical that are parts of a session behind its range",
+        "spark_jobs/contract/change.py",
+        '(*every, differs, parts) if kind == "verify"',
+        '(*every, differs) if kind == "verify"',
+        "tests/unit/test_expectations.py::test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere",
+    ),
+    Mutant(
+        "parts of sessions that end elsewhere are not counted",
+        "spark_jobs/repair/account.py",
+        "return 0 if carried is None else",
+        "return 0 if carried is not None else",
+        f"{ROWS}test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_range_is_told",
+    ),
+    Mutant(
+        "a key named as another with late_ before it cannot be told from it",
+        "spark_jobs/repair/sessions.py",
+        '_LATE = "~late "',
+        '_LATE = "late_"',
+        f"{ROWS}test_keys_may_have_any_name",
     ),
     Mutant(
         "a row that no record gives stays in the table",
         "spark_jobs/repair/sessions.py",
-        '| (~into_last & ~into_first & F.col("_within"))',
-        "",
+        "wider).otherwise(F.col(_IN))",
+        "wider).otherwise(F.lit(False))",
         f"{ROWS}test_a_row_that_no_record_gives_goes_and_nothing_explains_it",
     ),
     Mutant(
@@ -72,7 +110,7 @@ MUTANTS = (
         "spark_jobs/repair/staged.py",
         "if carried is not None else rows",
         "if carried is None else rows",
-        SEQUENCE,
+        f"{ROWS}test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else",
     ),
     Mutant(
         "a swap does not see that another repair replaced a session before its range",

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from upath import UPath
 
 from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.ranged import Ranged, ranged
@@ -21,7 +23,9 @@ from spark_jobs.contract.steps import Aggregate, Deduplicate
 from spark_jobs.contract.windows import Session
 from spark_jobs.launch.session import session
 from spark_jobs.repair import sessions
+from spark_jobs.repair.account import parts
 from spark_jobs.repair.change import change
+from spark_jobs.repair.staged import write_rows
 from spark_jobs.topics.flights import FLIGHTS
 
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)
@@ -103,9 +107,8 @@ def meet(one: Row, other: Row) -> bool:
     return one[2] == other[2] and one[0] <= other[1] and other[0] <= one[1]
 
 
-def compared(found: sessions.Replaced) -> list[Any]:
-    paired = change(way().spec, found.live, found.computed)
-    return sessions.explained(paired, found.joined).collect()
+def compared(found: sessions.Replaced) -> DataFrame:
+    return sessions.explained(change(way().spec, found.live, found.computed), found.joined)
 
 
 def told(rows: Iterable[Any]) -> list[Row]:
@@ -130,7 +133,7 @@ def settings_of_a_run(spark: SparkSession) -> Iterator[None]:
 
 
 def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else(
-    spark: SparkSession,
+    spark: SparkSession, tmp_path: Path
 ) -> None:
     made = keys()
     live = [row for key in made for row in key.live]
@@ -144,7 +147,8 @@ def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_noth
     assert any(not within(row) for row in goes), "none ended before the range"
     assert any(within(row) for row in live if row not in goes), "none belongs to a later session"
 
-    rows = compared(found)
+    paired = compared(found)
+    rows = paired.collect()
     assert told(row.after for row in rows) == in_order(come)
     assert told(row.before for row in rows) == in_order(goes)
     assert told(found.carried.collect()) == in_order(row for row in live if row not in goes)
@@ -153,6 +157,105 @@ def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_noth
         [session] = told([row.after or row.before])
         assert row.explained == any(meet(session, each) for each in joined)
         assert row.explained or row.op is None, "only late records changed rows"
+
+    write_rows(paired, way().position, SPANS, UPath(tmp_path), found.carried)
+    staged = spark.read.format("delta").load(str(tmp_path / "rows"))
+    stays = [row for row in live if row not in goes and within(row)]
+    assert told(staged.collect()) == in_order([*come, *stays])
+
+
+@pytest.mark.parametrize(
+    ("row", "given", "becomes"),
+    [
+        ((70, 100), [(70, 80)], "--from 2013-02-01T01:00:00Z --to 2013-02-01T01:40:00Z"),
+        ((50, 80), [(50, 60)], "--from 2013-02-01T00:00:00Z --to 2013-02-01T01:30:00Z"),
+        (
+            (100, 140),
+            [(100, 110), (112, 119), (125, 140)],
+            "--from 2013-02-01T01:00:00Z --to 2013-02-01T02:30:00Z",
+        ),
+        (
+            (70, 150),
+            [(70, 80), (95, 110), (130, 150)],
+            "--from 2013-02-01T01:00:00Z --to 2013-02-01T02:30:00Z",
+        ),
+        ((65, 85), [(65, 95)], "carried"),
+        ((70, 400), [(70, 80)], "--from 2013-02-01T01:00:00Z --to 2013-02-01T06:40:00Z"),
+        ((62, 88), [(62, 70), (71, 81)], "goes"),
+        ((92, 118), [(92, 102)], "carried"),
+        ((90, 100), [(80, 90)], "carried"),
+        ((80, 90), [(70, 80)], "goes"),
+    ],
+)
+def test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_range_is_told(
+    spark: SparkSession, row: tuple[int, int], given: list[tuple[int, int]], becomes: str
+) -> None:
+    """The records that made it so wide have left it: the spec was corrected."""
+    live, *computed = ((*(ORIGIN + at * MINUTE for at in each), "key", 1) for each in (row, *given))
+    made = frame(spark, [live])
+    found = made.where(sessions.beside(way(), SPANS)), frame(spark, computed), frame(spark, [])
+    if becomes.startswith("--from"):
+        with pytest.raises(RangeUnsupported, match="are wider than the session") as raised:
+            sessions.replaced(way(), SPANS, *found)
+        assert becomes in raised.value.remedy
+        return
+    taken = sessions.replaced(way(), SPANS, *found)
+    gone, stays = (told(rows.collect()) for rows in (taken.live, taken.carried))
+    assert (gone, stays) == (([live], []) if becomes == "goes" else ([], [live]))
+    assert parts(way(), SPANS, taken.carried) == (becomes == "carried" and within(live))
+
+
+def test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions(
+    spark: SparkSession,
+) -> None:
+    made = [key for key in keys() if key.late]
+    live = [row for key in made for row in key.computed]
+    given = [row for key in made for row in key.live]  # what was late is not there at all
+
+    def wide(row: Row) -> bool:
+        mine = [each for each in given if each[2] == row[2] and meet(each, row)]
+        mine = [each for each in mine if each[0] < row[1] and row[0] < each[1]]
+        if not mine or (mine[0][0] <= row[0] and mine[0][1] >= row[1]):
+            return False
+        end = max(row[1], mine[-1][1])
+        return any(map(within, [row, *mine])) and not any(
+            span.start <= row[0] and end <= span.end for span in SPANS
+        )
+
+    refused = [row for row in live if wide(row)]
+    none = frame(spark, [])
+    with pytest.raises(RangeUnsupported, match=f"{len(refused):,} row") as raised:
+        sessions.replaced(way(), SPANS, frame(spark, live), frame(spark, given), none)
+    assert "sluice backfill sessions --from 2013-02-01T00:00:00Z --to " in raised.value.remedy
+
+    # The keys without such a row.
+    left = {row[2] for row in live} - {row[2] for row in refused}
+    assert len(left) > 30
+    live, given = ([row for row in rows if row[2] in left] for rows in (live, given))
+    found = sessions.replaced(way(), SPANS, frame(spark, live), frame(spark, given), none)
+    after = told(found.computed.collect()) + told(found.carried.collect())
+    assert any(row not in given and not within(row) for row in after), "all was canonical"
+    for key in (key for key in made if key.name in left):
+        rows = [row for row in after if row[2] == key.name]
+        for at in (ORIGIN + minute * MINUTE for minute in key.on_time):
+            assert sum(a <= at < b for a, b, *_ in rows) == 1, (key, at, rows)
+    assert in_order(filter(within, given)) == in_order(filter(within, after))
+
+
+def test_keys_may_have_any_name(spark: SparkSession) -> None:
+    made = "window_start timestamp, window_end timestamp, x string, late_x string, flights bigint"
+    ends = SPANS[0].end
+    [row] = [(ends - GAP * MINUTE, ends, "a", "b", 1)]
+    rows = spark.createDataFrame([row], made)
+    base = way().spec
+    step = base.steps[-1].model_copy(update={"keys": ("x", "late_x")})
+    other = ranged(base.model_copy(update={"steps": (*base.steps[:-1], step)}))
+    late = rows.select("window_start", "window_end", "x", "late_x")
+    found = sessions.replaced(other, SPANS, rows.limit(0), rows, late)
+    [only] = sessions.explained(
+        change(other.spec, found.live, found.computed), found.joined
+    ).collect()
+    assert (only.op, only.explained) == ("added", True)
 
 
 def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark: SparkSession) -> None:
@@ -163,7 +266,7 @@ def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark: SparkSes
     found = sessions.replaced(
         way(), SPANS, frame(spark, [orphan, beside]), frame(spark, [beside]), late
     )
-    [row] = [row for row in compared(found) if row.op]
+    [row] = [row for row in compared(found).collect() if row.op]
     assert (row.op, row.explained, row.before.origin) == ("removed", False, "gone")
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from spark_jobs.checks import expectations
+from spark_jobs.contract.change import Change, change_checks, metrics
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.state_metrics import StateMetrics
+from spark_jobs.contract.verdict import staged_verdict
 from tests.unit.specs import pipeline
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -56,3 +58,17 @@ def test_two_checks_with_the_same_arguments_have_a_result_each() -> None:
         ("own, one", "critical", "failed"),
         ("own, two", "critical", "failed"),
     ]
+
+
+def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere() -> None:
+    """They are not canonical, and the change has no pair of them."""
+    found = Change(rows_before=4, rows_after=4, parts=2)
+    assert str(found).endswith(
+        "; 2 other rows are parts of sessions that end outside of the ranges"
+    )
+    results = expectations.check_change(change_checks("verify", "unexplained"), metrics(found))
+    problem = staged_verdict("sessions", results)
+    assert problem is not None
+    assert "parts" in problem.what
+    backfill = expectations.check_change(change_checks("backfill", "unexplained"), metrics(found))
+    assert staged_verdict("sessions", backfill) is None

@@ -162,7 +162,8 @@ class Repairing:
             raise KeyboardInterrupt
         assert files(Path(str(scene.paths.checkpoint))) == before, "the live checkpoint"
         here, wanted = compared(form, scene.table(), self._whole, ranges)
-        self._hold_report(report, kind, here, wanted)
+        parts = [row for row in within(form, scene.table(), ranges) if row not in here]
+        self._hold_report(report, kind, here, wanted, len(parts))
         return plan
 
     def _planned(self, kind: str, span: Range | None) -> RepairPlan | None:
@@ -208,12 +209,17 @@ class Repairing:
             one.place not in settled and not self._open(one) for one in self._late
         )
 
-    def _hold_report(self, report: Report, kind: str, here: list[Row], wanted: list[Row]) -> None:
+    def _hold_report(
+        self, report: Report, kind: str, here: list[Row], wanted: list[Row], parts: int
+    ) -> None:
         same = not (_bag(here) - _bag(wanted)) and not (_bag(wanted) - _bag(here))
         found = report.change
         assert found is not None, report.problem
         self.done[f"{kind}, {'equal' if same else 'different'}"] += 1
-        assert (report.problem is None) == (kind != "verify" or same), (report.problem, str(found))
+        self.done[f"{kind}, parts"] += bool(parts)
+        good = kind != "verify" or (same and not parts)
+        assert (report.problem is None) == good, (report.problem, str(found))
+        assert found.parts == parts, str(found)
         assert (found.rows_before, found.rows_after) == (len(here), len(wanted)), str(found)
         assert (found.differs == 0) == same, str(found)
         told = (found.unexplained, found.unaccounted, found.newly_bad, found.count_difference)

@@ -42,7 +42,11 @@ def sequence() -> Sequence:
     drains = tuple(Drain(end) for end in ends)
     state = State(shuffle_partitions=1, budget_rows=10_000)
     case = Case(tuple(records), 1, DELAY, state, False, (drains,))
-    acts = ((), (Act("begin"),), (Act("backfill", 0, 500), Act("undo", 1000), Act("verify")))
+    acts = (
+        (),
+        (Act("begin"),),
+        (Act("verify", 0, 500), Act("backfill", 0, 500), Act("undo", 1000), Act("verify")),
+    )
     return Sequence(case, acts, Ending("in parts", (300, 500, 700), "backwards"))
 
 

@@ -100,6 +100,7 @@ def test_late_records_join_sessions_and_the_table_is_the_canonical_result(
 ) -> None:
     done = _try(kafka, tmp_path / "root", SESSIONS, session_sequence.sequence())
     assert done["swapped"] >= 2, done
+    assert done["verify, parts"], done
 
 
 @pytest.mark.skipif(not LONG, reason="the long form: make properties FAMILY=repairs")
