@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -153,8 +154,14 @@ def _setting(configured: Future[dict[str, ConfigEntry]], name: str) -> str:
 
 @contextmanager
 def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
-    """A connected client. Translates its failures into Sluice's errors."""
+    """A connected client, which ends with the block. Translates its failures into Sluice's errors.
+
+    The traceback of an error keeps the variables of its functions, until a garbage collection in
+    whichever thread. librdkafka aborts the process if that is a thread of its own. So what the
+    block has is a weak reference, and the traceback of the client's error goes.
+    """
     errors: list[KafkaError] = []
+    client: AdminClient | None = None
     config = settings.kafka_config
     try:
         options: dict[
@@ -168,9 +175,10 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
         client = AdminClient(
             config.librdkafka() | token_endpoint.authorities(config) | options, logger=None
         )
-        _connect(client, errors)
-        yield client
+        _connect(weakref.proxy(client), errors)
+        yield weakref.proxy(client)
     except KafkaException as error:
+        error.__traceback__ = None
         raised: KafkaError = error.args[0]
         if raised.name() == "UNKNOWN_TOPIC_OR_PART":
             raise TopicMissing(
@@ -185,6 +193,8 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
             f"({format_error(last or raised)}).",
             token_endpoint.unreachable_remedy(last, config),
         ) from None
+    finally:
+        client = None
 
 
 def _connect(client: AdminClient, errors: list[KafkaError]) -> None:

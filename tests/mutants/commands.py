@@ -58,6 +58,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_object_lease.py::test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer",
     ),
     Mutant(
+        "the traceback of an error leaves a client of Kafka to the garbage collection",
+        "spark_jobs/source/topic_state.py",
+        "        error.__traceback__ = None\n",
+        "",
+        f"{UNIT}/test_topic_state.py::test_no_client_is_left_to_a_garbage_collection_which_any_thread_may_make",
+    ),
+    Mutant(
         "a broker that says nothing is waited for as long as Kafka's client likes",
         "spark_jobs/source/topic_state.py",
         "client.list_topics(timeout=share * TIMEOUT_SECONDS)",

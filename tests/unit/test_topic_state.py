@@ -2,12 +2,14 @@
 still between them.
 """
 
+import gc
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from spark_jobs.contract.errors import KafkaUnreachable
 from spark_jobs.contract.settings import Settings
@@ -47,3 +49,21 @@ def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
         )
     assert 0.5 <= time.monotonic() - asked < CLIENTS_OWN_SECONDS / 2
     assert "".join(capfd.readouterr()) == "", "the client's own log would stand before the one line"
+
+
+def test_no_client_is_left_to_a_garbage_collection_which_any_thread_may_make(
+    closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends in a thread of its own then, and librdkafka aborts the process."""
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
+    at = Settings("/root", f"127.0.0.1:{closed_port}", Path("/jars"), "local[2]", "1g")
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(KafkaUnreachable) as raised:
+            topic_state.topic_state(at, "flights")
+        left = [each for each in gc.get_objects() if type(each) is AdminClient]
+    finally:
+        gc.enable()
+    assert raised.value.__traceback__ is not None
+    assert left == []
