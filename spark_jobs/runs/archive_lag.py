@@ -10,8 +10,13 @@ def archive_lag(topic: TopicState, start: Offsets) -> float | None:
     """Offsets that waited, per offset before them that retention had left: the largest of all
     partitions from which retention has removed any; None without one.
 
-    >>> archive_lag(TopicState("id", {0: 0, 1: 40, 2: 90}, {0: 70, 1: 70, 2: 99}), {0: 5, 1: 60})
+    >>> archive_lag(TopicState("id", {0: 0, 1: 40}, {0: 70, 1: 70}), {0: 5, 1: 60})
     0.5
+
+    A partition that no batch has read has nothing before what waits:
+
+    >>> archive_lag(TopicState("id", {0: 40, 1: 90}, {0: 70, 1: 99}), {0: 60})
+    9.0
     """
     shares = [
         (topic.latest[partition] - at) / max(at - topic.earliest.get(partition, 0), 1)
