@@ -419,7 +419,8 @@ def test_a_batch_that_a_killed_run_left_is_accounted_for_by_what_its_records_wer
         assert made.drain("killed").problem is not None
     made.change(topic=more_patient(first))
     report = made.run("after")
-    assert report.recovered == (0,)
+    # The batch of no records that moves the watermark may be committed before the audit fails.
+    assert report.recovered[0] == 0
     premature = sum(row["kind"] == "premature" for row in made.ledger.to_pylist())
     assert report.account.premature == premature > 0
     made.assert_exact()
