@@ -60,7 +60,7 @@ def measures(home: Path, at: Settings, say: Say, events: int, rounds: int) -> li
                 "slices noted and written, of the load's processor seconds", 0.01, [share]
             ),
             Measure.limit("slices of a million records", 200, [made.slices_kilobytes()], "KB"),
-            *archive.measures(made),
+            *archive.measures(made, say),
         ]
     return [*demo_tables.measures(home / "demo", at, say), *found]
 
