@@ -43,8 +43,8 @@ def main(
         typer.Option(min=0, help="loads and deliveries on a standalone cluster; 0 leaves it out"),
     ] = 1,
     repaired: Annotated[
-        int, typer.Option(min=0, help="backfills and repairs of a million records; 0: none")
-    ] = 0,
+        int, typer.Option(min=0, help="backfills and repairs of as many events; 0: none")
+    ] = 3,
     keep: Annotated[
         bool, typer.Option(help="keep the temporary folder with tables and logs")
     ] = False,

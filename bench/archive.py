@@ -1,63 +1,78 @@
-"""`python -m bench.archive`: what the archive of a topic takes: bytes, and seconds of the query.
-
-One first load of the benchmark's workload, in a process as Airflow starts it, from a broker of its
-own. The figures count only if the table has every record of the ledger, at its offset.
+"""The archive of the repairs' topic: its bytes, the seconds of its query, and a backfill that reads
+it alone, since Kafka has nothing left.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated
+from collections.abc import Callable
 
 import deltalake
 import pyarrow as pa
-import typer
-from rich.console import Console
 
-from bench.arms import TOPIC, settings
+from bench import dense, oracle
+from bench.arms import TOPIC
 from bench.process import run
-from bench.topic import running
-from bench.workload import deliveries
+from bench.repaired import Repaired, whole
+from bench.results import Measure
 from local import ledger
 from spark_jobs.contract.archive import archive_name
+from spark_jobs.contract.paths import archive_table
 from spark_jobs.contract.report import read_report
 from spark_jobs.launch import submit
+from spark_jobs.repair.plan import RepairPlan
 
-MOST_BYTES, MOST_SECONDS = 40_000_000, 12.0
+MOST_MEGABYTES, MOST_SECONDS = 40.0, 12.0
 """The targets, for a million records."""
-console = Console(width=120, highlight=False)
 
 
-def main(
-    events: Annotated[int, typer.Option(help="Events; duplicates come on top.", min=1)] = 1_000_000,
-) -> None:
-    """Archive a topic once, and print both."""
-    os.environ["SLUICE_PIPELINES"] = "bench.pipelines"
-    with (
-        TemporaryDirectory(prefix="sluice-archive-") as folder,
-        running(Path(folder), deliveries(events, 0, 0)) as topic,
-    ):
-        home = Path(folder)
-        records = topic.publish_next()
-        own = settings()._replace(root=str(home / "root"), kafka=topic.brokers)
-        report_at, name = home / "report.json", archive_name(TOPIC)
-        command = submit.command(own, name, report_at, "bench", records)
-        cost = run(command, submit.environment(own), home / "log", home)
-        report = read_report(report_at)
-        table = deltalake.DeltaTable(str(home / "root" / "archive" / TOPIC))
-        _require_every_record(table, ledger.read(topic.ledger))
-        sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
-        console.print(f"{records:,} records in {len(sizes)} files")
-        _told("bytes", sum(sizes), MOST_BYTES * records / 1e6)
-        _told("seconds of the query", report.query_seconds, MOST_SECONDS * records / 1e6)
-        console.print(
-            f"whole process: {cost.seconds:.1f} s, {cost.cpu_seconds:.1f} processor seconds"
-        )
+def measures(made: Repaired, say: Callable[[str], None]) -> list[Measure]:
+    """Late records wait. They are merged by a backfill of all days: staged from Kafka, then from
+    the archive with the topic empty, and swapped in.
+    """
+    made.late("late-archive")
+    from_kafka = made.plan(whole())
+    read_kafka = made.stage(from_kafka, "whole-kafka")
+    megabytes, seconds = _archive(made)
+    made.topic.empty()
+    from_archive = made.plan(whole())
+    if from_archive.parts or not from_archive.archived:
+        raise oracle.WrongResult(f"records are to be read from Kafka: {from_archive.parts}")
+    read_archive = made.stage(from_archive, "whole-archive")
+    rows, equal = _equal(made, from_kafka, from_archive)
+    made.swap(from_archive)
+    made.hold()
+    million = made.topic.sent / 1e6
+    say(
+        f"archive: {megabytes:.1f} MB, query {seconds:.1f} s; {equal:,} of {rows:,} rows of a "
+        "backfill from it are byte-equal with those from Kafka"
+    )
+    work = f"{dense.DAYS} days backfilled, a change of {rows:,} rows"
+    return [
+        Measure.limit("the archive", MOST_MEGABYTES * million, [megabytes], "MB"),
+        Measure.limit("its query", MOST_SECONDS * million, [seconds]),
+        Measure.limit(f"{work}: query, from Kafka", None, [read_kafka.seconds["query"]]),
+        Measure.limit(f"{work}: query, from the archive", None, [read_archive.seconds["query"]]),
+        Measure.count(
+            "of them rows that are byte-equal with those from Kafka, whose topic is empty now",
+            rows,
+            [equal],
+        ),
+    ]
 
 
-def _require_every_record(table: deltalake.DeltaTable, sent: pa.Table) -> None:
+def _archive(made: Repaired) -> tuple[float, float]:
+    """Archive the topic in a process, as Airflow does: megabytes, and seconds of the query."""
+    report_at, name = made.home / "archive.json", archive_name(TOPIC)
+    command = submit.command(made.settings, name, report_at, "bench", made.topic.sent)
+    variables = submit.environment(made.settings)
+    run(command, variables, made.home / "archive.log", made.home)
+    table = deltalake.DeltaTable(str(archive_table(made.paths.root, TOPIC)))
+    _hold_every_record(table, ledger.read(made.topic.ledger))
+    sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+    return sum(sizes) / 1e6, read_report(report_at).query_seconds
+
+
+def _hold_every_record(table: deltalake.DeltaTable, sent: pa.Table) -> None:
     found = table.to_pyarrow_table(columns=["partition", "offset"])
     places = [
         set(zip(*each.to_pydict().values(), strict=True))
@@ -65,13 +80,19 @@ def _require_every_record(table: deltalake.DeltaTable, sent: pa.Table) -> None:
     ]
     if found.num_rows != sent.num_rows or places[0] != places[1]:
         message = f"the archive has {found.num_rows:,} rows of {sent.num_rows:,} records"
-        raise SystemExit(message)
+        raise oracle.WrongResult(message)
 
 
-def _told(what: str, found: float, most: float) -> None:
-    reached = "reached" if found <= most else "not reached"
-    console.print(f"{what}: {found:,.1f}, at most {most:,.1f}: {reached}")
+def _equal(made: Repaired, one: RepairPlan, other: RepairPlan) -> tuple[int, int]:
+    """How many rows the one stages, and how many of them the other stages too, to the last bit."""
+    staged = [set(_staged(made, plan)) for plan in (one, other)]
+    return max(map(len, staged)), len(staged[0] & staged[1])
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def _staged(made: Repaired, plan: RepairPlan) -> list[str]:
+    """The rows as text, which tells two doubles apart if they differ in a bit."""
+    table = deltalake.DeltaTable(str(made.paths.staging(plan.repair_id) / "rows"))
+    rows = [repr(sorted(row.items())) for row in table.to_pyarrow_table().to_pylist()]
+    if not rows or len(set(rows)) != len(rows):
+        raise oracle.WrongResult(f"{plan.repair_id} stages {len(rows)} rows, some of them twice")
+    return rows

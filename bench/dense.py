@@ -13,8 +13,8 @@ from bench.workload import MESS, REFUSED_BY_BOTH
 from local.deliveries import Delivered, deliver
 from local.flights import FlightEvent, flight_events
 
-MONTHS = 2
-"""January and February 2013: 59 days."""
+MONTHS, DAYS = 2, 59
+"""January and February 2013."""
 LATE_DAYS = (1, 57)
 """The first and the last day of the late records, counted from the first day."""
 

@@ -31,7 +31,7 @@ class Measure(NamedTuple):
     ratios: list[float]
     kind: Kind
     target: float | None
-    unit: Literal["x", "%", "GB", "s"] = "x"
+    unit: Literal["x", "%", "GB", "MB", "KB", "s", ""] = "x"
 
     @classmethod
     def faster(
@@ -96,9 +96,21 @@ class Measure(NamedTuple):
         )
 
     @classmethod
-    def limit(cls, work: str, target: float | None, seconds: list[float]) -> Self:
-        """Seconds of Sluice's, held against a limit."""
-        return cls(work, "", seconds, [], seconds, "at most", target, "s")
+    def limit(
+        cls,
+        work: str,
+        target: float | None,
+        values: list[float],
+        unit: Literal["s", "MB", "KB"] = "s",
+    ) -> Self:
+        """Seconds, or sizes, of Sluice's, held against a limit."""
+        return cls(work, "", values, [], values, "at most", target, unit)
+
+    @classmethod
+    def count(cls, work: str, target: int, counts: list[int]) -> Self:
+        """How many there are, of as many as there must be."""
+        found: list[float] = [*counts]
+        return cls(work, "", found, [], found, "at least", target, "")
 
     @classmethod
     def memory(
@@ -123,14 +135,12 @@ class Measure(NamedTuple):
 def table(measures: list[Measure]) -> Table:
     """For the terminal."""
     shown = Table(
-        title="Sluice against frozen scripts: medians; the ratio's smallest and largest in brackets"
+        title="Sluice against frozen scripts and limits: medians; smallest and largest in brackets"
     )
     for name in ("work", "Sluice", "against", "", "ratio", "target", ""):
         shown.add_column(name, justify="left" if name in {"work", "against"} else "right")
     for measure in measures:
-        unit = "" if measure.unit == "x" else f" {measure.unit}"
-        low = min(measure.ratios)
-        high = max(measure.ratios)
+        unit = "" if measure.unit in {"x", ""} else f" {measure.unit}"
         target = f"{measure.kind} {measure.target:g}{unit}" if measure.target is not None else ""
         verdict = {True: "[green]reached[/]", False: "[red]not reached[/]", None: ""}[
             measure.reached
@@ -140,7 +150,7 @@ def table(measures: list[Measure]) -> Table:
             _number(measure.sluice) if measure.unit == "x" else "",
             measure.rival,
             _number(measure.against),
-            f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})",
+            _value(measure, unit),
             target,
             verdict,
         )
@@ -169,6 +179,13 @@ def write(measures: list[Measure], folder: Path, parameters: dict[str, int]) -> 
     }
     path.write_text(json.dumps(everything, indent=2))
     return path
+
+
+def _value(measure: Measure, unit: str) -> str:
+    low, high = min(measure.ratios), max(measure.ratios)
+    if not measure.unit:
+        return f"{measure.value:,.0f} ({low:,.0f} to {high:,.0f})"
+    return f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})"
 
 
 def _number(values: list[float]) -> str:

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
 from bench.arms import TOPIC
 from local import broker
 from local.deliveries import Delivered
@@ -35,6 +38,19 @@ class Topic:
         self.sent += len(records)
         publish(self.brokers, TOPIC, records, self._sent, self.ledger, PARTITIONS)
         return len(records)
+
+    def empty(self) -> None:
+        """What retention does in the end: Kafka has no record any more."""
+        client = AdminClient({"bootstrap.servers": self.brokers})
+        ends = {
+            TopicPartition(TOPIC, partition): OffsetSpec.latest() for partition in range(PARTITIONS)
+        }
+        places = [
+            TopicPartition(place.topic, place.partition, found.result().offset)
+            for place, found in client.list_offsets(ends).items()
+        ]
+        for place, done in client.delete_records(places).items():
+            assert done.result().low_watermark == place.offset
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""The pipelines of bench/archive.py."""
+"""The pipelines of bench/repairs.py."""

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
 
-from sluice_airflow.xcom import APPROVE, SHOWN, to_xcom
+from sluice_airflow.rebuild_handed_over import (
+    Planned,
+    approved,
+    refuse_older,
+    refuse_other_table,
+)
+from sluice_airflow.xcom import to_xcom
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.checkpoint.switching import refuse_cut_off
@@ -25,16 +31,10 @@ from spark_jobs.contract.settings import Settings
 
 if TYPE_CHECKING:
     from sluice_airflow.submission import Submission
-    from spark_jobs.admin.rebuilding import Rebuilding
+    from spark_jobs.admin.rebuild_run import Rebuilding
     from spark_jobs.contract.request import Request
-    from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.rebuild.shown import Shown
 
 LOG = logging.getLogger(__name__)
-Planned = dict[str, Any]
-"""What the task plan hands over: kind, version (NEXT's), following (its digest), began (when the
-side root was made), who, offsets (to read), most_records.
-"""
 
 
 def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
@@ -157,15 +157,16 @@ def swap(
     from spark_jobs.rebuild.shown import refuse_changed, shown  # noqa: PLC0415 - as above
 
     pipeline = given[0].pipeline
-    approved = _approved(context, pipeline)
+    refuse_older(planned, pipeline)
+    answered = approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
     fact = completed(live, settings, run)
     if fact is None and live.state.version != planned["version"]:
         it = _rebuilding(planned, pipeline, run, settings, given)
-        refuse_changed(pipeline, approved, shown(it.paths, it.following))
+        refuse_changed(pipeline, answered, shown(it.paths, it.following))
         fact = switched(it, _refuse_held)
     else:
-        _refuse_other_table(live, settings, planned, approved)
+        refuse_other_table(live, settings, planned, answered)
     if fact is None:
         LOG.info("%s: state version %s drains already", pipeline, live.state.version)
         return {"state_version": live.state.version}
@@ -190,10 +191,11 @@ def _rebuilding(
     Raises RebuildRefused if it is not there any more, was begun again, or NEXT has changed since.
     """
     from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuilding import Rebuilding  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild_run import Rebuilding  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.shown import digest  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.side import read_begun, refuse_other  # noqa: PLC0415 - as above
 
+    refuse_older(planned, pipeline)
     spec = registry.load(pipeline)
     live = live_spec(spec, settings.root)
     following = next_of(spec, live)
@@ -233,39 +235,6 @@ def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
         return submission.run(beside, keys, run_id, arguments, records)
 
     return run
-
-
-def _approved(context: Context, pipeline: str) -> Shown:
-    """What a person has approved in this DAG run. Raises RebuildRefused if nobody has."""
-    from spark_jobs.rebuild.shown import Shown  # noqa: PLC0415 - as above
-
-    answer = context["ti"].xcom_pull(task_ids=APPROVE) or {}
-    about = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN)
-    if answer.get("chosen_options") != ["Approve"] or not about:
-        raise RebuildRefused(
-            f"{pipeline}: nobody has approved the switch in this DAG run.",
-            f"Clear the task {APPROVE}, and answer it.",
-        )
-    return Shown(**about)
-
-
-def _refuse_other_table(
-    live: Pipeline, settings: Settings, planned: Planned, approved: Shown
-) -> None:
-    """Raise RebuildRefused if the table that drains now is not what was shown: somebody else's
-    switch, or way back, came before.
-    """
-    from spark_jobs.checkpoint.identity import read_identity  # noqa: PLC0415 - as above
-
-    known = read_identity(Paths(settings.root, live))
-    generations = known.generations if known else ()
-    if live.state.version == planned["version"] and approved.computed in ("", *generations):
-        return
-    raise RebuildRefused(
-        f"{live.name}: state version {live.state.version} drains, by another switch than the one "
-        "that was approved here: the live table is another one than was shown.",
-        "Trigger the DAG again if NEXT is still to replace it.",
-    )
 
 
 def _refuse_held(paths: Paths) -> None:

@@ -84,6 +84,7 @@ def _rebuild(
 ) -> None:
     from spark_jobs.admin import rebuilding  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
     from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild_run import Rebuilding  # noqa: PLC0415 - as above
     from spark_jobs.cli.rebuilding import in_foreground, wait_for_runs  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.side import begin  # noqa: PLC0415 - as above
@@ -108,7 +109,7 @@ def _rebuild(
         if not without_lost:
             refuse_lost(spec, now)
 
-    it = rebuilding.Rebuilding(live, following, settings, run, who, submit, say, refuse)
+    it = Rebuilding(live, following, settings, run, who, submit, say, refuse)
     rebuilding.compute(it)
     say(f"{spec.name}: the live table, and what was computed beside it")
     for line in lines(rebuilding.differing(it)):

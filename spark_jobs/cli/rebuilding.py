@@ -16,7 +16,7 @@ from spark_jobs.launch.foreground import run_in_foreground
 from spark_jobs.launch.submit import application, environment, submit_command
 
 if TYPE_CHECKING:
-    from spark_jobs.admin.rebuilding import Arguments, Submit
+    from spark_jobs.admin.rebuild_run import Arguments, Submit
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.report import Report
     from spark_jobs.contract.settings import Settings

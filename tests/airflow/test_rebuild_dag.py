@@ -219,6 +219,25 @@ def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
     assert again == {"state_version": 2}, "cleared and tried again it changes nothing"
 
 
+@pytest.mark.usefixtures("in_task")
+@pytest.mark.parametrize("field", ["following", "most_records"])
+def test_a_plan_or_a_question_of_an_older_sluice_is_refused_with_the_task_to_clear(
+    installation: Installation, field: str
+) -> None:
+    planned = run("plan", {})
+    run("stage", {"plan": planned})
+    approved = asked(installation, planned)
+    older = {name: value for name, value in planned.items() if name != field}
+    for task in ("stage", "approve", "swap"):
+        with pytest.raises(RebuildRefused, match=f"plan lacks {field}.*Clear the task plan"):
+            run(task, approved | {"plan": older})
+    question = {name: value for name, value in approved["shown"].items() if name != "batch"}
+    with pytest.raises(RebuildRefused, match=r"another version of Sluice.*Clear the task approve"):
+        run("swap", approved | {"shown": question})
+    assert installation.version is None
+    assert run("swap", approved)["state_version"] == 2
+
+
 YES = {"chosen_options": ["Approve"]}
 
 

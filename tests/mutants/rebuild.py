@@ -103,7 +103,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a switch by Airflow needs no answer of a person",
-        "plugins/sluice_airflow/rebuild.py",
+        "plugins/sluice_airflow/rebuild_handed_over.py",
         'if answer.get("chosen_options") != ["Approve"] or not about:',
         "if not about:",
         f"{DAG}::test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned",
@@ -151,6 +151,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ANSWER,
     ),
     Mutant(
+        "a rebuild goes on by a plan that lacks what later tasks need",
+        "plugins/sluice_airflow/rebuild_handed_over.py",
+        "for field in NEEDED if",
+        "for field in NEEDED[:1] if",
+        f"{DAG}::test_a_plan_or_a_question_of_an_older_sluice_is_refused_with_the_task_to_clear",
+    ),
+    Mutant(
         "half of a rebuild is classified by another rule",
         "spark_jobs/rebuild/side.py",
         "    return found | _classified(following)\n",
@@ -174,7 +181,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "somebody else's switch counts as the one that was approved",
-        "plugins/sluice_airflow/rebuild.py",
+        "plugins/sluice_airflow/rebuild_handed_over.py",
         'if live.state.version == planned["version"] and approved',
         "if planned or approved",
         f"{DAG}::test_somebody_elses_switch_that_was_cut_off_does_not_count_as_the_one_that_was_"
@@ -182,21 +189,21 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "late records that nobody can merge stop a rebuild that is computed",
-        "spark_jobs/admin/rebuilding.py",
+        "spark_jobs/admin/late_merge.py",
         "    except NOT_MERGED as error:\n",
         "    except (RangeUnsupported, RangeOpen) as error:\n",
         f"{LATE}::test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why",
     ),
     Mutant(
         "late records that the stage cannot merge stop a rebuild that is computed",
-        "spark_jobs/admin/rebuilding.py",
+        "spark_jobs/admin/late_merge.py",
         "    if report.problem and report.problem.code in {",
         "    if report.problem and not report.problem.code and report.problem.code in {",
         f"{LATE}::test_so_do_those_that_the_stage_finds_it_cannot_merge",
     ),
     Mutant(
         "the bound of a repair stops the late records of a rebuild",
-        "spark_jobs/admin/rebuilding.py",
+        "spark_jobs/admin/late_merge.py",
         'note="rebuild", most_records=it.most_records)',
         'note="rebuild")',
         f"{LATE}::test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why",

@@ -30,6 +30,8 @@ MEASURES = [
     Measure.share("audit", 0.15, [0.1, 0.2, 0.3]),
     Measure.memory("GB", "script", 4, [1.0, 3.5], [2.0, 2.0]),
     Measure.less("no target", "script", None, [1.0], [2.0]),
+    Measure.limit("megabytes", 40, [41.0, 39.0, 38.0], "MB"),
+    Measure.count("tables", 3, [2]),
 ]
 
 
@@ -38,8 +40,8 @@ MEASURES = [
     [
         *zip(
             MEASURES,
-            [5.0, 3.5, 0.2, 20.0, 3.5, 2.0],
-            [True, False, True, False, True, None],
+            [5.0, 3.5, 0.2, 20.0, 3.5, 2.0, 39.0, 2.0],
+            [True, False, True, False, True, None, True, False],
             strict=True,
         )
     ],
@@ -73,6 +75,8 @@ def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(
     assert "5.00x (2.50 to 6.00)" in lines["records/s"]
     assert "at least 4" in lines["records/s"]
     assert "20.00 % (10.00 to 30.00)" in lines["audit"]
+    assert "39.00 MB (38.00 to 41.00)" in lines["megabytes"]
+    assert "2 (2 to 2)" in lines["tables"]
     for measure in MEASURES:
         verdict = {True: "reached", False: "not reached", None: ""}[measure.reached]
         assert lines[measure.work].split("│")[-2].strip() == verdict
@@ -203,5 +207,13 @@ def test_the_command_names_its_options_and_starts_nothing_for_its_help() -> None
     assert done.returncode == 0, done.stderr
     assert all(
         option in done.stdout
-        for option in ("--events", "--later", "--size", "--repetitions", "--idle", "--keep")
+        for option in (
+            "--events",
+            "--later",
+            "--size",
+            "--repetitions",
+            "--idle",
+            "--repaired",
+            "--keep",
+        )
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.admin import rebuilding
+from spark_jobs.admin import late_merge, rebuilding
+from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     RangeInvalid,
@@ -28,7 +29,7 @@ PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 
 
 @pytest.fixture
-def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rebuilding.Rebuilding:
+def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     """NEXT has drained all there is, and dropped one record as late."""
     live = Drains(tmp_path / "root")
     live.drain(0, 4)
@@ -39,7 +40,7 @@ def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rebuilding.Rebuilding
     ops_tables.append(side.paths.root, "late", [row | {"event_time": NOON}])
     monkeypatch.setattr(rebuilding, "plan", lambda *_: SimpleNamespace(idle=True))
     said: list[str] = []
-    return rebuilding.Rebuilding(
+    return Rebuilding(
         SPEC,
         NEXT,
         live.settings,
@@ -69,13 +70,13 @@ def planning(monkeypatch: pytest.MonkeyPatch, found: Any) -> list[int]:
             raise found
         return found
 
-    monkeypatch.setattr(rebuilding, "plan_repair", plan_repair)
+    monkeypatch.setattr(late_merge, "plan_repair", plan_repair)
     return bounds
 
 
 @pytest.mark.parametrize("error", PASSED_OVER)
 def test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why(
-    it: rebuilding.Rebuilding, monkeypatch: pytest.MonkeyPatch, error: type[SluiceError]
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, error: type[SluiceError]
 ) -> None:
     bounds = planning(monkeypatch, error("sales: not that.", "."))
     assert rebuilding.compute(it) == ((), "1 late records stay waiting: sales: not that.")
@@ -83,7 +84,7 @@ def test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why(
 
 
 def test_so_do_those_that_the_stage_finds_it_cannot_merge(
-    it: rebuilding.Rebuilding, monkeypatch: pytest.MonkeyPatch
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = SimpleNamespace(idle=False, store=lambda _: None, repair_id="r", offsets=1)
     planning(monkeypatch, planned)
@@ -91,7 +92,7 @@ def test_so_do_those_that_the_stage_finds_it_cannot_merge(
 
 
 def test_a_broken_checkpoint_is_no_reason_to_go_on(
-    it: rebuilding.Rebuilding, monkeypatch: pytest.MonkeyPatch
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planning(monkeypatch, CheckpointBroken("torn", "."))
     with pytest.raises(CheckpointBroken):

@@ -1,0 +1,71 @@
+"""Late merge: the repair of the late records of NEXT, beside the live table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.contract.errors import (
+    RangeInvalid,
+    RangeOpen,
+    RangeUnsupported,
+    RecordsUnreachable,
+)
+from spark_jobs.contract.request import Request
+from spark_jobs.launch import submit
+from spark_jobs.repair.late import late_fates
+from spark_jobs.repair.manifest import approve, read_manifest
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.swap import swap
+
+if TYPE_CHECKING:
+    from spark_jobs.admin.rebuild_run import Rebuilding
+    from spark_jobs.contract.report import Report
+
+NOT_MERGED = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
+"""Why late records cannot be merged, yet or ever: they wait, as after a drain."""
+NOT_FINAL = "drains of NEXT still write their rows; a repair after the switch merges them."
+
+
+def merge_late(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
+    """Repair the side table, where ranges of it can be computed: its late records go in. The
+    reports, and how many late records stay waiting and why; empty if none does.
+    """
+    reports, why = _repaired(it)
+    return reports, _waiting(it, why)
+
+
+def _repaired(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
+    """The reports, and why late records that are left wait."""
+    name, repair = it.following.name, f"{it.run}-late"
+    request = Request(kind="repair", who=it.who, note="rebuild", most_records=it.most_records)
+    try:
+        planned = plan_repair(it.following, it.beside, request)
+    except NOT_MERGED as error:
+        return (), error.what
+    if planned.idle:
+        return (), NOT_FINAL
+    planned.store(it.side)
+    report = it.submit(
+        lambda at: submit.stage_arguments(name, planned.repair_id, at, repair),
+        repair,
+        planned.offsets,
+    )
+    if report.problem and report.problem.code in {each.code for each in NOT_MERGED}:
+        return (), report.problem.what
+    it.passed(report)
+    if read_manifest(it.side, planned.repair_id).approval == "needed":
+        # Nobody reads this table: the switch is what asks.
+        approve(it.side, planned.repair_id, it.who)
+    done = swap(it.following, it.beside.root, planned.repair_id, repair)
+    it.say(f"  merged {done.merged:,} late records")
+    return (report,), NOT_FINAL
+
+
+def _waiting(it: Rebuilding, why: str) -> str:
+    known, audited = read_identity(it.side), read_cursor(it.side.cursor).audited
+    if known is None or audited < 0:
+        return ""
+    _, count = late_fates(it.side, known.generations, audited)
+    return f"{count:,} late records stay waiting: {why}" if count else ""
