@@ -9,6 +9,8 @@ FOUND = "tests/unit/test_offsets_of.py"
 
 COVERED = "tests/unit/test_coverage.py"
 SPANS = "tests/unit/test_late_spans.py"
+EACH = "test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_the_records"
+SAME = "test_a_repair_is_planned_started_and_accounted_for_by_the_same_records"
 
 MUTANTS = (
     Mutant(
@@ -44,7 +46,42 @@ MUTANTS = (
         "spark_jobs/repair/late_spans.py",
         "s < {behind} GROUP BY 1, 2, 3",
         "s < {behind} GROUP BY 1, 2, 3, s, e",
-        f"{SPANS}::test_the_pages_get_no_more_rows_from_a_hundred_times_the_records",
+        f"{SPANS}::{EACH}",
+    ),
+    Mutant(
+        "the start of a repair reads every late record",
+        "spark_jobs/repair/late_spans.py",
+        '{found} GROUP BY "partition"\'',
+        '{found} GROUP BY "partition", "offset"\'',
+        f"{SPANS}::{EACH}",
+    ),
+    Mutant(
+        "a repair of a range merges the late records of all others",
+        "spark_jobs/repair/late_spans.py",
+        '            f"AND {_overlaps(bound)} GROUP BY s, e"\n',
+        '            "GROUP BY s, e"\n',
+        f"{SPANS}::{SAME}",
+    ),
+    Mutant(
+        "a repair that had other records holds back those of the same hours",
+        "spark_jobs/repair/late_spans.py",
+        'return f"(({offsets}) AND (',
+        'return f"((true) AND (',
+        f"{SPANS}::{SAME}",
+    ),
+    Mutant(
+        "a record has a fate before a repair has computed the last of its windows",
+        "spark_jobs/contract/span_sql.py",
+        '            f"{self.end} <= {microseconds(span.end)})"\n',
+        '            f"{self.start} <= {microseconds(span.end)})"\n',
+        f"{SPANS}::{SAME}",
+    ),
+    Mutant(
+        "a record of a week has its fate from the first day of that week",
+        "spark_jobs/contract/span_sql.py",
+        'f"({self.start} + {by // MICROSECOND})"',
+        "self.start",
+        f"{SPANS}::{SAME}",
     ),
     Mutant(
         "a balance counts a record with two fates once",
