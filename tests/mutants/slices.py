@@ -10,6 +10,10 @@ FOUND = "tests/unit/test_offsets_of.py"
 COVERED = "tests/unit/test_coverage.py"
 SPANS = "tests/unit/test_late_spans.py"
 EACH = "test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_the_records"
+TRIED = (
+    "tests/unit/test_untried.py"
+    "::test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_late"
+)
 SAME = "test_a_repair_is_planned_started_and_accounted_for_by_the_same_records"
 
 MUTANTS = (
@@ -45,7 +49,7 @@ MUTANTS = (
         "a page reads every late record",
         "spark_jobs/repair/late_spans.py",
         "s < {behind} GROUP BY 1, 2, 3",
-        "s < {behind} GROUP BY 1, 2, 3, s, e",
+        "s < {behind} GROUP BY 1, 2, 3, at",
         f"{SPANS}::{EACH}",
     ),
     Mutant(
@@ -67,7 +71,7 @@ MUTANTS = (
         "spark_jobs/repair/late_spans.py",
         'return f"(({offsets}) AND (',
         'return f"((true) AND (',
-        f"{SPANS}::{SAME}",
+        TRIED,
     ),
     Mutant(
         "a record has a fate before a repair has computed the last of its windows",
