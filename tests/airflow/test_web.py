@@ -403,10 +403,11 @@ def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(
         1,
     )
     late = html.unescape(get(f"/pipelines/{MINE}/late", page=True).text)
-    assert f'href="/dags/{MINE}__backfill" data-airflow' in late
-    assert (
-        '{"kind": "repair", "from": "2026-03-01T11:00:00Z", "to": "2026-03-01T12:00:00Z"}' in late
-    )
+    of_it = f"/sluice/pipelines/{MINE}/repair"
+    assert f'href="{of_it}"' in late
+    assert f'href="{of_it}?from=2026-03-01T11%3A00%3A00Z&to=2026-03-01T12%3A00%3A00Z"' in late
+    bad = get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert f'href="{of_it}?kind=replay"' in bad
     page = get(f"/pipelines/{MINE}/coverage", page=True).text
     assert page.count('<rect x="') == 2, "the two alike are one"
     assert "Kafka did not answer" in page
@@ -425,9 +426,38 @@ def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(
         page = html.unescape(get(f"/pipelines/{MINE}/coverage", page=True).text)
     finally:
         ops_tables.remove(opened(str(root)), "late", '"offset" = 9')
-    wanted = '{"kind": "repair", "from": "2026-02-28T00:00:00Z", "to": "2026-03-01T00:00:00Z"}'
+    wanted = "repair?kind=repair&from=2026-02-28T00%3A00%3A00Z&to=2026-03-01T00%3A00%3A00Z"
     assert page.count(wanted) == 1
     assert f"sluice repair {MINE} --from 2026-02-28T00:00:00Z --to 2026-03-01T00:00:00Z" in page
+
+
+def test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_not(
+    get: Callable[..., Any],
+) -> None:
+    address = f"/pipelines/{MINE}/repair?kind=verify&from=2026-02-28&to=%22%3E%3Cscript%3E"
+    reader, everybody = (
+        html.unescape(get(address, name, page=True, role=role).text)
+        for name, role in ((MINE, "viewer"), ("everything", "user"))
+    )
+    for text in (reader, everybody):
+        assert '<option value="verify" selected>' in text
+        assert 'name="from" value="2026-02-28"' in text
+        assert 'name="most_records" value="50000000" min="1"' in text
+    assert ("Start the run" in reader, "Start the run" in everybody) == (False, True)
+    assert 'value="&#34;&gt;&lt;script&gt;"' in get(address, page=True).text
+    assert get(f"/pipelines/{MINE}/repair?kind=all", page=True).status_code == 422
+
+
+def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get: Callable[..., Any]) -> None:
+    from sluice_airflow.form import params  # noqa: PLC0415 - the home comes first
+
+    text = html.unescape(get(f"/pipelines/{MINE}/repair", page=True).text)
+    for name, param in params().items():
+        assert f'name="{name}"' in text
+        assert param.schema["title"] in text
+        assert str(param.description) in text
+        for value in param.schema.get("enum", ()):
+            assert f'<option value="{value or ""}"' in text
 
 
 def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
