@@ -13,7 +13,7 @@ from spark_jobs.ops.shown import BatchLine, PhaseLine, RunLine
 WIDTH, HEIGHT = 900, 160
 Unit = Callable[[float], str]
 """A value -> as text, with its unit."""
-OUTCOMES = ("accepted", "duplicates", "late", "malformed", "premature", "unaccounted")
+OUTCOMES = ("accepted", "duplicates", "late", "malformed", "premature", "filtered", "unaccounted")
 """Where records went, as they are stacked. `accepted` are those that were no duplicates."""
 LEAST = 1.5
 """The height of a part that would be lower: one record of a million is seen too."""
@@ -170,11 +170,8 @@ def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -
 
 
 def outcomes(run: RunLine) -> dict[str, int]:
-    """Outcome -> records. They add up to what was read, and the mismatches.
-
-    What a condition filtered is `accepted` here: ops.runs has no column of it.
-    """
-    rejected = {name: getattr(run, name) for name in OUTCOMES[1:]}
+    """Outcome -> records. They add up to what was read, and the mismatches."""
+    rejected = {name: getattr(run, name) or 0 for name in OUTCOMES[1:]}
     left = run.read - sum(rejected[name] for name in OUTCOMES[1:-1])
     return {"accepted": max(0, left)} | rejected
 

@@ -125,6 +125,7 @@ def _tables(root: Any, name: str) -> None:
             "audited_at": NOON + timedelta(hours=place),
             "read": 100,
             "accepted": 90,
+            "filtered": place,
             "state_rows": 1000 * (place + 1),
             "state_bytes": 2**20 * (place + 1),
             "table_version": place + 1,
@@ -365,6 +366,15 @@ def test_pages_of_runs_and_batches_follow_each_other(get: Callable[..., Any]) ->
         assert [part[table][0][name] for part in parts] == [each[name] for each in whole[table]]
         assert [part["more"] for part in parts] == [True, True, False]
         assert get(f"/api/pipelines/{MINE}/{table}?limit=5001").status_code == 422
+
+
+def test_the_records_that_a_condition_filtered_are_a_part_of_each_run(
+    get: Callable[..., Any],
+) -> None:
+    runs = get(f"/api/pipelines/{MINE}/runs").json()["runs"]
+    assert [each["filtered"] for each in runs] == [2, 1, 0]
+    page = get(f"/pipelines/{MINE}", page=True).text
+    assert page.count('class="filtered"><title>') == 2
 
 
 def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_before(

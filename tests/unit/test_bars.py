@@ -27,7 +27,9 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 10**9)
 
 
-def run(accepted: int, duplicates: int, late: int, malformed: int, premature: int) -> RunLine:
+def run(
+    accepted: int, duplicates: int, late: int, malformed: int, premature: int, filtered: int = 0
+) -> RunLine:
     return RunLine(
         pipeline="p",
         run_id="r",
@@ -37,7 +39,8 @@ def run(accepted: int, duplicates: int, late: int, malformed: int, premature: in
         started_at=NOON,
         ended_at=NOON,
         query_seconds=None,
-        read=accepted + duplicates + late + malformed + premature,
+        read=accepted + duplicates + late + malformed + premature + filtered,
+        filtered=filtered,
         rows_out=0,
         duplicates=duplicates,
         late=late,
@@ -50,9 +53,9 @@ def run(accepted: int, duplicates: int, late: int, malformed: int, premature: in
     )
 
 
-@given(st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT, COUNT), max_size=5))
+@given(st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT, COUNT, COUNT), max_size=5))
 def test_the_parts_of_each_bar_add_up_to_what_the_run_read(
-    counts: list[tuple[int, int, int, int, int]],
+    counts: list[tuple[int, int, int, int, int, int]],
 ) -> None:
     runs = [run(*each) for each in counts]
     assert [sum(outcomes(each).values()) for each in runs] == [each.read for each in runs]
