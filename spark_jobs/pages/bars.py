@@ -17,6 +17,8 @@ OUTCOMES = ("accepted", "duplicates", "late", "malformed", "premature", "filtere
 """Where records went, as they are stacked. `accepted` are those that were no duplicates."""
 LEAST = 1.5
 """The height of a part that would be lower: one record of a million is seen too."""
+LEAST_OF_SMALL = 8
+"""The same in the cell of a table, which is a sixth as high."""
 
 
 class Bar(NamedTuple):
@@ -147,11 +149,19 @@ def phases(runs: Iterable[PhaseLine]) -> list[str]:
 
 def check_chart(points: Sequence[Point], bound: float | None) -> Chart:
     """A bar a run, oldest left: what a check observed, and the bound that it has today."""
-    return chart(points, bound, "" if bound is None else number(bound), number)
+    return chart(points, bound, "" if bound is None else number(bound), number, LEAST_OF_SMALL)
 
 
-def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -> Chart:
-    """A bar a point, left to right. The bound is in the chart too, if it is given."""
+def chart(
+    points: Sequence[Point],
+    bound: float | None,
+    told: str,
+    unit: Unit,
+    least: float = LEAST,
+) -> Chart:
+    """A bar a point, left to right, each at least so high unless it is 0. The bound is in the chart
+    too, if it is given.
+    """
     highest = max((each.value for each in points), default=0)
     most = max(highest, bound or 0)
     if not points or most <= 0:
@@ -159,7 +169,7 @@ def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -
     bars = []
     for place, each in enumerate(points):
         x, width = _column(place, len(points))
-        height = round(max(HEIGHT * each.value / most, LEAST), 2) if each.value > 0 else 0.0
+        height = round(max(HEIGHT * each.value / most, least), 2) if each.value > 0 else 0.0
         over = bound is not None and each.value > bound
         title = f"{each.label}: {each.text}"
         if height:

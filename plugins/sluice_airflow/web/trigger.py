@@ -37,6 +37,7 @@ class Field(NamedTuple):
     """The longest text, in characters."""
     least: int | None = None
     """The smallest number."""
+    example: str = ""
 
 
 class Trigger(NamedTuple):
@@ -71,4 +72,5 @@ def _field(name: str, schema: dict[str, Any], given: str | None) -> Field:
         ),
         schema.get("maxLength"),
         schema.get("minimum"),
+        "2026-03-01, or 2026-03-01T10:00Z" if schema.get("format") == "date-time" else "",
     )

@@ -79,7 +79,7 @@ for (const form of document.querySelectorAll("form[data-trigger]")) {
         body: JSON.stringify({ logical_date: null, conf }),
       });
       const found = await answer.json();
-      if (!answer.ok) throw new Error(typeof found.detail === "string" ? found.detail : JSON.stringify(found.detail ?? found));
+      if (!answer.ok) throw new Error(typeof found.detail === "string" ? found.detail.split("\n")[0] : JSON.stringify(found.detail ?? found));
       const link = document.createElement("a");
       link.href = form.dataset.run + encodeURIComponent(found.dag_run_id);
       link.textContent = found.dag_run_id;
