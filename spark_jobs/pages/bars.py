@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.report import Account
-from spark_jobs.ops.shown import BatchLine, PhaseLine, RunLine
+from spark_jobs.ops.shown import BatchLine, Bucket, PhaseLine, RunLine
 
 WIDTH, HEIGHT = 900, 160
 Unit = Callable[[float], str]
@@ -17,6 +18,7 @@ OUTCOMES = ("accepted", "duplicates", "late", "malformed", "premature", "filtere
 """Where records went, as they are stacked. `accepted` are those that were no duplicates."""
 LEAST = 1.5
 """The height of a part that would be lower: one record of a million is seen too."""
+MOST_REASONS, OTHERS = 5, "other reasons"
 LEAST_OF_SMALL = 8
 """The same in the cell of a table, which is a sixth as high."""
 
@@ -140,6 +142,27 @@ def phase_bars(runs: Sequence[PhaseLine]) -> list[Bar]:
         for run in reversed(runs)
     ]
     return _stacked(stacks, by_place=True, unit=" s of ")
+
+
+class DayChart(NamedTuple):
+    """Rejected records by day and reason."""
+
+    reasons: list[str]
+    """As they are stacked, the most frequent at the bottom."""
+    bars: list[Bar]
+
+
+def day_chart(days: Sequence[Bucket]) -> DayChart:
+    """A bar a day with records, oldest left. Reasons beyond the five most frequent are one part."""
+    totals, by_day = Counter[str](), defaultdict[str, Counter[str]](Counter)
+    for each in days:
+        totals[each.reason] += each.records
+    named = [reason for reason, _ in totals.most_common(MOST_REASONS)]
+    reasons = [*named, OTHERS] if len(totals) > MOST_REASONS else named
+    for each in days:
+        by_day[each.day][each.reason if each.reason in named else OTHERS] += each.records
+    stacks = [("", day, {name: by_day[day][name] for name in reasons}) for day in sorted(by_day)]
+    return DayChart(reasons, _stacked(stacks, by_place=True))
 
 
 def phases(runs: Iterable[PhaseLine]) -> list[str]:

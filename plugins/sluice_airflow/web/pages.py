@@ -32,7 +32,7 @@ from spark_jobs.contract.ranged import ranged
 from spark_jobs.ops import history, rejected
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage
-from spark_jobs.pages.bars import Bar, flow, read_bars, rows_bars
+from spark_jobs.pages.bars import Bar, day_chart, flow, read_bars, rows_bars
 from spark_jobs.pages.figures import figures, of_check
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
@@ -213,6 +213,7 @@ def _rejected(pipeline: str, table: Table, page: int) -> Response:
         pipeline=pipeline,
         table=table,
         found=found,
+        by_day=day_chart(found.days),
         page=page,
         repair=repair,
         lacking=lacking,
