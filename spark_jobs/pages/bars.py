@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.report import Account
-from spark_jobs.ops.shown import BatchLine, PhaseLine, RunLine
+from spark_jobs.ops.shown import BatchLine, Bucket, PhaseLine, RunLine
 
 WIDTH, HEIGHT = 900, 160
 Unit = Callable[[float], str]
 """A value -> as text, with its unit."""
-OUTCOMES = ("accepted", "duplicates", "late", "malformed", "premature", "unaccounted")
+OUTCOMES = ("accepted", "duplicates", "late", "malformed", "premature", "filtered", "unaccounted")
 """Where records went, as they are stacked. `accepted` are those that were no duplicates."""
 LEAST = 1.5
 """The height of a part that would be lower: one record of a million is seen too."""
+MOST_REASONS, OTHERS = 5, "other reasons"
+LEAST_OF_SMALL = 8
+"""The same in the cell of a table, which is a sixth as high."""
 
 
 class Bar(NamedTuple):
@@ -140,6 +144,27 @@ def phase_bars(runs: Sequence[PhaseLine]) -> list[Bar]:
     return _stacked(stacks, by_place=True, unit=" s of ")
 
 
+class DayChart(NamedTuple):
+    """Rejected records by day and reason."""
+
+    reasons: list[str]
+    """As they are stacked, the most frequent at the bottom."""
+    bars: list[Bar]
+
+
+def day_chart(days: Sequence[Bucket]) -> DayChart:
+    """A bar a day with records, oldest left. Reasons beyond the five most frequent are one part."""
+    totals, by_day = Counter[str](), defaultdict[str, Counter[str]](Counter)
+    for each in days:
+        totals[each.reason] += each.records
+    named = [reason for reason, _ in totals.most_common(MOST_REASONS)]
+    reasons = [*named, OTHERS] if len(totals) > MOST_REASONS else named
+    for each in days:
+        by_day[each.day][each.reason if each.reason in named else OTHERS] += each.records
+    stacks = [("", day, {name: by_day[day][name] for name in reasons}) for day in sorted(by_day)]
+    return DayChart(reasons, _stacked(stacks, by_place=True))
+
+
 def phases(runs: Iterable[PhaseLine]) -> list[str]:
     """The phases of these runs, in the order in which they were first met."""
     return list(dict.fromkeys(name for run in runs for name in run.seconds))
@@ -147,11 +172,19 @@ def phases(runs: Iterable[PhaseLine]) -> list[str]:
 
 def check_chart(points: Sequence[Point], bound: float | None) -> Chart:
     """A bar a run, oldest left: what a check observed, and the bound that it has today."""
-    return chart(points, bound, "" if bound is None else number(bound), number)
+    return chart(points, bound, "" if bound is None else number(bound), number, LEAST_OF_SMALL)
 
 
-def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -> Chart:
-    """A bar a point, left to right. The bound is in the chart too, if it is given."""
+def chart(
+    points: Sequence[Point],
+    bound: float | None,
+    told: str,
+    unit: Unit,
+    least: float = LEAST,
+) -> Chart:
+    """A bar a point, left to right, each at least so high unless it is 0. The bound is in the chart
+    too, if it is given.
+    """
     highest = max((each.value for each in points), default=0)
     most = max(highest, bound or 0)
     if not points or most <= 0:
@@ -159,7 +192,7 @@ def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -
     bars = []
     for place, each in enumerate(points):
         x, width = _column(place, len(points))
-        height = round(max(HEIGHT * each.value / most, LEAST), 2) if each.value > 0 else 0.0
+        height = round(max(HEIGHT * each.value / most, least), 2) if each.value > 0 else 0.0
         over = bound is not None and each.value > bound
         title = f"{each.label}: {each.text}"
         if height:
@@ -170,11 +203,8 @@ def chart(points: Sequence[Point], bound: float | None, told: str, unit: Unit) -
 
 
 def outcomes(run: RunLine) -> dict[str, int]:
-    """Outcome -> records. They add up to what was read, and the mismatches.
-
-    What a condition filtered is `accepted` here: ops.runs has no column of it.
-    """
-    rejected = {name: getattr(run, name) for name in OUTCOMES[1:]}
+    """Outcome -> records. They add up to what was read, and the mismatches."""
+    rejected = {name: getattr(run, name) or 0 for name in OUTCOMES[1:]}
     left = run.read - sum(rejected[name] for name in OUTCOMES[1:-1])
     return {"accepted": max(0, left)} | rejected
 
