@@ -68,8 +68,8 @@ bench: $(READY) ## measure against a plain PySpark script; takes about half an h
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
 	@SLUICE_LONG=1 SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
 
-screenshots: $(READY) ## take the pictures of docs/seeing.md anew, in Debian's Chromium
-	@SLUICE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py
+screenshots: $(READY) ## take the pictures of docs/seeing.md anew, in Debian's Chromium; some minutes
+	@SLUICE_LONG=1 SLUICE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py tests/browser/test_backfill.py
 
 reference: $(READY) ## write docs/reference.md anew, from the code
 	@$(BIN)/python -m local.reference

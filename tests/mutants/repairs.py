@@ -6,6 +6,13 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a change that no record explains is made, and nobody is asked",
+        "spark_jobs/contract/change.py",
+        "        change.unexplained or change.newly_bad or change.count_difference\n",
+        "        change.newly_bad\n",
+        "tests/browser/test_backfill.py::test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked",
+    ),
+    Mutant(
         "a copy waits no more although what it is a copy of was taken back",
         "spark_jobs/ops/repairs.py",
         "if copies := _copies_within(rows, needed):",
