@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.contract import registry
@@ -41,6 +41,8 @@ UNTIL = ORIGIN + timedelta(hours=50)
 SHOWN = Span(ORIGIN + timedelta(hours=9), ORIGIN + timedelta(hours=80))
 HOUR = timedelta(hours=1)
 PARTITIONS = 2
+AT = ORIGIN + timedelta(hours=9, minutes=30)
+"""Half an hour before its hour ends; the last of its sliding windows ends later than that."""
 DEDUPLICATE = Deduplicate(keys=("event_id",))
 CHAINS = [
     ranged(spec(DEDUPLICATE)),
@@ -116,8 +118,10 @@ def test_the_query_engine_finds_what_each_record_touches_by_itself(
         assert found == expected
 
 
-@settings(max_examples=CASES)
+@settings(max_examples=CASES // 2)
 @given(st.sampled_from(CHAINS), records, repairs, spans)
+@example(CHAINS[1], [(AT, None), (AT + 9 * HOUR, None)], [], Span(AT, AT + HOUR / 2))
+@example(CHAINS[2], [(AT, None)], [], Span(AT, AT + HOUR / 2))
 def test_a_repair_is_planned_started_and_accounted_for_by_the_same_records(
     ops: Path,
     way: Ranged,
