@@ -129,7 +129,8 @@ def test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_i
     assert counts["unexplained"] == 1, "the row that somebody took"
     assert counts["added"] + counts["changed"] == len(lost) > 1
     taken = made.taken
-    assert f"added\t{taken['window_start']:%F %T}" in shown
+    assert f"added, unexplained\t{taken['window_start']:%F %T}" in shown
+    assert shown.count("unexplained\t") == 1
 
 
 def test_both_days_are_what_duckdb_makes_of_all_records_and_all_else_is_as_it_was(

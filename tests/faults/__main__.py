@@ -65,7 +65,11 @@ def _run(
         with none_left():
             if wanted.repairs:
                 return Repairing(
-                    kafka, folder, rounds(wanted.seed), say, deliveries=wanted.kills + 10
+                    kafka,
+                    folder,
+                    rounds(wanted.seed),
+                    say,
+                    deliveries=wanted.kills + repairing.FIRST,
                 ).run(wanted.kills)
             drains = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
             drains.measure()

@@ -89,14 +89,15 @@ def landed(running: Running, staging: Path, began: float, kill: Kill) -> str:
         return f"at a failpoint: {failpoint.STAGE_POINTS[kill.failpoints.partition('=')[0]]}"
     if running.report:
         return "its report is written"
-    if _since(staging / "manifest.json", began):
+    if since(staging / "manifest.json", began):
         return "its manifest is written, and its report is not"
-    if any(_since(path, began) for path in (staging / "rows" / "_delta_log").glob("*.json")):
+    if any(since(path, began) for path in (staging / "rows" / "_delta_log").glob("*.json")):
         return "its rows are beside the table, and there is no manifest"
     if COMPUTES in running.said:
         return "while it computed and compared"
     return "before Spark computed anything"
 
 
-def _since(path: Path, began: float) -> bool:
+def since(path: Path, began: float) -> bool:
+    """Whether it is there, and was written since."""
     return path.exists() and path.stat().st_mtime >= began

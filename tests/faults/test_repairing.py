@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from spark_jobs import failpoint
-from tests.faults.repairing import Repairing
+from tests.faults.repairing import FIRST, Repairing
 from tests.faults.stage_kills import AT, OF_STAGES, Round, rounds
 from tests.harness.long_form import long_form
 
@@ -28,7 +28,7 @@ def test_no_kill_of_a_stage_or_a_swap_leaves_anything_half_done(kafka, spark, tm
         tmp_path,
         iter([made]),
         logging.getLogger("campaign").info,
-        deliveries=8,
+        deliveries=FIRST + 2,
         pipelines=("departure_delays",),
     ).run(len(STAGES) + len(SWAPS))
     assert [*figures.landed] == [
