@@ -14,15 +14,16 @@ TAKEN = "SLUICE_SCREENSHOTS" in os.environ
 
 
 class Picture(NamedTuple):
-    """How a page is pictured: its upper part, so high in pixels."""
+    """How a page is pictured: its upper part, so high and so wide in pixels."""
 
     page: str
     height: int
     dark: bool = False
+    width: int = WIDTH
 
 
 PICTURES = {
-    "overview": Picture("overview", 400),
+    "overview": Picture("overview", 400, width=1400),
     "pipeline": Picture("pipeline", 890),
     "pipeline-dark": Picture("pipeline", 890, dark=True),
     "failed-check": Picture("run", 900),

@@ -10,15 +10,15 @@ import pytest
 from spark_jobs.contract.settings import REPO
 from tests.browser import pages
 from tests.browser.installation import Installed
-from tests.browser.pictures import BACKFILL, KEPT, MOST_BYTES, PICTURES, TAKEN, WIDTH
+from tests.browser.pictures import BACKFILL, KEPT, MOST_BYTES, PICTURES, TAKEN
 
 
 @pytest.mark.skipif(not TAKEN, reason="pictures: make screenshots")
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_page_has_a_picture(window: Callable[..., Any], installed: Installed, name: str) -> None:
     picture = PICTURES[name]
-    with window(WIDTH, dark=picture.dark) as opened:
-        opened.page.set_viewport_size({"width": WIDTH, "height": picture.height})
+    with window(picture.width, dark=picture.dark) as opened:
+        opened.page.set_viewport_size({"width": picture.width, "height": picture.height})
         opened.go(pages.address(picture.page, installed))
         opened.page.screenshot(path=KEPT / f"{name}.png")
 
