@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
-from spark_jobs.pages.bars import in_bytes, number
+from spark_jobs.pages.amounts import in_bytes, number
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.coverage import State
 

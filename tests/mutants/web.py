@@ -86,7 +86,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "duplicates are counted as accepted too",
-        f"{PAGES}/bars.py",
+        f"{PAGES}/run_bars.py",
         "OUTCOMES[1:-1])",
         "OUTCOMES[2:-1])",
         "tests/unit/test_bars.py::test_the_parts_of_each_bar_add_up_to_what_the_run_read",
@@ -166,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the losses of a stage lie on one another",
-        f"{PAGES}/bars.py",
+        f"{PAGES}/flow.py",
         "                at -= count\n",
         "",
         "tests/unit/test_bars.py::"

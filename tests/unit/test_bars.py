@@ -10,14 +10,12 @@ from hypothesis import given, strategies as st
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.visible import visible
 from spark_jobs.ops.shown import Bucket, PhaseLine, RunLine
-from spark_jobs.pages.bars import (
-    HEIGHT,
-    WIDTH,
-    Point,
+from spark_jobs.pages.bars import HEIGHT, WIDTH, Point
+from spark_jobs.pages.day_bars import day_chart
+from spark_jobs.pages.flow import flow
+from spark_jobs.pages.run_bars import (
     account_bars,
     check_chart,
-    day_chart,
-    flow,
     lag_chart,
     late_chart,
     outcomes,
