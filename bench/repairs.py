@@ -54,12 +54,14 @@ def measures(home: Path, at: Settings, say: Say, events: int, rounds: int) -> li
             done.append(made.round(number))
             say(f"round {number}: {_line(done[-1])}")
         share = made.slices_share(loaded)
+        kilobytes = made.slices_kilobytes()
+        say(f"slices: {share:.2%} of the load's processor seconds, {kilobytes:.0f} KB a million")
         found = [
             *_of(done, f"a day of {dense.DAYS} of {len(load):,} records, backfilled"),
             Measure.share(
                 "slices noted and written, of the load's processor seconds", 0.01, [share]
             ),
-            Measure.limit("slices of a million records", 200, [made.slices_kilobytes()], "KB"),
+            Measure.limit("slices of a million records", 200, [kilobytes], "KB"),
             *archive.measures(made, say),
         ]
     return [*demo_tables.measures(home / "demo", at, say), *found]
