@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
@@ -19,12 +19,8 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
 
-if TYPE_CHECKING:
-    from upath import UPath
-
 PATIENCE = timedelta(days=7)
 """After it the run fails, and the table is as it was."""
-SAMPLE_ROWS = 20
 
 
 class ConfirmOperator(ApprovalOperator):
@@ -63,6 +59,7 @@ class ConfirmOperator(ApprovalOperator):
             context["ti"].xcom_push(key=SHOWN, value=about)
             return super().execute(context)
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads delta-rs's types, which parsing a DAG does not need
+        from spark_jobs.repair.sample import sample  # noqa: PLC0415 - as above
 
         with one_line_errors(self.log), root_credentials():
             paths = _paths(self.pipeline)
@@ -72,7 +69,7 @@ class ConfirmOperator(ApprovalOperator):
                 self.log.info("approved by %s", who) if who else self.log.info("no need to ask")
                 return None
             # Set here, and so not rendered by Jinja: the rows come from Kafka.
-            self.body = body(manifest, _sample(paths.staging(repair_id) / "changes"))
+            self.body = body(manifest, sample(paths.staging(repair_id)))
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
@@ -94,21 +91,3 @@ class ConfirmOperator(ApprovalOperator):
 
 def _paths(pipeline: str) -> Paths:
     return Paths(root(), live_spec(registry.load(pipeline), root()))
-
-
-def _sample(changes: UPath) -> list[dict[str, Any]]:
-    """Some of the changed rows, first those that no record explains; none if there is no such
-    table.
-    """
-    from pyarrow import dataset
-
-    from spark_jobs.storage.delta import is_table, open_table  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
-
-    if not is_table(changes):
-        return []
-    stored = open_table(changes).to_pyarrow_dataset()
-    rows: list[dict[str, Any]] = []
-    for explained in (False, True):
-        wanted = dataset.field("explained") == explained
-        rows += stored.head(SAMPLE_ROWS - len(rows), filter=wanted).to_pylist()
-    return rows

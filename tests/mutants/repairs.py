@@ -14,9 +14,9 @@ MUTANTS = (
     ),
     Mutant(
         "whoever approves does not see first what no record explains",
-        "plugins/sluice_airflow/approve.py",
-        "    for explained in (False, True):\n",
-        "    for explained in (True, False):\n",
+        "spark_jobs/repair/sample.py",
+        "ORDER BY explained LIMIT",
+        "ORDER BY explained DESC LIMIT",
         "tests/airflow/test_approve.py::test_a_person_is_asked_with_the_rows_and_answers_by_the_api",
     ),
     Mutant(

@@ -24,6 +24,7 @@ from spark_jobs.repair.coverage import Coverage, coverage
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.sample import ROWS, sample
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
@@ -324,6 +325,8 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
     assert report.problem is not None
     plan = work.plan("backfill", *ends)
     assert work.stage(plan).problem is None
+    told = [(row["op"], row["explained"]) for row in sample(made.paths.staging(plan.repair_id))]
+    assert told == [("removed", False)] * ROWS, "one is explained, and is among the last"
     approve(made.paths, plan.repair_id, "a person")
     work.swap(plan)
     assert_same(rows(made), repaired, "the table without the copies")
