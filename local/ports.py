@@ -1,6 +1,13 @@
 """A free port on loopback."""
 
+import random
 import socket
+
+OURS = range(20_000, 32_768)
+"""Below what Linux (32768), macOS and the IANA (49152) give to outgoing connections: a server that
+takes ten seconds to listen does not find that some client was handed its port meanwhile.
+"""
+TRIES = 100
 
 
 class NoFreePort(OSError):
@@ -8,11 +15,12 @@ class NoFreePort(OSError):
 
 
 def free_port(wanted: int) -> int:
-    """`wanted` if nothing listens there, else any free port; 0 wants none in particular.
+    """`wanted` if nothing listens there, else any free port of OURS; 0 wants none in particular.
 
     Raises NoFreePort.
     """
-    for port in (wanted, 0):
+    # By chance, which no seed decides: two that look at the same moment must not find the same.
+    for port in (*([wanted] if wanted else []), *random.SystemRandom().sample(OURS, TRIES), 0):
         with socket.socket() as listener:
             # As servers do: connections of the last one that are still closing do not keep its
             # port.

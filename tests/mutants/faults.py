@@ -72,6 +72,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/e2e/test_broker.py::test_data_and_port_survive_a_restart",
     ),
     Mutant(
+        "a server is given a port that a client may be handed before it listens",
+        "local/ports.py",
+        "*random.SystemRandom().sample(OURS, TRIES), 0)",
+        "0)",
+        "tests/unit/test_local_ports.py::test_no_outgoing_connection_is_handed_a_free_port",
+    ),
+    Mutant(
         "a run whose own thread is stuck is not watched",
         "spark_jobs/main.py",
         "        watchdog.watch(spec, settings)\n",
