@@ -38,8 +38,10 @@ STRUCTURE = json.dumps(
     }
 )
 QUERY = f"""
-    with parsed as (
-        select from_json(decode(value), '{STRUCTURE}') as event from records where json_valid(decode(value))
+    with texts as (
+        select decode(value) as text from records
+    ), parsed as (
+        select case when json_valid(text) then from_json(text, '{STRUCTURE}') end as event from texts
     ), departures as (
         select distinct on (event_id) event_id, event_time, carrier, origin, delay_minutes, cancelled
         from (select unnest(event) from parsed)
@@ -68,7 +70,7 @@ def main() -> None:
     with duckdb.connect(config={"threads": THREADS}) as db:
         db.execute("set timezone = 'UTC'")
         db.register("records", records)
-        rows = db.execute(QUERY).to_arrow_table()
+        rows = db.sql(QUERY).to_arrow_table()
     write_deltalake(given.table, rows)
     seconds = time.monotonic() - began
     told = {"query_seconds": seconds, "read_seconds": read_seconds}
