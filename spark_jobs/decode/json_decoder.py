@@ -22,6 +22,8 @@ from spark_jobs.type_conversions import json_type
 
 Values = tuple[Value | None, ...]
 """The values of one record, or of one column."""
+REFUSED = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
+"""What decoding raises for a malformed record."""
 
 
 class JsonDecoder:
@@ -48,12 +50,19 @@ class JsonDecoder:
         """The decoded columns in the topic's order, and for each record the reason why it is
         malformed, or None.
         """
-        rows, reasons = [], []
-        for value in values:
-            row, reason = self.row(value)
-            rows.append(row)
-            reasons.append(reason)
-        return list(zip(*rows, strict=True)) or [()] * len(self._names), reasons
+        rows = self._decoded(values)
+        columns = self._transposed(rows)
+        reasons: list[str | None] = [None] * len(rows)
+        changed = False
+        for index in self._doubtful(rows, columns):
+            before = rows[index]
+            rows[index], reasons[index] = (
+                self.row(values[index])
+                if before is self._nulls
+                else self._checked(before, values[index])
+            )
+            changed |= rows[index] is not before
+        return (self._transposed(rows) if changed else columns), reasons
 
     def row(self, value: bytes | None) -> tuple[Values, str | None]:
         """A record's values and None; or nulls and the reason why it is malformed."""
@@ -66,21 +75,62 @@ class JsonDecoder:
             if not value.isascii():
                 value.decode()  # msgspec checks the encoding of declared fields only
             row = msgspec.structs.astuple(self._decoder.decode(value))
-        except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as error:
+        except REFUSED as error:
             return self._nulls, self._reason(value, error)
-        # A key in the wrong case looks like a missing optional field, so only records that lack one
-        # are checked again.
+        return self._checked(row, value)
+
+    def _decoded(self, values: Sequence[bytes | None]) -> list[Values]:
+        """As `row` begins, for many: it and its checks would be half of the time.
+
+        The very object self._nulls where a record is malformed.
+        """
+        decode, astuple, nulls = self._decoder.decode, msgspec.structs.astuple, self._nulls
+        rows = []
+        for value in values:
+            row = nulls
+            if value:
+                try:
+                    if not value.isascii():
+                        value.decode()
+                    row = astuple(decode(value))
+                except REFUSED:
+                    row = nulls
+            rows.append(row)
+        return rows
+
+    def _doubtful(self, rows: list[Values], columns: list[Values]) -> set[int]:
+        """The records that are malformed, or of which `_checked` may say something."""
+        found = {index for index, row in enumerate(rows) if row is self._nulls}
+        for number in self._optional:
+            if None in columns[number]:
+                found.update(i for i, value in enumerate(columns[number]) if value is None)
+        for number in self._times:
+            moments: Any = columns[number]
+            found.update(
+                i for i, at in enumerate(moments) if at is not None and at.tzinfo is not UTC
+            )
+        return found
+
+    def _transposed(self, rows: list[Values]) -> list[Values]:
+        return list(zip(*rows, strict=True)) or [()] * len(self._names)
+
+    def _checked(
+        self, row: tuple[Any, ...], value: bytes | None
+    ) -> tuple[Values, str | None]:  # Any: mypy does not know which values are times
+        """What msgspec has decoded, its times in UTC; or nulls and the reason.
+
+        A key in the wrong case looks like a missing optional field, so only records that lack one
+        are decoded again.
+        """
         if any(row[index] is None for index in self._optional) and (
-            reason := self._wrong_case(value)
+            reason := self._wrong_case(value or b"")
         ):
             return self._nulls, reason
         if any(row[index] is not None and row[index].tzinfo is not UTC for index in self._times):
             return self._in_utc(row)
         return row, None
 
-    def _in_utc(
-        self, row: tuple[Any, ...]
-    ) -> tuple[Values, str | None]:  # Any: mypy does not know which values are times
+    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: as in _checked
         try:
             return tuple(
                 v.astimezone(UTC) if i in self._times and v is not None else v

@@ -30,6 +30,7 @@ from tests.mutants import (
     bench,
     code,
     commands,
+    decode,
     faults,
     lineage,
     maintain,
@@ -49,6 +50,7 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     *commands.MUTANTS,
+    *decode.MUTANTS,
     *code.MUTANTS,
     *account.MUTANTS,
     *archive.MUTANTS,
