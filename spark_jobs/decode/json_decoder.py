@@ -24,6 +24,7 @@ Values = tuple[Value | None, ...]
 """The values of one record, or of one column."""
 REFUSED = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
 """What decoding raises for a malformed record."""
+EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
 
 class JsonDecoder:
@@ -50,87 +51,83 @@ class JsonDecoder:
         """The decoded columns in the topic's order, and for each record the reason why it is
         malformed, or None.
         """
-        rows = self._decoded(values)
+        rows, reasons = self._decoded(values)
         columns = self._transposed(rows)
-        reasons: list[str | None] = [None] * len(rows)
         changed = False
-        for index in self._doubtful(rows, columns):
-            before = rows[index]
-            rows[index], reasons[index] = (
-                self.row(values[index])
-                if before is self._nulls
-                else self._checked(before, values[index])
-            )
-            changed |= rows[index] is not before
+        for index in self._lacking(columns):
+            value = values[index]
+            if value and reasons[index] is None and (reason := self._wrong_case(value)):
+                rows[index], reasons[index], changed = self._nulls, reason, True
+        for index in self._zoned(columns):
+            if reasons[index] is None:
+                (rows[index], reasons[index]), changed = self._in_utc(rows[index]), True
         return (self._transposed(rows) if changed else columns), reasons
 
     def row(self, value: bytes | None) -> tuple[Values, str | None]:
         """A record's values and None; or nulls and the reason why it is malformed."""
         if not value:
-            return (
-                self._nulls,
-                "tombstone: the value is null" if value is None else "the value is empty",
-            )
+            return self._nulls, EMPTY if value is not None else TOMBSTONE
         try:
             if not value.isascii():
                 value.decode()  # msgspec checks the encoding of declared fields only
             row = msgspec.structs.astuple(self._decoder.decode(value))
         except REFUSED as error:
             return self._nulls, self._reason(value, error)
-        return self._checked(row, value)
-
-    def _decoded(self, values: Sequence[bytes | None]) -> list[Values]:
-        """As `row` begins, for many: it and its checks would be half of the time.
-
-        The very object self._nulls where a record is malformed.
-        """
-        decode, astuple, nulls = self._decoder.decode, msgspec.structs.astuple, self._nulls
-        rows = []
-        for value in values:
-            row = nulls
-            if value:
-                try:
-                    if not value.isascii():
-                        value.decode()
-                    row = astuple(decode(value))
-                except REFUSED:
-                    row = nulls
-            rows.append(row)
-        return rows
-
-    def _doubtful(self, rows: list[Values], columns: list[Values]) -> set[int]:
-        """The records that are malformed, or of which `_checked` may say something."""
-        found = {index for index, row in enumerate(rows) if row is self._nulls}
-        for number in self._optional:
-            if None in columns[number]:
-                found.update(i for i, value in enumerate(columns[number]) if value is None)
-        for number in self._times:
-            moments: Any = columns[number]
-            found.update(
-                i for i, at in enumerate(moments) if at is not None and at.tzinfo is not UTC
-            )
-        return found
-
-    def _transposed(self, rows: list[Values]) -> list[Values]:
-        return list(zip(*rows, strict=True)) or [()] * len(self._names)
-
-    def _checked(
-        self, row: tuple[Any, ...], value: bytes | None
-    ) -> tuple[Values, str | None]:  # Any: mypy does not know which values are times
-        """What msgspec has decoded, its times in UTC; or nulls and the reason.
-
-        A key in the wrong case looks like a missing optional field, so only records that lack one
-        are decoded again.
-        """
+        # A key in the wrong case looks like a missing optional field, so only records that lack one
+        # are checked again.
         if any(row[index] is None for index in self._optional) and (
-            reason := self._wrong_case(value or b"")
+            reason := self._wrong_case(value)
         ):
             return self._nulls, reason
         if any(row[index] is not None and row[index].tzinfo is not UTC for index in self._times):
             return self._in_utc(row)
         return row, None
 
-    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:  # Any: as in _checked
+    def _decoded(
+        self, values: Sequence[bytes | None]
+    ) -> tuple[list[tuple[Any, ...]], list[str | None]]:  # Any: mypy does not know the types
+        """As `row` begins, for many: a call and two checks for each would be half of the time."""
+        decode, astuple, nulls = self._decoder.decode, msgspec.structs.astuple, self._nulls
+        rows: list[tuple[Any, ...]] = []
+        reasons: list[str | None] = []
+        for value in values:
+            row, reason = nulls, None
+            if value:
+                try:
+                    if not value.isascii():
+                        value.decode()
+                    row = astuple(decode(value))
+                except REFUSED as error:
+                    reason = self._reason(value, error)
+            else:
+                reason = EMPTY if value is not None else TOMBSTONE
+            rows.append(row)
+            reasons.append(reason)
+        return rows, reasons
+
+    def _lacking(self, columns: list[tuple[Any, ...]]) -> set[int]:
+        """The records that lack an optional field."""
+        return {
+            index
+            for number in self._optional
+            if None in columns[number]
+            for index, value in enumerate(columns[number])
+            if value is None
+        }
+
+    def _zoned(self, columns: list[tuple[Any, ...]]) -> set[int]:
+        """The records with a time in another zone than UTC."""
+        return {
+            index
+            for number in self._times
+            for index, at in enumerate(columns[number])
+            if at is not None and at.tzinfo is not UTC
+        }
+
+    def _transposed(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return list(zip(*rows, strict=True)) or [()] * len(self._names)
+
+    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:
         try:
             return tuple(
                 v.astimezone(UTC) if i in self._times and v is not None else v

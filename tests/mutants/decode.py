@@ -9,22 +9,22 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "of records decoded at once, the malformed ones have no reason",
         DECODER,
-        "{index for index, row in enumerate(rows) if row is self._nulls}",
-        "set[int]()",
+        "                    reason = self._reason(value, error)\n",
+        "                    reason = None\n",
         TEST,
     ),
     Mutant(
         "of records decoded at once, a key in the wrong case is a null",
         DECODER,
-        "            if None in columns[number]:\n",
-        "            if () in columns[number]:\n",
+        "if None in columns[number]",
+        "if () in columns[number]",
         TEST,
     ),
     Mutant(
         "of records decoded at once, a time keeps the zone that its producer wrote",
         DECODER,
-        "if at is not None and at.tzinfo is not UTC",
-        "if at is not None and at.tzinfo is None",
+        "            if at is not None and at.tzinfo is not UTC\n",
+        "            if at is not None and at.tzinfo is None\n",
         TEST,
     ),
     Mutant(
