@@ -62,7 +62,7 @@ lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second 
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(READY) ## measure against an expert's script and others; over an hour on two cores; ARGS="--records 50000 --repetitions 1" tries it
+bench: $(READY) ## measure against an expert's script and others; one and a half to two hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
 	@$(BIN)/python -m bench $(ARGS)
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs

@@ -72,7 +72,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         typer.Option(
             min=0,
             help="deliveries after the load, each drained by a process of its own; 0 leaves them "
-            "out, and so it is with the options below. Default: 5 for each repetition, but 1 "
+            "out, and so it is with the options below. Default: 3 for each repetition, but 1 "
             "where there is one repetition",
             show_default=False,
         ),
@@ -140,7 +140,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
 
     One part alone:           python -m bench --only state --group-state 2
 
-    All of it, over an hour:  make bench
+    All of it, one and a half to two hours:  make bench
     """
     alone = repetitions == 1
 
@@ -150,7 +150,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
     sizes = Sizes(
         records,
         repetitions,
-        given(later, 1 if alone else 5 * repetitions),
+        given(later, 1 if alone else 3 * repetitions),
         size,
         idle,
         given(small, repetitions),

@@ -4,12 +4,14 @@ wrong result.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import on_cluster
 from bench.arms import Arm, Drained, Program, Script, Sluice
+from bench.process import Cost
 from bench.results import Measure
-from bench.rounds import Rounds, Say, Target, costs
+from bench.rounds import MOST_GIGABYTES, Rounds, Say, Target, costs
 from bench.topic import Topic
 from spark_jobs.contract.settings import Settings
 
@@ -96,18 +98,24 @@ class Bench:
                 f"nothing new, {number} of {repetitions}: sluice plan {ours[-1].seconds:.2f} s, "
                 f"empty script {theirs[-1].seconds:.2f} s"
             )
-        rival = "empty spark-submit"
+        work, rival = "a run with nothing new", "empty spark-submit"
+
+        def pairs(of: Callable[[Cost], float]) -> Iterator[list[float]]:
+            return ([of(cost) for cost in side] for side in (ours, theirs))
+
         return [
             Measure.fraction(
-                f"a run with nothing new: {what}",
+                f"{work}: process seconds", rival, 0.25, *pairs(lambda cost: cost.seconds)
+            ),
+            Measure.fraction(
+                f"{work}: processor seconds", rival, None, *pairs(lambda cost: cost.cpu_seconds)
+            ),
+            Measure.memory(
+                f"{work}: memory, GB at most",
                 rival,
-                target,
-                *([cost[index] for cost in side] for side in (ours, theirs)),
-            )
-            for what, index, target in (
-                ("process seconds", 0, 0.25),
-                ("processor seconds", 1, None),
-            )
+                MOST_GIGABYTES,
+                *pairs(lambda cost: cost.peak_bytes / 2**30),
+            ),
         ]
 
     def on_cluster(self, repetitions: int) -> list[Measure]:
