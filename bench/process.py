@@ -60,16 +60,15 @@ def run(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: 
             stderr=subprocess.STDOUT,
             cwd=cwd,
         )
-        tree = ProcessTree(others)
-        try:
-            status = process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
-            seconds = time.monotonic() - began
-            orphans = _wait_for_orphans(others)
-            tree.stop()
+        with ProcessTree(others) as tree:
+            try:
+                status = process.wait()
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+                    process.wait()
+                seconds = time.monotonic() - began
+                orphans = _wait_for_orphans(others)
     if status != 0:
         lines = log.read_text(errors="replace").splitlines()
         message = f"{command[0]} ended with status {status}; the end of {log}:\n" + "\n".join(

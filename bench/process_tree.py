@@ -9,6 +9,7 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import psutil
 
@@ -32,7 +33,8 @@ class Seen:
 
 
 class ProcessTree:
-    """Watches the children of this process that are not in `others`, with all that they start.
+    """Watches, within the block, the children of this process that are not in `others`, with all
+    that they start.
 
     Where orphans are adopted (process.py), a process whose parent has died is among them.
     """
@@ -48,10 +50,12 @@ class ProcessTree:
         """Process id and time of start: an id may be given again."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
 
-    def stop(self) -> None:
-        """Look no more."""
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
 
