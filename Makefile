@@ -62,8 +62,8 @@ lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second 
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(READY) ## measure against a plain PySpark script; takes about half an hour on two cores
-	@$(BIN)/python -m bench
+bench: $(READY) ## measure against an expert's script and others; one and a half to two hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
+	@$(BIN)/python -m bench $(ARGS)
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
 	@SLUICE_LONG=1 SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py

@@ -1,3 +1,1 @@
-"""Sluice against the script that a competent user would write: `make bench`, or `python -m bench
---help`.
-"""
+"""Sluice against frozen rivals: `make bench`, or `python -m bench --help`."""

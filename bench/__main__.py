@@ -1,100 +1,223 @@
-"""`python -m bench`: measure Sluice against the frozen baseline, on this machine, in one run.
+"""`python -m bench`: measure Sluice against the frozen rivals, on this machine, in one run.
 
-Starts a broker of its own in a temporary folder and stops it; nothing else should run meanwhile.
+Starts brokers of its own in a temporary folder and stops them; nothing else should run meanwhile.
 Arms take turns; a time counts only if the arm's table is exactly what DuckDB computes from the
 ledger.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
 
-from bench import repairs, results, workload
+from bench import group_state, repairs, results, small_batches, workload
 from bench.arms import settings
 from bench.measures import Bench
+from bench.results import LEFT_OUT, Measure
 from bench.topic import running
-from spark_jobs.contract.settings import REPO
+from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
 
-console = Console(width=150, highlight=False)
+console = Console(width=170, highlight=False)
+Say = Callable[[str], None]
 
 
-def main(
-    events: Annotated[
-        int, typer.Option(min=1000, help="flight events of the first load; duplicates come on top")
-    ] = 1_000_000,
-    later: Annotated[
-        int, typer.Option(min=1, help="deliveries after it, each drained by a process of its own")
-    ] = 15,
-    size: Annotated[int, typer.Option(min=100, help="flight events of each of them")] = 20_000,
-    repetitions: Annotated[
-        int, typer.Option(min=1, help="of the first load, each from nothing")
-    ] = 3,
-    idle: Annotated[int, typer.Option(min=1, help="runs with nothing new")] = 5,
-    on_cluster: Annotated[
+class Part(StrEnum):
+    """What can be measured alone."""
+
+    flights = "flights"
+    batches = "batches"
+    state = "state"
+    repairs = "repairs"
+
+
+class Sizes(NamedTuple):
+    """How much of everything."""
+
+    records: int
+    repetitions: int
+    later: int
+    size: int
+    idle: int
+    small_batches: int
+    group_state: int
+    on_cluster: int
+    repaired: int
+
+
+def main(  # noqa: PLR0913, PLR0917 - one option each
+    records: Annotated[
         int,
-        typer.Option(min=0, help="loads and deliveries on a standalone cluster; 0 leaves it out"),
-    ] = 1,
-    repaired: Annotated[
-        int, typer.Option(min=0, help="backfills and repairs of as many events; 0: none")
+        typer.Option(
+            "--records",
+            "--events",
+            min=1000,
+            help="flight events of the first load, and of group state; duplicates come on top",
+        ),
+    ] = 1_000_000,
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="of each row; of the first load each is from nothing")
     ] = 3,
+    later: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="deliveries after the load, each drained by a process of its own; 0 leaves them "
+            "out, and so it is with the options below. Default: 3 for each repetition, but 1 "
+            "where there is one repetition",
+            show_default=False,
+        ),
+    ] = None,
+    size: Annotated[int, typer.Option(min=100, help="flight events of each of them")] = 20_000,
+    idle: Annotated[int, typer.Option(min=0, help="runs with nothing new")] = 5,
+    small: Annotated[
+        int | None,
+        typer.Option(
+            "--small-batches",
+            min=0,
+            help="runs of ten small batches. Default: as many as repetitions",
+            show_default=False,
+        ),
+    ] = None,
+    state: Annotated[
+        int | None,
+        typer.Option(
+            "--group-state",
+            min=0,
+            help="rounds of Python group state, many keys and few. Default: as many as repetitions",
+            show_default=False,
+        ),
+    ] = None,
+    on_cluster: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="loads and deliveries on a standalone cluster. Default: 1, but 0 where there is "
+            "one repetition",
+            show_default=False,
+        ),
+    ] = None,
+    repaired: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="backfills and repairs of as many events as the load. Default: as many as "
+            "repetitions, but 0 where there is one",
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        list[Part] | None,
+        typer.Option(
+            help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
+            "batches, state, repairs. Default: all",
+            show_default=False,
+        ),
+    ] = None,
     keep: Annotated[
         bool, typer.Option(help="keep the temporary folder with tables and logs")
     ] = False,
 ) -> None:
-    """Measure, print the table, and write every value to .local/bench/<date>.json.
+    """Measure Sluice against an expert's script, the script of Spark's guide, one Spark batch query
+    and DuckDB. Print one table, and write every value to .local/bench/<date>.json, also where the
+    run is cut off.
 
-    Ends with 0, reached or not.
+    Seconds are those of the query (by the arm's own clock) and of the whole process. Processor
+    seconds are user and system of every process that a run starts, Python workers among them.
+    Memory is the largest sum of resident memory. Above 1x, Sluice takes less than the rival; a row
+    "at most" is Sluice's over the rival's. Ends with 0, reached or not.
 
-    Examples:  python -m bench   |   python -m bench --events 100000 --later 2 --repetitions 1
+    To try it, some minutes:  python -m bench --records 50000 --repetitions 1
+
+    One part alone:           python -m bench --only state --group-state 2
+
+    All of it, one and a half to two hours:  make bench
     """
+    alone = repetitions == 1
+
+    def given(value: int | None, default: int) -> int:
+        return default if value is None else value
+
+    sizes = Sizes(
+        records,
+        repetitions,
+        given(later, 1 if alone else 3 * repetitions),
+        size,
+        idle,
+        given(small, repetitions),
+        given(state, repetitions),
+        given(on_cluster, 0 if alone else 1),
+        given(repaired, 0 if alone else repetitions),
+    )
+    load_before = os.getloadavg()[0]
     began = time.monotonic()
     home = Path(mkdtemp(prefix="sluice-bench-"))
 
     def say(line: str) -> None:
         console.print(f"[dim]{time.monotonic() - began:6.0f} s[/]  {line}")
 
-    installation = settings()
-    if not submit.archive(installation).exists():
-        say(
-            "no class-data archive (python -m local.archive makes it): Sluice starts as it does "
-            "without one"
-        )
+    found: list[Measure] = []
+    whole = False
     try:
-        say(f"making {events + later * size:,} events")
-        with running(home, workload.deliveries(events, later + on_cluster, size)) as topic:
-            bench = Bench(home, topic, installation, say)
-            measures = [
-                *bench.first_load(repetitions),
-                *bench.deliveries(later),
-                *bench.nothing_new(idle),
-            ]
-            measures += bench.on_cluster(on_cluster) if on_cluster else []
-        if repaired:
-            measures += repairs.measures(home / "repairs", installation, say, events, repaired)
+        for part in measures(home, sizes, set(only or Part), say):
+            found += part
+        whole = True
     finally:
         if keep:
             say(f"kept {home}")
         else:
             shutil.rmtree(home, ignore_errors=True)
-    parameters = {
-        "events": events,
-        "later": later,
-        "size": size,
-        "repetitions": repetitions,
-        "idle": idle,
-        "on_cluster": on_cluster,
-        "repaired": repaired,
-    }
-    console.print(results.table(measures))
-    say(f"every value: {results.write(measures, REPO / '.local' / 'bench', parameters)}")
+        if found:
+            console.print(results.table(found))
+            for left in LEFT_OUT:
+                console.print(f"[dim]not measured: {left.work}: {left.why}[/]")
+            folder = REPO / ".local" / "bench"
+            path = results.write(
+                found, folder, sizes._asdict(), whole=whole, load_before=load_before
+            )
+            say(f"every value: {path}")
+
+
+def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[list[Measure]]:
+    """The rows, part by part, as they become known."""
+    at = settings()
+    if not submit.archive(at).exists():
+        say(
+            "no class-data archive (python -m local.archive makes it): Sluice starts as it does "
+            "without one"
+        )
+    if Part.flights in parts:
+        yield from _of_flights(home, at, sizes, say)
+    if Part.batches in parts and sizes.small_batches:
+        yield small_batches.measures(home / "batches", at, say, sizes.small_batches)
+    if Part.state in parts and sizes.group_state:
+        yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
+    if Part.repairs in parts and sizes.repaired:
+        yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
+
+
+def _of_flights(home: Path, at: Settings, sizes: Sizes, say: Say) -> Iterator[list[Measure]]:
+    """Loads and deliveries of one topic."""
+    say(f"making {sizes.records + sizes.later * sizes.size:,} events")
+    waiting = workload.deliveries(sizes.records, sizes.later + sizes.on_cluster, sizes.size)
+    with running(home, waiting) as topic:
+        bench = Bench(home, topic, at, say)
+        yield bench.first_load(sizes.repetitions)
+        if sizes.later:
+            yield bench.deliveries(sizes.later)
+        if sizes.idle:
+            yield bench.nothing_new(sizes.idle)
+        if sizes.on_cluster:
+            yield bench.on_cluster(sizes.on_cluster)
 
 
 if __name__ == "__main__":

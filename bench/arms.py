@@ -28,6 +28,8 @@ class Drained(NamedTuple):
     """The whole process, as who starts it sees it."""
     report: Report | None = None
     """Sluice's; the scripts have none."""
+    batches: int | None = None
+    """Micro-batches of the query; None where it has none."""
 
 
 class Arm(Protocol):
@@ -50,21 +52,23 @@ class Sluice:
         settings: Settings,
         name: str = "Sluice",
         variables: dict[str, str] | None = None,
+        pipeline: str = PIPELINE,
     ) -> None:
         self._home = home
         self.name = name
         self._variables = variables or {}
+        self._pipeline = pipeline
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
-        self.table = home / "root" / "tables" / PIPELINE
+        self.table = home / "root" / "tables" / pipeline
         home.mkdir(parents=True)
 
     def drain(self, label: str) -> Drained:
         path = self._home / f"{label}.json"
-        command = submit.command(self.settings, PIPELINE, path, label)
+        command = submit.command(self.settings, self._pipeline, path, label)
         variables = submit.environment(self.settings) | self._variables
         cost = run(command, variables, self._home / f"{label}.log", self._home)
         report = read_report(path)
-        return Drained(report.query_seconds, cost, report)
+        return Drained(report.query_seconds, cost, report, len(report.batches))
 
     def plan(self, label: str) -> Cost:
         """What a scheduled run costs that finds nothing new: `sluice plan` and its end."""
@@ -78,12 +82,14 @@ class Script:
     """A frozen script, as Spark's and Delta's guides submit it."""
 
     def __init__(
-        self, home: Path, brokers: str, settings: Settings, name: str, script: str
+        self, home: Path, brokers: str, settings: Settings, name: str, script: str, **more: str
     ) -> None:
+        """`more` are options of the script beyond those that each of them has."""
         self._home = home
         self._brokers = brokers
         self._settings = settings
         self._script = script
+        self._more = more
         self.name = name
         self.table = home / "table"
         home.mkdir(parents=True)
@@ -96,38 +102,48 @@ class Script:
             "table": self.table,
             "checkpoint": self._home / "checkpoint",
             "report": report,
+            **self._more,
         }
         arguments = [word for name, value in words.items() for word in (f"--{name}", str(value))]
-        cost = self._submit(self._script, arguments, label)
-        return Drained(json.loads(report.read_text())["query_seconds"], cost)
+        cost = self._run(self._script, arguments, label)
+        told = json.loads(report.read_text())
+        return Drained(told["query_seconds"], cost, batches=told.get("batches"))
 
     def nothing(self, label: str) -> Cost:
         """A spark-submit of an empty script."""
-        return self._submit("empty.py", [], label)
+        return self._run("empty.py", [], label)
 
-    def _submit(self, script: str, arguments: list[str], label: str) -> Cost:
+    def _run(self, script: str, arguments: list[str], label: str) -> Cost:
+        environment = {
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "TZ": "UTC",
+        }
+        command = [*self._starter(), str(HERE / script), *arguments]
+        return run(command, environment, self._home / f"{label}.log", self._home)
+
+    def _starter(self) -> list[str]:
         conf = {
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.sql.session.timeZone": "UTC",
             "spark.driver.memory": self._settings.driver_memory,
         }
-        command = [
+        return [
             str(Path(sys.executable).parent / "spark-submit"),
             "--master",
             self._settings.master,
             "--jars",
             ",".join(map(str, sorted(self._settings.jars.glob("*.jar")))),
             *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}")),
-            str(HERE / script),
-            *arguments,
         ]
-        environment = {
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "TZ": "UTC",
-        }
-        return run(command, environment, self._home / f"{label}.log", self._home)
+
+
+class Program(Script):
+    """A frozen script that needs no Spark."""
+
+    def _starter(self) -> list[str]:
+        return [sys.executable]
 
 
 def settings() -> Settings:

@@ -5,6 +5,7 @@ holds exactly that.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import deltalake
 import duckdb
@@ -12,11 +13,22 @@ import pyarrow as pa
 
 from local import ledger
 
-COLUMNS = (
+
+class Wanted(NamedTuple):
+    """What a table must hold."""
+
+    columns: str
+    """The columns that count, in SQL."""
+    query: str
+    """Their rows, from the ledger `sent`."""
+    rounded: str
+    """`select *` of a table, with its doubles rounded: Spark adds them in another order."""
+
+
+DELAYS = Wanted(
     "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
-    "max_delay_minutes, cancellations"
-)
-EXPECTED = """
+    "max_delay_minutes, cancellations",
+    """
     with departures as (
         select distinct on (event_id) * from sent where kind in ('good', 'duplicate') and event_type = 'departure'
     ), windows as (
@@ -27,29 +39,40 @@ EXPECTED = """
         from departures group by all
     )
     select * from windows where window_end <= (select max(event_time) - interval 2 hours from departures)
-"""
-ROUNDED = "select * replace (round(mean_delay_minutes, 6) as mean_delay_minutes)"
+    """,
+    "select * replace (round(mean_delay_minutes, 6) as mean_delay_minutes)",
+)
+"""Of departure_delays."""
+TALLIES = Wanted(
+    "tail_number, records, minutes",
+    """
+    select tail_number, count(*) as records, sum(delay_minutes)::bigint as minutes
+    from sent where kind = 'good' group by all
+    """,
+    "select *",
+)
+"""Of tallies, after one batch."""
 
 
 class WrongResult(Exception):
     """An arm's table is not what DuckDB computed: its times count for nothing."""
 
 
-def hold(table: Path, ledger_folder: Path, arm: str) -> int:
-    """The rows of the table, which are those that DuckDB computes over all deliveries so far.
+def hold(table: Path, ledger_folder: Path, arm: str, wanted: Wanted = DELAYS) -> int:
+    """How many rows the table has, which are those that DuckDB computes over all deliveries so far.
 
     Raises WrongResult.
     """
     with duckdb.connect() as db:
         db.execute("set timezone = 'UTC'")
         db.register("sent", ledger.read(ledger_folder))
-        db.register("found", _read(table))
-        db.execute(f"create table expected as {EXPECTED}")
+        db.register("found", _read(table, wanted.columns))
+        db.execute(f"create table expected as {wanted.query}")
         missing, surplus, rows = (
             _count(db, query)
             for query in (
-                f"({ROUNDED} from expected) except all ({ROUNDED} from found)",
-                f"({ROUNDED} from found) except all ({ROUNDED} from expected)",
+                f"({wanted.rounded} from expected) except all ({wanted.rounded} from found)",
+                f"({wanted.rounded} from found) except all ({wanted.rounded} from expected)",
                 "select * from expected",
             )
         )
@@ -61,9 +84,9 @@ def hold(table: Path, ledger_folder: Path, arm: str) -> int:
     return rows
 
 
-def _read(table: Path) -> pa.Table:
+def _read(table: Path, columns: str) -> pa.Table:
     found = deltalake.QueryBuilder().register("found", deltalake.DeltaTable(str(table)))
-    return pa.table(found.execute(f"select {COLUMNS} from found").read_all())
+    return pa.table(found.execute(f"select {columns} from found").read_all())
 
 
 def _count(db: duckdb.DuckDBPyConnection, query: str) -> int:

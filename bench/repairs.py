@@ -9,11 +9,9 @@ counts only if the table is then what DuckDB computes from all records.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated
@@ -23,6 +21,7 @@ from rich.console import Console
 
 from bench import archive, demo_tables, dense, results
 from bench.arms import settings
+from bench.own_pipelines import PACKAGE, own_pipelines
 from bench.repaired import LATE, Repaired, Round
 from bench.results import Measure
 from bench.topic import running
@@ -30,8 +29,6 @@ from spark_jobs.contract.settings import REPO, Settings
 
 Say = Callable[[str], None]
 FULL = "full recomputation"
-PIPELINES = "bench.pipelines"
-"""Where the topic declares an archive."""
 console = Console(width=150, highlight=False)
 
 
@@ -42,8 +39,8 @@ def measures(home: Path, at: Settings, say: Say, events: int, rounds: int) -> li
     home.mkdir()
     load = dense.load(events)
     late = [dense.late(load, LATE, number) for number in range(1, rounds + 2)]
-    with _archiving(), running(home, [load, *late]) as topic:
-        made = Repaired(home, topic, load, at._replace(pipelines=PIPELINES))
+    with own_pipelines(), running(home, [load, *late]) as topic:
+        made = Repaired(home, topic, load, at._replace(pipelines=PACKAGE))
         loaded = made.load()
         say(
             f"{len(load):,} records of {dense.DAYS} days: query {loaded.query_seconds:.1f} s, "
@@ -107,19 +104,6 @@ def _line(done: Round) -> str:
         f"{LATE - 1} late records read {done.repair_share:.2%}, swap {done.leased_seconds:.3f} s; "
         f"nothing to do {done.clean.seconds:.2f} s"
     )
-
-
-@contextmanager
-def _archiving() -> Iterator[None]:
-    """Within the block the topic declares an archive."""
-    before = os.environ.get("SLUICE_PIPELINES")
-    os.environ["SLUICE_PIPELINES"] = PIPELINES
-    try:
-        yield
-    finally:
-        del os.environ["SLUICE_PIPELINES"]
-        if before is not None:
-            os.environ["SLUICE_PIPELINES"] = before
 
 
 def main(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from statistics import median
@@ -12,9 +14,31 @@ from typing import Literal, NamedTuple, Self
 
 from rich.table import Table
 
+from spark_jobs.contract.settings import REPO
+
 WHOLE = 100
 """From here on, decimals are noise."""
 Kind = Literal["at least", "at most"]
+
+
+class LeftOut(NamedTuple):
+    """A row of the account of speed that this benchmark does not have."""
+
+    work: str
+    why: str
+
+
+LEFT_OUT = (
+    LeftOut("deliveries, warm", "there is no warm worker yet"),
+    LeftOut("several pipelines of one topic in one application", "there is none yet"),
+    LeftOut("Python group state as columns, in buckets", "there is no such form yet"),
+    LeftOut("deliveries over 100,000, 1 and 4 million keys of state", "not written yet"),
+    LeftOut("the sixtieth run against the second", "Sluice alone: python -m bench.short_drains"),
+    LeftOut(
+        "5,000 batches of history",
+        "Sluice alone: python -m bench.history; bench.short_drains --batches 5000",
+    ),
+)
 
 
 class Measure(NamedTuple):
@@ -75,7 +99,7 @@ class Measure(NamedTuple):
 
     @classmethod
     def fraction(
-        cls, work: str, rival: str, target: float, sluice: list[float], against: list[float]
+        cls, work: str, rival: str, target: float | None, sluice: list[float], against: list[float]
     ) -> Self:
         """Costs: Sluice's over the rival's, so that less is better."""
         return cls(
@@ -133,32 +157,42 @@ class Measure(NamedTuple):
 
 
 def table(measures: list[Measure]) -> Table:
-    """For the terminal."""
-    shown = Table(
-        title="Sluice against frozen scripts and limits: medians; smallest and largest in brackets"
-    )
+    """For the terminal. What a row has in common with the one above is not repeated."""
+    shown = Table(title="Medians; smallest and largest in brackets")
     for name in ("work", "Sluice", "against", "", "ratio", "target", ""):
         shown.add_column(name, justify="left" if name in {"work", "against"} else "right")
+    above = None
     for measure in measures:
         unit = "" if measure.unit in {"x", ""} else f" {measure.unit}"
         target = f"{measure.kind} {measure.target:g}{unit}" if measure.target is not None else ""
         verdict = {True: "[green]reached[/]", False: "[red]not reached[/]", None: ""}[
             measure.reached
         ]
+        again = above is not None and (above.work, above.sluice) == (measure.work, measure.sluice)
         shown.add_row(
-            measure.work,
-            _number(measure.sluice) if measure.unit == "x" else "",
+            "" if again else measure.work,
+            spread(measure.sluice) if measure.rival and not again else "",
             measure.rival,
-            _number(measure.against),
+            spread(measure.against),
             _value(measure, unit),
             target,
             verdict,
         )
+        above = measure
     return shown
 
 
-def write(measures: list[Measure], folder: Path, parameters: dict[str, int]) -> Path:
-    """The whole of it, each value kept, as <folder>/<date>.json."""
+def write(
+    measures: list[Measure],
+    folder: Path,
+    parameters: dict[str, int],
+    *,
+    whole: bool = True,
+    load_before: float | None = None,
+) -> Path:
+    """All measures, each value kept, as <folder>/<date>.json; not `whole` where the run was cut
+    off. `load_before` is the machine's load average before it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now().astimezone()
     path = folder / f"{now:%Y-%m-%dT%H%M%S}.json"
@@ -166,6 +200,7 @@ def write(measures: list[Measure], folder: Path, parameters: dict[str, int]) -> 
         "cores": os.cpu_count(),
         "system": platform.platform(),
         "python": platform.python_version(),
+        "load_before": load_before,
     }
     rows = [
         measure._asdict() | {"value": measure.value, "reached": measure.reached}
@@ -173,12 +208,26 @@ def write(measures: list[Measure], folder: Path, parameters: dict[str, int]) -> 
     ]
     everything = {
         "at": now.isoformat(),
+        "commit": _commit(),
+        "whole": whole,
         "parameters": parameters,
         "machine": machine,
         "measures": rows,
+        "not_measured": [left._asdict() for left in LEFT_OUT],
     }
     path.write_text(json.dumps(everything, indent=2))
     return path
+
+
+def spread(values: list[float]) -> str:
+    """The median, and where there are several values the smallest and the largest."""
+    if not values:
+        return ""
+    decimals = 2 if median(values) < WHOLE else 0
+    middle, low, high = (
+        f"{value:,.{decimals}f}" for value in (median(values), min(values), max(values))
+    )
+    return middle if len(values) == 1 else f"{middle} ({low} to {high})"
 
 
 def _value(measure: Measure, unit: str) -> str:
@@ -188,8 +237,9 @@ def _value(measure: Measure, unit: str) -> str:
     return f"{measure.value:.2f}{unit or 'x'} ({low:.2f} to {high:.2f})"
 
 
-def _number(values: list[float]) -> str:
-    if not values:
-        return ""
-    middle = median(values)
-    return f"{middle:.2f}" if middle < WHOLE else f"{middle:,.0f}"
+def _commit() -> str:
+    """The code's commit, with `-dirty` where files differ from it; empty where git cannot say."""
+    with suppress(OSError, subprocess.SubprocessError):
+        words = ["git", "-C", str(REPO), "describe", "--always", "--dirty", "--abbrev=9"]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    return ""

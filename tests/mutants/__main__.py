@@ -27,8 +27,10 @@ from tests.mutants import (
     account,
     after_drain,
     archive,
+    bench,
     code,
     commands,
+    decode,
     faults,
     lineage,
     maintain,
@@ -48,9 +50,11 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     *commands.MUTANTS,
+    *decode.MUTANTS,
     *code.MUTANTS,
     *account.MUTANTS,
     *archive.MUTANTS,
+    *bench.MUTANTS,
     *operators.MUTANTS,
     *properties.MUTANTS,
     *repairs.MUTANTS,

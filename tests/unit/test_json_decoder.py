@@ -195,6 +195,7 @@ def test_a_bad_record_has_its_stated_reason(case: str) -> None:
 def test_a_bad_record_never_harms_its_neighbours(case: str) -> None:
     columns, reasons = DECODER.columns([GOOD, FATES[case][0], GOOD])
     assert (reasons[0], reasons[2]) == (None, None)
+    assert (tuple(column[1] for column in columns), reasons[1]) == DECODER.row(FATES[case][0])
     assert (
         [column[0] for column in columns]
         == [column[2] for column in columns]
@@ -284,6 +285,66 @@ def test_what_decodes_fits_the_types_that_spark_is_told(rows: list[dict[str, Any
         assert pa.array(column, arrow_type(field.type)).to_pylist() == [
             record[field.name] for record in rows
         ]
+
+
+FEW = Topic(
+    name="few",
+    event_time="at",
+    fields=(
+        Field(name="at", type="timestamp"),
+        Field(name="name", type="string"),
+        Field(name="delay", type="int", required=False),
+    ),
+)
+"""Most of its records have all fields, and times in UTC: nothing makes them doubtful."""
+REQUIRED = FEW.model_copy(update={"fields": FEW.fields[:2]})
+MOSTLY_UTC = st.datetimes(timezones=st.just(UTC)) | moments
+
+
+@st.composite
+def messy(draw: st.DrawFn, topic: Topic) -> bytes | None:
+    """A record as a producer may send it: good, with an optional field or any key left out, a key in
+    the wrong case, a time in another zone or out of range, bytes that are cut, added or replaced.
+    """
+    record = {
+        field.name: draw(MOSTLY_UTC if field.type == "timestamp" else VALUES[field.type])
+        for field in topic.fields
+    }
+    for name in draw(st.lists(st.sampled_from(topic.columns), max_size=2)):
+        value = record.pop(name, None)
+        how = draw(st.sampled_from(["left out", "wrong case", "out of range", "undeclared"]))
+        if how == "wrong case":
+            record[name.title()] = value
+        elif how == "out of range":
+            record[name] = draw(
+                st.sampled_from(["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 2**63])
+            )
+        elif how == "undeclared":
+            record |= {name: value, f"{name}_too": value}
+    value = json.dumps(
+        record, default=lambda moment: moment.isoformat(), ensure_ascii=draw(st.booleans())
+    ).encode()
+    if draw(st.integers(0, 3)):
+        return value
+    start, end = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
+    return draw(
+        st.sampled_from([None, b"", value[:start], value[start:], value[:start] + value[end:]])
+        | st.binary(min_size=1, max_size=3).map(lambda new: value[:start] + new + value[start:])
+    )
+
+
+@pytest.mark.parametrize("topic", [TYPES, FEW, REQUIRED], ids=["all types", "few", "required"])
+@given(st.data())
+def test_records_decoded_at_once_are_what_each_is_alone(topic: Topic, data: st.DataObject) -> None:
+    """By their texts: 1 is not 1.0 nor True, -0.0 is not 0.0, and a time has a zone."""
+    values = data.draw(st.lists(messy(topic), max_size=8))
+    decoder = JsonDecoder(topic)
+    columns, reasons = decoder.columns(values)
+    alone = [decoder.row(value) for value in values]
+    assert reasons == [reason for _, reason in alone]
+    assert len(columns) == len(topic.columns)
+    for number, column in enumerate(columns):
+        assert repr([*column]) == repr([row[number] for row, _ in alone])
 
 
 def test_a_date_with_a_time_is_malformed() -> None:
