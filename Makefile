@@ -53,8 +53,8 @@ properties: $(READY) ## look for an input that gives a wrong table: CASES=200 fo
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'
 	@$(if $(FAMILY),SLUICE_FAMILY='$(FAMILY)') SLUICE_CASES=$(CASES) $(BIN)/python -m pytest tests/spark/properties -o faulthandler_timeout=0 --hypothesis-seed=$(SEED)
 
-faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour; REPAIRS=1 kills swaps of repairs
-	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED) $(if $(REPAIRS),--repairs)
+faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour; REPAIRS=1 kills stages and swaps of repairs
+	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED) $(if $(REPAIRS),--repairs) $(if $(SWAPS),--swaps)
 
 lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second half where both are due
 	@$(BIN)/ruff check --quiet .
@@ -68,8 +68,8 @@ bench: $(READY) ## measure against a plain PySpark script; takes about half an h
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
 	@SLUICE_LONG=1 SLUICE_WRITE_PAGE=1 $(BIN)/python -m pytest -q tests/spark/test_operators_page.py
 
-screenshots: $(READY) ## take the pictures of docs/seeing.md anew, in Debian's Chromium
-	@SLUICE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py
+screenshots: $(READY) ## take the pictures of docs/seeing.md anew, in Debian's Chromium; some minutes
+	@SLUICE_LONG=1 SLUICE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py tests/browser/test_backfill.py
 
 reference: $(READY) ## write docs/reference.md anew, from the code
 	@$(BIN)/python -m local.reference

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, NamedTuple
@@ -26,9 +27,18 @@ from rich.table import Table
 from bench.history import A_WEEK, PIPELINE, History
 from local import airflow
 from local.airflow_api import Api
+from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.published import Published
+from spark_jobs.contract import registry
+from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import ops_tables
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 LATE = 20_000
+GENERATION = "0123456789ab"
+"""As in the history."""
 RUNS = 10
 """Of the DAG, made by Airflow and waiting: as many as its page shows."""
 DAG = f"/api/v2/dags/{PIPELINE}"
@@ -61,6 +71,9 @@ OURS = {
     "its seconds, JSON": f"/sluice/api/pipelines/{PIPELINE}/phases?limit=60",
     "its late records, page": f"/sluice/pipelines/{PIPELINE}/late",
     "its late records, JSON": f"/sluice/api/pipelines/{PIPELINE}/late",
+    "its coverage, page": f"/sluice/pipelines/{PIPELINE}/coverage",
+    "its coverage, JSON": f"/sluice/api/pipelines/{PIPELINE}/coverage",
+    "ranges of a repair, JSON": f"/sluice/api/pipelines/{PIPELINE}/repair",
 }
 console = Console(width=120, highlight=False)
 
@@ -135,6 +148,7 @@ def main(
         history.begin_with(batches - min(small, batches))
         history.grow(batches)
         _late(history)
+        _checkpoint(history)
         with running(folder) as client:
             rows = measured(client, rounds)
     finally:
@@ -146,7 +160,7 @@ def main(
 
 
 def _late(history: History) -> None:
-    at, own = datetime.now(UTC), {"pipeline": PIPELINE, "generation": "0123456789ab"}
+    at, own = datetime.now(UTC), {"pipeline": PIPELINE, "generation": GENERATION}
     rows = [
         own
         | {"batch_id": n % history.batches, "run_id": "r", "topic": "flights", "partition": 0}
@@ -156,6 +170,33 @@ def _late(history: History) -> None:
         for n in range(LATE)
     ]
     ops_tables.append(history.root, "late", rows)
+
+
+def _checkpoint(history: History) -> None:
+    """Behind the last batch, with an hour of event times in the index for each."""
+    spec, last, now = registry.load(PIPELINE), history.batches - 1, datetime.now(UTC)
+    paths = Paths(str(history.root), spec)
+    paths.ensure_writable()
+    topic, watermark = spec.topic.name, now - timedelta(hours=3)
+    folder = begin(Path(str(paths.checkpoint)), {0: 0}, topic)
+    for batch in (last - 1, last):  # what a batch began at is what the one before ended at
+        end, clock = {0: 20_000 * (batch + 1)}, int(watermark.timestamp() * 1000)
+        plan_batch(folder, batch, end, clock, topic)
+        commit_batch(folder, batch)
+    made = fingerprint(spec, version("pyspark"))
+    Identity(generation=GENERATION, topic_id="t", fingerprint=made).write(paths.identity)
+    Cursor(audited=last, judged=last, table_version=last).write(paths.cursor)
+    Published(table_version=last, batch=last).write(paths.published)
+    own = {"pipeline": PIPELINE, "generation": GENERATION, "run_id": "r", "partition": 0}
+    slices = [
+        own
+        | {"batch_id": n, "records": 20_000, "late": 0}
+        | {"first_offset": 20_000 * n, "last_offset": 20_000 * (n + 1) - 1}
+        | {"first_event_time": at - timedelta(hours=2), "last_event_time": at - timedelta(hours=1)}
+        for n in range(history.batches)
+        if (at := now - timedelta(hours=last - n))
+    ]
+    ops_tables.append(history.root, "slices", slices)
 
 
 def _table(rows: list[Row], batches: int) -> Table:

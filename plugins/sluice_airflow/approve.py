@@ -97,12 +97,18 @@ def _paths(pipeline: str) -> Paths:
 
 
 def _sample(changes: UPath) -> list[dict[str, Any]]:
-    """Some of the changed rows; none if there is no such table."""
+    """Some of the changed rows, first those that no record explains; none if there is no such
+    table.
+    """
+    from pyarrow import dataset
+
     from spark_jobs.storage.delta import is_table, open_table  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
     if not is_table(changes):
         return []
-    rows: list[dict[str, Any]] = (
-        open_table(changes).to_pyarrow_dataset().head(SAMPLE_ROWS).to_pylist()
-    )
+    stored = open_table(changes).to_pyarrow_dataset()
+    rows: list[dict[str, Any]] = []
+    for explained in (False, True):
+        wanted = dataset.field("explained") == explained
+        rows += stored.head(SAMPLE_ROWS - len(rows), filter=wanted).to_pylist()
     return rows

@@ -45,7 +45,9 @@ def _ways(spec: Pipeline) -> list[str]:
         f"**Trigger > Backfill** makes a run for each {every}, in UTC, and each computes its "
         f"{every} again. The first and the last date are both included; the form turns your local "
         "time into UTC. A run whose range drains still write fails with RANGE_OPEN: *Missing and "
-        "Errored Runs* takes it up again later.",
+        "Errored Runs* takes it up again later. Airflow names a run by the end of its range. What "
+        "is filled in below *Run Parameters* counts only if *Override parameters on existing runs* "
+        "is ticked: a `verify` that is chosen without it is a backfill.",
         "",
         "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
         "or replayed records touch, which Sluice finds.",

@@ -14,7 +14,9 @@ LONGEST = 60
 
 
 def body(manifest: Manifest, rows: Sequence[dict[str, Any]]) -> str:
-    """Counts, ranges and sample rows. `rows` have op, before and after, as the staged changes."""
+    """Counts, ranges and sample rows. `rows` have op, before, after and explained, as the
+    staged changes.
+    """
     spans = manifest.differing
     ranges = [f"- {span}" for span in spans[:SHOWN_SPANS]]
     if len(spans) > SHOWN_SPANS:
@@ -52,8 +54,18 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
         "",
         f"| | {' | '.join(map(_cell, columns))} |",
         f"| --- |{' --- |' * len(columns)}",
-        *(f"| {row['op']} | {' | '.join(_cells(row, columns))} |" for row in rows),
+        *(f"| {_what(row)} | {' | '.join(_cells(row, columns))} |" for row in rows),
     ]
+
+
+def _what(row: dict[str, Any]) -> str:
+    """What happens to it, and whether no record has led to it.
+
+    >>> _what({"op": "added", "explained": False}), _what({"op": "changed", "explained": True})
+    ('added, unexplained', 'changed')
+    """
+    op: str = row["op"]
+    return op if row["explained"] else f"{op}, unexplained"
 
 
 def _cells(row: dict[str, Any], columns: list[str]) -> list[str]:

@@ -14,6 +14,11 @@ OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify", "replay")
 """What Airflow's backfill may do with its data intervals. The form's default, `repair`, is sent by
 everybody who leaves it as it is: it means a backfill there.
 """
+ONLY_OVERRIDDEN = (
+    "Over dates (Backfill), Airflow sends these fields only if Override parameters on existing "
+    "runs is ticked, and takes their defaults otherwise."
+)
+"""Airflow's form says it nowhere: a verify that was chosen there would be a backfill."""
 
 
 def params() -> dict[str, Param]:
@@ -21,13 +26,14 @@ def params() -> dict[str, Param]:
     text, and so without marks of code.
     """
     return {
-        name: Param(
-            schema.pop("default"),
-            description=schema.pop("description").replace("`", ""),
-            schema=schema,
-        )
+        name: Param(schema.pop("default"), description=_described(name, schema), schema=schema)
         for name, schema in form().items()
     }
+
+
+def _described(name: str, schema: dict[str, Any]) -> str:
+    text: str = schema.pop("description").replace("`", "")
+    return f"{text} {ONLY_OVERRIDDEN}" if name == "kind" else text
 
 
 def request_of(context: Context) -> Request:

@@ -72,7 +72,7 @@ class Ranged(NamedTuple):
         before = self.spec.ranges.context if self.sessions else None
         return joined(span.widened(before or timedelta(), timedelta()) for span in spans)
 
-    def rows_of(self, touched: Span) -> Span:
+    def rows_of(self, touched: Times) -> Times:
         """`touched`, from its first row on: a window's row is at the window's last instant, and the
         span begins with the window.
         """
@@ -81,7 +81,7 @@ class Ranged(NamedTuple):
         for step in reversed(self.spec.steps):
             if isinstance(step, Aggregate) and self.position.edge == "end" and step.window:
                 begins = step.window.first_end_after or timedelta()
-                return Span(touched.start + begins - MICROSECOND, touched.end)
+                return touched.later(begins - MICROSECOND)
         return touched
 
     def closed_until(self, watermark: datetime | None) -> datetime | None:

@@ -56,6 +56,10 @@ class Span(NamedTuple):
         start = floor(self.start - size, slide) + size
         return Span(start, floor(self.end - MICROSECOND, slide) + size)
 
+    def later(self, by: timedelta) -> Span:
+        """The same end, and a start that is later by this much."""
+        return Span(self.start + by, self.end)
+
     def cut(self, end: datetime) -> Span:
         """Without the times at `end` and after it."""
         return Span(self.start, min(self.end, end))

@@ -6,6 +6,7 @@ up so, and none of them comes to Python.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
@@ -51,6 +52,10 @@ class SpanSql(NamedTuple):
             f"({floor_sql(f'{self.end} - 1', slide)} + {length})",
         )
 
+    def later(self, by: timedelta) -> SpanSql:
+        """The same end, and a start that is later by this much."""
+        return SpanSql(f"({self.start} + {by // MICROSECOND})", self.end)
+
     def cut(self, end: str) -> SpanSql:
         """Without the times at `end` and after it; all of them where that is null."""
         return SpanSql(self.start, f"least({self.end}, {end})")
@@ -58,6 +63,14 @@ class SpanSql(NamedTuple):
     def where(self, condition: str, else_at: str) -> SpanSql:
         """Where the condition does not hold: no time, at `else_at`."""
         return SpanSql(*(f"CASE WHEN {condition} THEN {each} ELSE {else_at} END" for each in self))
+
+    def inside(self, spans: Iterable[Span]) -> str:
+        """The condition for times all of which are in one of these spans, one at least."""
+        return " OR ".join(
+            f"({self.start} >= {microseconds(span.start)} AND "
+            f"{self.end} <= {microseconds(span.end)})"
+            for span in spans
+        )
 
 
 def floor_sql(time: str, step: timedelta) -> str:

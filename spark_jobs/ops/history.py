@@ -35,7 +35,7 @@ LAST = 20
 """Runs of a pipeline in the overview."""
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 _TRY = re.compile(r"([a-z]+-)?try\d+")
-LINE = ", ".join(RunLine.model_fields)
+LINE = ", ".join(name for name in RunLine.model_fields if name != "filtered")
 BATCH = ", ".join(
     (
         *(name for name in BatchLine.model_fields if name not in {"batch", "account", "steps"}),
@@ -96,7 +96,13 @@ def runs(root: UPath, pipeline: str, limit: int, offset: int) -> Runs:
         f"SELECT {LINE} FROM runs WHERE {where} ORDER BY started_at DESC, run_id "
         f"LIMIT {limit + 1} OFFSET {offset}",
     ).to_pylist()
-    return Runs(runs=tuple(map(_line, rows[:limit])), more=len(rows) > limit)
+    filtered = _filtered(root, where) if rows else {}
+    return Runs(
+        runs=tuple(
+            _line(row | {"filtered": filtered.get(row["run_id"], 0)}) for row in rows[:limit]
+        ),
+        more=len(rows) > limit,
+    )
 
 
 def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[RunLine, ...]:
@@ -161,6 +167,17 @@ def _kept(root: UPath, table: str, where: str) -> dict[str, int]:
         root, table, f"SELECT pipeline, count(*) AS n FROM {table} WHERE {where} GROUP BY pipeline"
     ).to_pylist()
     return {row["pipeline"]: row["n"] for row in rows}
+
+
+def _filtered(root: UPath, where: str) -> dict[str, int]:
+    """Run -> the records that conditions filtered, if any. ops.runs has no column of it."""
+    rows = ops_tables.query(
+        root,
+        "batches",
+        f"SELECT run_id, sum(filtered) AS n FROM batches WHERE {where} AND filtered > 0 "
+        "GROUP BY run_id",
+    ).to_pylist()
+    return {row["run_id"]: row["n"] for row in rows}
 
 
 def _line(row: Row) -> RunLine:

@@ -38,6 +38,11 @@ class RunLine(Part):
     state_rows: int | None = Described(description="rows in all state stores at its end")
     watermark: datetime | None = Described(description="Spark's watermark at its end")
     table_version: int | None = Described(description="the table's version at its end")
+    filtered: int | None = Described(
+        default=None,
+        description="records that a condition before the first stateful step removed; null where "
+        "it was not asked of ops.batches",
+    )
 
 
 class PipelineLine(Part):

@@ -10,15 +10,13 @@ from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, CheckLine, PhaseLine, Runs
-from spark_jobs.pages.bars import (
-    Bar,
-    Chart,
-    Point,
+from spark_jobs.pages.amounts import number
+from spark_jobs.pages.bars import Bar, Chart, Point
+from spark_jobs.pages.run_bars import (
     account_bars,
     check_chart,
     lag_chart,
     late_chart,
-    number,
     phase_bars,
     phases,
     size_chart,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -32,11 +31,6 @@ class Segment(NamedTuple):
     """Its newest interval, for what last computed its rows."""
 
     @property
-    def request_json(self) -> str:
-        """What the field Configuration JSON of the backfill DAG's form takes."""
-        return request_json(self.start, self.end, self.kind)
-
-    @property
     def repairable(self) -> bool:
         return self.state in KINDS
 
@@ -50,11 +44,6 @@ def segments(covered: Coverage) -> list[Segment]:
     """Oldest first. Each interval for which records wait is one of its own."""
     groups = [list(group) for _, group in groupby(covered.intervals, key=_alike)]
     return _placed(groups, len(covered.intervals))
-
-
-def request_json(start: datetime, end: datetime, kind: str = "repair") -> str:
-    """The form's values for a repair within a range, as JSON."""
-    return json.dumps({"kind": kind, "from": text(start), "to": text(end)})
 
 
 def text(at: datetime) -> str:

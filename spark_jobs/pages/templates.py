@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from spark_jobs.contract.duration import approximate
 from spark_jobs.contract.visible import visible
-from spark_jobs.pages.bars import in_bytes, number
+from spark_jobs.pages.amounts import in_bytes, number
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.coverage import State
 
@@ -40,6 +40,7 @@ def environment(*more: Path) -> Environment:
         "instant": text,
         "in_bytes": in_bytes,
         "number": number,
+        "figure": figure,
         "breakable": breakable,
     }
     made.globals["STATES"] = get_args(State)
@@ -52,6 +53,15 @@ def ago(then: datetime, now: datetime) -> str:
     if since < timedelta():
         return f"in {approximate(-since)}"
     return f"{approximate(since)} ago"
+
+
+def figure(text: str) -> str:
+    """A whole number as the others of its table are written, and any other text as it is.
+
+    >>> figure("8915640"), figure("0.00543"), figure('{"rows": 9}')
+    ('8,915,640', '0.00543', '{"rows": 9}')
+    """
+    return f"{int(text):,}" if text.isascii() and text.isdigit() else text
 
 
 def breakable(text: str) -> Markup:

@@ -24,22 +24,8 @@ class LateRecord(NamedTuple):
     partition: int
     offset: int
     event_time: datetime
-    missed: datetime
+    missed: datetime | None
     """The watermark that it missed."""
-
-
-def waiting(paths: Paths, generations: Sequence[str], batch: int) -> list[LateRecord]:
-    """The late records of these generations, up to this batch, that have no fate in ops.merged, by
-    event time.
-    """
-    rows = ops_tables.query(
-        paths.root,
-        "late",
-        'SELECT "partition", "offset", event_time, watermark_missed '
-        f"FROM {waiting_sql(paths, 'late', generations, batch)} ORDER BY event_time",
-        "merged",
-    )
-    return [LateRecord(*row.values()) for row in rows.to_pylist()]
 
 
 def waiting_sql(paths: Paths, source: Source, generations: Sequence[str], batch: int) -> str:
@@ -77,7 +63,7 @@ def _fates_sql(paths: Paths, source: Source, generations: Sequence[str], batch: 
 
 
 def late_fates(paths: Paths, generations: Sequence[str], batch: int) -> tuple[Counter[str], int]:
-    """The fates of late records, and how many `waiting` returns, one that ops.late has twice
+    """The fates of late records, and how many have none, one that ops.late has twice
     counted once. Of one version of ops.merged: a swap in between would be in one of them alone.
     """
     rows = ops_tables.query(

@@ -25,7 +25,8 @@ from spark_jobs.contract.span import Span, joined
 from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
-from spark_jobs.repair.late import LateRecord, count_within, waiting
+from spark_jobs.repair.late import count_within
+from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
 from spark_jobs.repair.plan_text import Closed, plan_lines, replay_lines
 from spark_jobs.repair.quarantine import used_within
@@ -56,9 +57,10 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     compared = table.version(paths.table) if is_table(paths.table) else 0
     closed = _closed(way, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
-    records = waiting(paths, generations, closed.batch) if request.kind == "repair" else []
     replays = _replays(way, paths, closed, request)
-    spans, waits = (replays.spans, 0) if replays else _spans(way, closed, request, records)
+    spans, touching, waits = (
+        (replays.spans, 0, 0) if replays else _spans(way, paths, closed, request)
+    )
     needed = joined(way.needed(span) for span in spans)
     begin = beginning(paths, generations)
     where = (
@@ -107,7 +109,7 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
             "Ask for a shorter range, or allow more records.",
         )
     covered = sum(closed.horizon[p] - begin.get(p, 0) for p in closed.horizon)
-    lines = plan_lines(plan, closed, covered, len(records) - waits, waits, where)
+    lines = plan_lines(plan, closed, covered, touching, waits, where)
     if broken and where.parts:
         unread = f"  archive         not read: {broken.what} Kafka has all that is needed."
         lines = (*lines, f"{unread} {broken.remedy}")
@@ -160,9 +162,11 @@ def _closed(way: Ranged, found: Preflight) -> Closed:
 
 
 def _spans(
-    way: Ranged, closed: Closed, request: Request, records: list[LateRecord]
-) -> tuple[tuple[Span, ...], int]:
-    """The ranges, and how many late records are not among them since theirs is not closed."""
+    way: Ranged, paths: Paths, closed: Closed, request: Request
+) -> tuple[tuple[Span, ...], int, int]:
+    """The ranges, how many late records a repair finds in them, and how many it leaves since drains
+    still write their rows.
+    """
     if request.kind != "repair":
         given = Span(*_given(request))
         if given.end > closed.until:
@@ -171,12 +175,11 @@ def _spans(
                 f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
                 "Ask again when the watermark has passed the end, or for a range that ends before.",
             )
-        return (given,), 0
-    bound = Span(*_given(request)) if request.start is not None else None
-    touched = [way.touched(record.event_time, record.missed) for record in records]
-    within = [span for span in touched if bound is None or span.overlaps(bound)]
-    final = [span for span in within if span.end <= closed.until]
-    return joined(final), len(touched) - len(final)
+        return (given,), 0, 0
+    late = LateSpans(way, paths, closed.found.identity.generations, closed.batch)
+    found = late.ranges(closed.until, request.span)
+    spans = tuple(each.span for each in found)
+    return spans, sum(each.records for each in found), late.too_early(closed.until)
 
 
 def _given(request: Request) -> tuple[datetime, datetime]:

@@ -24,11 +24,12 @@ from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.ops import repairs
-from spark_jobs.repair import late, sessions
+from spark_jobs.repair import sessions
 from spark_jobs.repair.account import Compared, change_of, drained_of
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
 from spark_jobs.repair.fates import fates, places
+from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.staged import differing, write_changes, write_rows
@@ -175,6 +176,7 @@ def _live(scene: _Scene) -> DataFrame:
 
 
 def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:
-    found = late.waiting(scene.paths, scene.plan.generations, scene.plan.batch)
+    plan = scene.plan
+    late = LateSpans(scene.way, scene.paths, plan.generations, plan.batch)
     entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
-    return fates(scene.way, scene.plan, found, entered, kept)
+    return fates(scene.way, plan, late.computed(plan.spans), entered, kept)

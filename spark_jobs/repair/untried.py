@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
@@ -18,7 +18,7 @@ from spark_jobs.contract.errors import RepairUnknown, catalogue
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.late import LateRecord, waiting
+from spark_jobs.repair.late_spans import LateSpans, Tried
 from spark_jobs.repair.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
 RUN_PREFIX = "after_drain__"
 """Of the DAG runs that are started behind a drain."""
-
-
-class _Tried(NamedTuple):
-    """A repair that was computed, and ended as it would again."""
-
-    horizon: dict[str, int]
-    spans: tuple[Span, ...]
-
-    def covers(self, record: LateRecord, touched: Span) -> bool:
-        known = record.offset < self.horizon.get(str(record.partition), 0)
-        return known and any(
-            span.start <= touched.start and touched.end <= span.end for span in self.spans
-        )
 
 
 def untried(spec: Pipeline, paths: Paths) -> int:
@@ -56,18 +43,11 @@ def untried(spec: Pipeline, paths: Paths) -> int:
     until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
     if until is None:
         return 0
-    waits = waiting(paths, identity.generations, audited)
-    bad = _refused(paths, identity.generations) if waits else -1
-    refused = set(waiting(paths, identity.generations, bad) if bad >= 0 else ())
-    found = [
-        (record, touched)
-        for record in waits
-        if record not in refused
-        and not (touched := way.touched(record.event_time, record.missed)).empty
-        and touched.end <= until
-    ]
-    tried = _tried(paths, identity.generations) if found else []
-    return sum(not any(each.covers(*one) for each in tried) for one in found)
+    late = LateSpans(way, paths, identity.generations, audited)
+    if late.extent() is None:
+        return 0
+    refused = _refused(paths, identity.generations)
+    return late.untried(until, refused, _tried(paths, identity.generations))
 
 
 def _refused(paths: Paths, generations: Sequence[str]) -> int:
@@ -95,13 +75,13 @@ def _refused(paths: Paths, generations: Sequence[str]) -> int:
     return -1 if row["newest"] is None else int(row["newest"])
 
 
-def _tried(paths: Paths, generations: Sequence[str]) -> list[_Tried]:
+def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
     of_these = ops_tables.among("generation", generations)
     rows = repairs.stored(paths.root, paths.table.name, of_these)
     undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
     return [
-        _Tried(
-            json.loads(row["horizon"]),
+        Tried(
+            {int(partition): behind for partition, behind in json.loads(row["horizon"]).items()},
             tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
         )
         for row in rows

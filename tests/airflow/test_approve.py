@@ -49,13 +49,21 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
 
 
 def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
-    """A repair that would change one row and add one, whose carrier is named like Markdown."""
+    """A repair that would change one row, whose carrier is named like Markdown, and add one that
+    no record explains.
+    """
     folder = paths.staging(REPAIR_ID)
     folder.mkdir(parents=True)
     new = {"carrier": "<b>|*UA*", "flights": 13}
+    old = {"carrier": "<b>|*UA*", "flights": 12}
     rows = [
-        {"op": "changed", "before": {"carrier": "<b>|*UA*", "flights": 12}, "after": new},
-        {"op": "added", "before": None, "after": {"carrier": "AA", "flights": 1}},
+        {"op": "changed", "before": old, "after": new, "explained": True},
+        {
+            "op": "added",
+            "before": None,
+            "after": {"carrier": "AA", "flights": 1},
+            "explained": False,
+        },
     ]
     deltalake.write_deltalake(str(folder / "changes"), pa.Table.from_pylist(rows))
     Manifest.model_validate(
@@ -71,7 +79,7 @@ def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
             "table_version": 7,
             "added": 1,
             "changed": 1,
-            "unexplained": 2,
+            "unexplained": 1,
             "approval": approval,
             "approved_by": approved_by,
         }
@@ -147,10 +155,11 @@ def test_a_person_is_asked_with_the_rows_and_answers_by_the_api(
     assert question["subject"] == f"{NAME}: change the table?"
     assert question["options"] == ["Approve", "Reject"]
     for text in (
-        "| 1 | 0 | 1 | 2 |",
+        "| 1 | 0 | 1 | 1 |",
         "- 2013-02-01 08:00 to 09:00",
+        # The row that no record explains comes first.
+        "| added, unexplained | AA | 1 |\n"
         r"| changed | &lt;b&gt;\|\*UA\* | 12 → **13** |",
-        "| added | AA | 1 |",
     ):
         assert text in question["body"]
 

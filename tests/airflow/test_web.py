@@ -125,6 +125,7 @@ def _tables(root: Any, name: str) -> None:
             "audited_at": NOON + timedelta(hours=place),
             "read": 100,
             "accepted": 90,
+            "filtered": place,
             "state_rows": 1000 * (place + 1),
             "state_bytes": 2**20 * (place + 1),
             "table_version": place + 1,
@@ -367,6 +368,15 @@ def test_pages_of_runs_and_batches_follow_each_other(get: Callable[..., Any]) ->
         assert get(f"/api/pipelines/{MINE}/{table}?limit=5001").status_code == 422
 
 
+def test_the_records_that_a_condition_filtered_are_a_part_of_each_run(
+    get: Callable[..., Any],
+) -> None:
+    runs = get(f"/api/pipelines/{MINE}/runs").json()["runs"]
+    assert [each["filtered"] for each in runs] == [2, 1, 0]
+    page = get(f"/pipelines/{MINE}", page=True).text
+    assert page.count('class="filtered"><title>') == 2
+
+
 def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_before(
     get: Callable[..., Any],
 ) -> None:
@@ -403,10 +413,11 @@ def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(
         1,
     )
     late = html.unescape(get(f"/pipelines/{MINE}/late", page=True).text)
-    assert f'href="/dags/{MINE}__backfill" data-airflow' in late
-    assert (
-        '{"kind": "repair", "from": "2026-03-01T11:00:00Z", "to": "2026-03-01T12:00:00Z"}' in late
-    )
+    of_it = f"/sluice/pipelines/{MINE}/repair"
+    assert f'href="{of_it}"' in late
+    assert f'href="{of_it}?from=2026-03-01T11%3A00%3A00Z&to=2026-03-01T12%3A00%3A00Z"' in late
+    bad = get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert f'href="{of_it}?kind=replay"' in bad
     page = get(f"/pipelines/{MINE}/coverage", page=True).text
     assert page.count('<rect x="') == 2, "the two alike are one"
     assert "Kafka did not answer" in page
@@ -425,9 +436,39 @@ def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(
         page = html.unescape(get(f"/pipelines/{MINE}/coverage", page=True).text)
     finally:
         ops_tables.remove(opened(str(root)), "late", '"offset" = 9')
-    wanted = '{"kind": "repair", "from": "2026-02-28T00:00:00Z", "to": "2026-03-01T00:00:00Z"}'
+    wanted = "repair?kind=repair&from=2026-02-28T00%3A00%3A00Z&to=2026-03-01T00%3A00%3A00Z"
     assert page.count(wanted) == 1
     assert f"sluice repair {MINE} --from 2026-02-28T00:00:00Z --to 2026-03-01T00:00:00Z" in page
+
+
+def test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_not(
+    get: Callable[..., Any],
+) -> None:
+    address = f"/pipelines/{MINE}/repair?kind=verify&from=2026-02-28&to=%22%3E%3Cscript%3E"
+    reader, editor = (
+        html.unescape(get(address, "everything", page=True, role=role).text)
+        for role in ("viewer", "user")
+    )
+    for text in (reader, editor):
+        assert '<option value="verify" selected>' in text
+        assert 'name="from" value="2026-02-28"' in text
+        assert 'name="most_records" value="50000000" min="1"' in text
+    assert ("Start the run" in reader, "Start the run" in editor) == (False, True)
+    assert 'value="&#34;&gt;&lt;script&gt;"' in get(address, page=True).text
+    assert get(f"/pipelines/{MINE}/repair?kind=all", page=True).status_code == 422
+
+
+def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get: Callable[..., Any]) -> None:
+    from sluice_airflow.form import ONLY_OVERRIDDEN, params  # noqa: PLC0415 - the home comes first
+
+    text = html.unescape(get(f"/pipelines/{MINE}/repair", page=True).text)
+    for name, param in params().items():
+        assert f'name="{name}"' in text
+        assert param.schema["title"] in text
+        about = str(param.description)  # of Airflow's Backfill, which this form is not for
+        assert about.removesuffix(f" {ONLY_OVERRIDDEN}") in text
+        for value in param.schema.get("enum", ()):
+            assert f'<option value="{value or ""}"' in text
 
 
 def test_a_page_does_not_wait_for_brokers_that_do_not_answer(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.browser.chromium import ABSENT, PATH, chromium
 from tests.browser.installation import Installed, installation
-from tests.browser.window import Window, log_in
+from tests.browser.window import logged_in, opened
+from tests.harness.broker import kafka
+
+__all__ = ["kafka"]
 
 
 @pytest.fixture(scope="package")
@@ -30,30 +33,11 @@ def installed(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="package")
 def session(browser: Any, installed: Installed) -> Any:
-    """What the browser keeps of a person who is logged in."""
-    context = browser.new_context(base_url=installed.airflow.url)
-    log_in(context.new_page(), installed.airflow)
-    state = context.storage_state()
-    context.close()
-    return state
+    """Of a person who is logged in."""
+    return logged_in(browser, installed.airflow)
 
 
 @pytest.fixture
 def window(browser: Any, installed: Installed, session: Any) -> Callable[..., Any]:
     """Opens a window of a person who is logged in: `width`, `dark`."""
-
-    @contextmanager
-    def opened(width: int = 1280, *, dark: bool = False) -> Iterator[Window]:
-        context = browser.new_context(
-            base_url=installed.airflow.url,
-            storage_state=session,
-            viewport={"width": width, "height": 860},
-            color_scheme="dark" if dark else "light",
-            timezone_id="UTC",
-        )
-        try:
-            yield Window(context.new_page())
-        finally:
-            context.close()
-
-    return opened
+    return partial(opened, browser, installed.airflow, session)

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 from tests.browser.installation import Installed
 
 OVERVIEW = "/sluice/"
-OF_A_PIPELINE = ("coverage", "late", "quarantine", "state")
+OF_A_PIPELINE = ("coverage", "late", "quarantine", "state", "repair")
 NAMES = ("overview", "pipeline", "run", *OF_A_PIPELINE, "record", "tab of a DAG", "nothing here")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from local.airflow import Airflow
@@ -62,3 +64,30 @@ def log_in(page: Any, airflow: Airflow) -> None:
     page.click("button[type=submit]")
     page.wait_for_url("**/")
     page.wait_for_load_state("networkidle")
+
+
+def logged_in(browser: Any, airflow: Airflow) -> Any:
+    """What the browser keeps of a person who is logged in."""
+    context = browser.new_context(base_url=airflow.url)
+    log_in(context.new_page(), airflow)
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@contextmanager
+def opened(
+    browser: Any, airflow: Airflow, session: Any, width: int = 1280, *, dark: bool = False
+) -> Iterator[Window]:
+    """A window of a person who is logged in, whose clock shows UTC."""
+    context = browser.new_context(
+        base_url=airflow.url,
+        storage_state=session,
+        viewport={"width": width, "height": 860},
+        color_scheme="dark" if dark else "light",
+        timezone_id="UTC",
+    )
+    try:
+        yield Window(context.new_page())
+    finally:
+        context.close()

@@ -1,4 +1,6 @@
-"""`make faults KILLS=200 SEED=...`: the long form, with its figures at the end."""
+"""`make faults KILLS=200 SEED=...`: the long form, with its figures at the end. REPAIRS=1 kills
+stages and swaps of repairs instead, and SWAPS=1 swaps and undos without Spark.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,11 @@ from tempfile import mkdtemp
 
 from local import broker
 from spark_jobs.contract.settings import REPO
+from tests.faults import campaign, repairing, swapping
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule
+from tests.faults.repairing import Repairing
+from tests.faults.stage_kills import rounds
 from tests.faults.swapping import Swapping
 from tests.harness.process import PIPELINES, none_left
 
@@ -23,46 +28,54 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument(
-        "--repairs", action="store_true", help="kill swaps and undos of repairs, not drains"
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--repairs", action="store_true", help="kill stages and swaps of repairs, not drains"
+    )
+    which.add_argument(
+        "--swaps", action="store_true", help="kill swaps and undos without Spark, not drains"
     )
     wanted = parser.parse_args()
     folder = Path(mkdtemp(prefix="sluice-faults-"))
     say(f"seed {wanted.seed}; logs in {folder}")
-    if wanted.repairs:
-        return _repairs(folder, wanted)
+    again = f"the same again: make faults{_which(wanted)} KILLS={wanted.kills} SEED={wanted.seed}"
+    try:
+        figures = _run(folder, wanted, again)
+    except AssertionError as wrong:
+        say(f"{wrong}\n{again}")
+        return 1
+    for line in figures.lines:
+        say(line)
+    shutil.rmtree(folder)
+    return 0
+
+
+def _which(wanted: argparse.Namespace) -> str:
+    return " REPAIRS=1" if wanted.repairs else " SWAPS=1" if wanted.swaps else ""
+
+
+def _run(
+    folder: Path, wanted: argparse.Namespace, again: str
+) -> campaign.Figures | repairing.Figures | swapping.Figures:
+    if wanted.swaps:
+        return Swapping(folder, wanted.seed, say).run(wanted.kills)
     os.environ["SLUICE_PIPELINES"] = PIPELINES
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:
-        again = f"the same again: make faults KILLS={wanted.kills} SEED={wanted.seed}"
         with none_left():
-            campaign = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
-            campaign.measure()
-            figures = campaign.run()
-    except AssertionError as wrong:
-        say(str(wrong))
-        return 1
+            if wanted.repairs:
+                return Repairing(
+                    kafka,
+                    folder,
+                    rounds(wanted.seed),
+                    say,
+                    deliveries=wanted.kills + repairing.FIRST,
+                ).run(wanted.kills)
+            drains = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
+            drains.measure()
+            return drains.run()
     finally:
         broker.stop(folder / "kafka")
-    for line in figures.lines:
-        say(line)
-    shutil.rmtree(folder)
-    return 0
-
-
-def _repairs(folder: Path, wanted: argparse.Namespace) -> int:
-    """Needs neither Kafka nor a JVM."""
-    try:
-        figures = Swapping(folder, wanted.seed, say).run(wanted.kills)
-    except AssertionError as wrong:
-        say(
-            f"{wrong}\nthe same again: make faults REPAIRS=1 KILLS={wanted.kills} SEED={wanted.seed}"
-        )
-        return 1
-    for line in figures.lines:
-        say(line)
-    shutil.rmtree(folder)
-    return 0
 
 
 def say(line: str) -> None:

@@ -69,7 +69,7 @@ def _its(kind: str) -> Callable[[Running, Random, Lengths], None]:
     def act(running: Running, chance: Random, lengths: Lengths) -> None:
         running.wait_for(running.has_planned, "a batch")
         time.sleep(chance.uniform(0, lengths.batch))
-        _strike(running, kind)
+        strike(running, kind)
 
     return act
 
@@ -77,12 +77,12 @@ def _its(kind: str) -> Callable[[Running, Random, Lengths], None]:
 def _its_held(kind: str, place: str) -> Callable[[Running, Random, Lengths], None]:
     def act(running: Running, _chance: Random, _lengths: Lengths) -> None:
         running.hold(place)
-        _strike(running, kind)
+        strike(running, kind)
 
     return act
 
 
-def _strike(running: Running, kind: str) -> None:
+def strike(running: Running, kind: str) -> None:
     """Kill this part of it; a driver whose JVM is gone ends by itself, and holds the lease until
     then.
     """

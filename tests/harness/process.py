@@ -1,5 +1,5 @@
-"""A drain in processes of its own, as Airflow's task starts it: spark-submit, its JVM, the driver's
-Python, the workers.
+"""A drain, or the stage of a repair, in processes of its own, as Airflow's task starts it:
+spark-submit, its JVM, the driver's Python, the workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import psutil
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.launch.processes import kill_tree, tree
-from spark_jobs.launch.submit import application, command, environment
+from spark_jobs.launch.submit import application, command, environment, stage_command
 from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 240
@@ -61,8 +61,16 @@ class Running:
     """
 
     def __init__(
-        self, scene: Scene, folder: Path, run_id: str, failpoints: str = "", **variables: str
+        self,
+        scene: Scene,
+        folder: Path,
+        run_id: str,
+        failpoints: str = "",
+        *,
+        repair_id: str = "",
+        **variables: str,
     ) -> None:
+        """With a `repair_id` it is the stage of that repair, not a drain."""
         self._report = folder / f"{run_id}.json"
         self._log = (folder / f"{run_id}.log").open("w")
         self._waiting = folder / f"{run_id}.waiting"
@@ -80,8 +88,11 @@ class Running:
             "SLUICE_FAILPOINTS": failpoints,
             "SLUICE_FAILPOINTS_WAITING": str(self._waiting),
         }
+        settings, name = scene.settings, scene.spec.name
         self.process = subprocess.Popen(
-            command(scene.settings, scene.spec.name, self._report, run_id),
+            stage_command(settings, name, repair_id, self._report, run_id)
+            if repair_id
+            else command(settings, name, self._report, run_id),
             start_new_session=True,
             env={**os.environ, **environment(scene.settings), **tests, **variables},
             stdout=self._log,

@@ -6,6 +6,27 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a change that no record explains is made, and nobody is asked",
+        "spark_jobs/contract/change.py",
+        "        change.unexplained or change.newly_bad or change.count_difference\n",
+        "        change.newly_bad\n",
+        "tests/browser/test_backfill.py::test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked",
+    ),
+    Mutant(
+        "whoever approves does not see first what no record explains",
+        "plugins/sluice_airflow/approve.py",
+        "    for explained in (False, True):\n",
+        "    for explained in (True, False):\n",
+        "tests/airflow/test_approve.py::test_a_person_is_asked_with_the_rows_and_answers_by_the_api",
+    ),
+    Mutant(
+        "a stage that was killed can be swapped in, if an earlier try had ended",
+        "spark_jobs/repair/stage.py",
+        '    (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)\n',
+        "",
+        "tests/faults/test_repairing.py::test_no_kill_of_a_stage_or_a_swap_leaves_anything_half_done",
+    ),
+    Mutant(
         "a copy waits no more although what it is a copy of was taken back",
         "spark_jobs/ops/repairs.py",
         "if copies := _copies_within(rows, needed):",

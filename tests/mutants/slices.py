@@ -9,6 +9,12 @@ FOUND = "tests/unit/test_offsets_of.py"
 
 COVERED = "tests/unit/test_coverage.py"
 SPANS = "tests/unit/test_late_spans.py"
+EACH = "test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_the_records"
+TRIED = (
+    "tests/unit/test_untried.py"
+    "::test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_late"
+)
+SAME = "test_a_repair_is_planned_started_and_accounted_for_by_the_same_records"
 
 MUTANTS = (
     Mutant(
@@ -43,8 +49,43 @@ MUTANTS = (
         "a page reads every late record",
         "spark_jobs/repair/late_spans.py",
         "s < {behind} GROUP BY 1, 2, 3",
-        "s < {behind} GROUP BY 1, 2, 3, s, e",
-        f"{SPANS}::test_the_pages_get_no_more_rows_from_a_hundred_times_the_records",
+        "s < {behind} GROUP BY 1, 2, 3, at",
+        f"{SPANS}::{EACH}",
+    ),
+    Mutant(
+        "the start of a repair reads every late record",
+        "spark_jobs/repair/late_spans.py",
+        '{found} GROUP BY "partition"\'',
+        '{found} GROUP BY "partition", "offset"\'',
+        f"{SPANS}::{EACH}",
+    ),
+    Mutant(
+        "a repair of a range merges the late records of all others",
+        "spark_jobs/repair/late_spans.py",
+        '            f"AND {_overlaps(bound)} GROUP BY s, e"\n',
+        '            "GROUP BY s, e"\n',
+        f"{SPANS}::{SAME}",
+    ),
+    Mutant(
+        "a repair that had other records holds back those of the same hours",
+        "spark_jobs/repair/late_spans.py",
+        'return f"(({offsets}) AND (',
+        'return f"((true) AND (',
+        TRIED,
+    ),
+    Mutant(
+        "a record has a fate before a repair has computed the last of its windows",
+        "spark_jobs/contract/span_sql.py",
+        '            f"{self.end} <= {microseconds(span.end)})"\n',
+        '            f"{self.start} <= {microseconds(span.end)})"\n',
+        f"{SPANS}::{SAME}",
+    ),
+    Mutant(
+        "a record of a week has its fate from the first day of that week",
+        "spark_jobs/contract/span_sql.py",
+        'f"({self.start} + {by // MICROSECOND})"',
+        "self.start",
+        f"{SPANS}::{SAME}",
     ),
     Mutant(
         "a balance counts a record with two fates once",

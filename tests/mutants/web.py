@@ -43,6 +43,20 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{WEB}::test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anothers",
     ),
     Mutant(
+        "who may only look at a DAG gets the button that triggers it",
+        f"{FOLDER}/rights.py",
+        '        method="POST",\n        access_entity=DagAccessEntity.RUN,\n',
+        '        method="GET",\n        access_entity=DagAccessEntity.RUN,\n',
+        f"{WEB}::test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_not",
+    ),
+    Mutant(
+        "the form of a repair is empty, whatever led to it",
+        f"{FOLDER}/trigger.py",
+        'schema["default"] if given is None else given',
+        'schema["default"]',
+        f"{WEB}::test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_not",
+    ),
+    Mutant(
         "values go into pages as they are",
         f"{PAGES}/templates.py",
         "autoescape=True",
@@ -72,7 +86,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "duplicates are counted as accepted too",
-        f"{PAGES}/bars.py",
+        f"{PAGES}/run_bars.py",
         "OUTCOMES[1:-1])",
         "OUTCOMES[2:-1])",
         "tests/unit/test_bars.py::test_the_parts_of_each_bar_add_up_to_what_the_run_read",
@@ -152,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the losses of a stage lie on one another",
-        f"{PAGES}/bars.py",
+        f"{PAGES}/flow.py",
         "                at -= count\n",
         "",
         "tests/unit/test_bars.py::"

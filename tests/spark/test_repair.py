@@ -19,7 +19,7 @@ from spark_jobs.contract.errors import RangeOpen, StagingStale
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
-from spark_jobs.ops import repairs
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.coverage import Coverage, coverage
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.plan import RepairPlan
@@ -133,6 +133,21 @@ def covered(made: Scene) -> Coverage:
 
 def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
+
+
+def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(
+    waiting: MakeScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, handed, query = waiting(operators.named("update_window")), list[int](), ops_tables.query
+
+    def counted(root: Any, table: str, *asked: str) -> Any:
+        found = query(root, table, *asked)
+        handed.extend([found.num_rows] if table == "late" else ())
+        return found
+
+    monkeypatch.setattr(ops_tables, "query", counted)
+    plan = Repairs(made).plan()
+    assert 0 < max(handed) == len(plan.spans) < len(made.ops("late"))
 
 
 @pytest.mark.parametrize("operator", RANGED)

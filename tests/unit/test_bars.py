@@ -9,14 +9,13 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.visible import visible
-from spark_jobs.ops.shown import PhaseLine, RunLine
-from spark_jobs.pages.bars import (
-    HEIGHT,
-    WIDTH,
-    Point,
+from spark_jobs.ops.shown import Bucket, PhaseLine, RunLine
+from spark_jobs.pages.bars import HEIGHT, WIDTH, Point
+from spark_jobs.pages.day_bars import day_chart
+from spark_jobs.pages.flow import flow
+from spark_jobs.pages.run_bars import (
     account_bars,
     check_chart,
-    flow,
     lag_chart,
     late_chart,
     outcomes,
@@ -27,7 +26,9 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 10**9)
 
 
-def run(accepted: int, duplicates: int, late: int, malformed: int, premature: int) -> RunLine:
+def run(
+    accepted: int, duplicates: int, late: int, malformed: int, premature: int, filtered: int = 0
+) -> RunLine:
     return RunLine(
         pipeline="p",
         run_id="r",
@@ -37,7 +38,8 @@ def run(accepted: int, duplicates: int, late: int, malformed: int, premature: in
         started_at=NOON,
         ended_at=NOON,
         query_seconds=None,
-        read=accepted + duplicates + late + malformed + premature,
+        read=accepted + duplicates + late + malformed + premature + filtered,
+        filtered=filtered,
         rows_out=0,
         duplicates=duplicates,
         late=late,
@@ -50,14 +52,33 @@ def run(accepted: int, duplicates: int, late: int, malformed: int, premature: in
     )
 
 
-@given(st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT, COUNT), max_size=5))
+@given(st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT, COUNT, COUNT), max_size=5))
 def test_the_parts_of_each_bar_add_up_to_what_the_run_read(
-    counts: list[tuple[int, int, int, int, int]],
+    counts: list[tuple[int, int, int, int, int, int]],
 ) -> None:
     runs = [run(*each) for each in counts]
     assert [sum(outcomes(each).values()) for each in runs] == [each.read for each in runs]
     bars = account_bars(runs)
     assert len(bars) == sum(count > 0 for each in counts for count in each)
+
+
+def test_a_bar_of_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_one_for_the_rest() -> (
+    None
+):
+    def of(day: int, reason: str, records: int) -> Bucket:
+        return Bucket(day=f"2026-03-0{day}", reason=reason, records=records)
+
+    days = [of(2, f"reason {n}", 10 - n) for n in range(7)] + [of(1, "reason 0", 49)]
+    found = day_chart(days)
+    assert found.reasons == [*(f"reason {n}" for n in range(5)), "other reasons"]
+    assert [each.title for each in found.bars][:2] == [
+        "2026-03-01: 49 reason 0",
+        "2026-03-02: 10 reason 0",
+    ]
+    assert found.bars[-1].title == "2026-03-02: 9 other reasons"
+    newest = [bar.height for bar in found.bars[1:]]
+    assert (len(newest), round(sum(newest), 1)) == (6, found.bars[0].height), "49 records each"
+    assert day_chart([]).bars == []
 
 
 def test_the_highest_bar_fills_the_chart_and_another_stands_to_it_as_their_records_do() -> None:

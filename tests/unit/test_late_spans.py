@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.contract import registry
@@ -26,8 +26,10 @@ from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.coverage import coverage
-from spark_jobs.repair.late_spans import LateSpans
+from spark_jobs.repair.late import LateRecord
+from spark_jobs.repair.late_spans import LateSpans, Tried
 from spark_jobs.repair.touched import touched
+from spark_jobs.repair.untried import untried
 from tests.unit.repaired import DAY, SPEC, Root
 from tests.unit.test_coverage import FINAL, HOURLY, add_late, root
 from tests.unit.test_ranged import counts, spec
@@ -38,6 +40,9 @@ ORIGIN = datetime(1969, 12, 30, tzinfo=UTC)
 UNTIL = ORIGIN + timedelta(hours=50)
 SHOWN = Span(ORIGIN + timedelta(hours=9), ORIGIN + timedelta(hours=80))
 HOUR = timedelta(hours=1)
+PARTITIONS = 2
+AT = ORIGIN + timedelta(hours=9, minutes=30)
+"""Half an hour before its hour ends; the last of its sliding windows ends later than that."""
 DEDUPLICATE = Deduplicate(keys=("event_id",))
 CHAINS = [
     ranged(spec(DEDUPLICATE)),
@@ -65,6 +70,15 @@ times = (
     | st.sampled_from([datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), UNTIL])
 )
 records = st.lists(st.tuples(times, st.none() | times), max_size=25)
+spans = st.tuples(times, times).map(lambda ends: Span(min(ends), max(ends)))
+repairs = st.lists(
+    st.builds(
+        Tried,
+        st.dictionaries(st.integers(0, PARTITIONS), st.integers(0, 25)),
+        st.lists(spans, min_size=1, max_size=3).map(tuple),
+    ),
+    max_size=4,
+)
 generations = map(str, count())
 CASES = 100 if "SLUICE_CASES" in os.environ else 20
 """Each writes to a table and asks five times."""
@@ -104,6 +118,50 @@ def test_the_query_engine_finds_what_each_record_touches_by_itself(
         assert found == expected
 
 
+@settings(max_examples=CASES // 2)
+@given(st.sampled_from(CHAINS), records, repairs, spans)
+@example(CHAINS[1], [(AT, None), (AT + 9 * HOUR, None)], [], Span(AT, AT + HOUR / 2))
+@example(CHAINS[2], [(AT, None)], [], Span(AT, AT + HOUR / 2))
+def test_a_repair_is_planned_started_and_accounted_for_by_the_same_records(
+    ops: Path,
+    way: Ranged,
+    late: list[tuple[datetime, datetime | None]],
+    tried: list[Tried],
+    bound: Span,
+) -> None:
+    made = _late(ops, way, late)
+    waits = [
+        (LateRecord(n % PARTITIONS, n, at, missed), way.touched(at, missed))
+        for n, (at, missed) in enumerate(late)
+    ]
+    final = [span for _, span in waits if span.end <= UNTIL and span.overlaps(bound)]
+    assert [each.span for each in made.ranges(UNTIL, bound)] == list(joined(final))
+    assert sum(each.records for each in made.ranges(UNTIL, bound)) == len(final)
+
+    behind = len(late) // 3  # the batch that a refused repair knew of
+    assert made.untried(UNTIL, behind, tried) == sum(
+        record.offset > behind
+        and not span.empty
+        and span.end <= UNTIL
+        and not any(_had(repair, record, span) for repair in tried)
+        for record, span in waits
+    )
+
+    computed = [bound, *(span for repair in tried for span in repair.spans)]
+    rows = {record: way.rows_of(span) for record, span in waits}
+    assert sorted(made.computed(computed)) == sorted(
+        record
+        for record, row in rows.items()
+        if any(span.start <= row.start and row.end <= span.end for span in computed)
+    )
+
+
+def _had(repair: Tried, record: LateRecord, touched: Span) -> bool:
+    return record.offset < repair.horizon.get(record.partition, 0) and any(
+        span.start <= touched.start and touched.end <= span.end for span in repair.spans
+    )
+
+
 def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops: Path) -> None:
     minutes = [(n * n) % 977 for n in range(200)]
     late = [(ORIGIN + timedelta(minutes=n), None) for n in minutes]
@@ -113,7 +171,7 @@ def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops: Path) -> No
     assert (len(found), sum(each.records for each in found)) == (64, 200)
 
 
-def test_the_pages_get_no_more_rows_from_a_hundred_times_the_records(
+def test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_the_records(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed = list[int]()
@@ -134,6 +192,7 @@ def test_the_pages_get_no_more_rows_from_a_hundred_times_the_records(
         ranges = touched(HOURLY, root.paths).ranges
         assert found.balance.waiting == sum(each.late for each in found.intervals)
         assert found.balance.waiting == sum(each.late for each in ranges)
+        assert found.balance.waiting == untried(HOURLY, root.paths)
         assert (found.quarantine.merged, found.quarantine.off) == (found.quarantine.quarantined, 0)
         return sum(handed)
 
@@ -147,13 +206,15 @@ def test_the_pages_get_no_more_rows_from_a_hundred_times_the_records(
 
 def _late(ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]) -> LateSpans:
     """Of a generation of its own."""
-    own = {"pipeline": way.spec.name, "generation": next(generations), "batch_id": 0}
+    own = {"pipeline": way.spec.name, "generation": next(generations)}
     rows = [
-        own | {"partition": 0, "offset": n, "event_time": at, "watermark_missed": missed}
+        own
+        | {"partition": n % PARTITIONS, "offset": n, "batch_id": n}
+        | {"event_time": at, "watermark_missed": missed}
         for n, (at, missed) in enumerate(late)
     ]
     ops_tables.append(UPath(ops), "late", rows)
-    return LateSpans(way, Paths(str(ops), way.spec), (own["generation"],), 0)
+    return LateSpans(way, Paths(str(ops), way.spec), (own["generation"],), len(rows))
 
 
 def _hours(span: Span) -> Iterator[datetime]:

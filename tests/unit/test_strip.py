@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from spark_jobs.contract.request import Request
 from spark_jobs.pages.bars import WIDTH
-from spark_jobs.pages.strip import segments
+from spark_jobs.pages.strip import segments, text
 from spark_jobs.pages.templates import STYLE
 from spark_jobs.repair.balance import Balance
 from spark_jobs.repair.coverage import Coverage, Interval, State
@@ -49,10 +48,11 @@ def test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_tw
     assert [each.repairable for each in found] == [False, True, True, False]
 
 
-def test_the_values_for_the_form_are_a_request_that_the_form_takes() -> None:
-    [found] = segments(covered("late"))
-    asked = Request(**json.loads(found.request_json))
-    assert (asked.kind, asked.start, asked.end) == ("repair", DAY, DAY + timedelta(days=1))
+def test_what_the_form_is_filled_in_with_is_a_request() -> None:
+    for state, kind in (("late", "repair"), ("replayable", "replay")):
+        [found] = segments(covered(state))
+        asked = Request(kind=found.kind, start=text(found.start), end=text(found.end))
+        assert (asked.kind, asked.start, asked.end) == (kind, DAY, DAY + timedelta(days=1))
 
 
 def test_every_state_of_an_interval_has_a_colour() -> None:

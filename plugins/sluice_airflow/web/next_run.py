@@ -22,23 +22,24 @@ class Due(NamedTuple):
 
 def with_next_runs(found: Overview) -> Overview:
     """The overview, with what Airflow knows of each DAG."""
-    due = _due([line.pipeline for line in found.pipelines])
+    known = due([line.pipeline for line in found.pipelines])
     return Overview(
         pipelines=tuple(
             line.model_copy(update={"next_run": _at(each), "paused": each.paused})
-            if (each := due.get(line.pipeline))
+            if (each := known.get(line.pipeline))
             else line
             for line in found.pipelines
         )
     )
 
 
-def _at(due: Due) -> datetime | None:
+def _at(of: Due) -> datetime | None:
     """A paused DAG keeps the time of the run that it does not make."""
-    return None if due.paused else due.at
+    return None if of.paused else of.at
 
 
-def _due(names: Sequence[str]) -> dict[str, Due]:
+def due(names: Sequence[str]) -> dict[str, Due]:
+    """DAG -> what Airflow's metadata says of it. One that it does not know is not among them."""
     with create_session(scoped=False) as session:
         rows = session.execute(
             select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after).where(

@@ -16,14 +16,28 @@ from sluice_airflow.web import readings
 from sluice_airflow.web.mount import PREFIX
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import From, Place, To
-from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found, permitted
+from sluice_airflow.web.rights import (
+    BytesWithheld,
+    MayTrigger,
+    Permitted,
+    Readable,
+    not_found,
+    permitted,
+)
+from sluice_airflow.web.trigger import trigger
+from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.kind import AskedKind
+from spark_jobs.contract.ranged import ranged
 from spark_jobs.ops import history, rejected
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage
-from spark_jobs.pages.bars import Bar, flow, read_bars, rows_bars
+from spark_jobs.pages.bars import Bar
+from spark_jobs.pages.day_bars import day_chart
 from spark_jobs.pages.figures import figures, of_check
-from spark_jobs.pages.strip import request_json, segments
+from spark_jobs.pages.flow import flow
+from spark_jobs.pages.run_bars import read_bars, rows_bars
+from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
 from spark_jobs.repair.touched import Touched
 
@@ -124,6 +138,20 @@ def quarantine(pipeline: Permitted, page: Page = 0) -> Response:
     return _rejected(pipeline, "quarantine", page)
 
 
+@router.get("/pipelines/{pipeline}/repair")
+def repair(
+    pipeline: Permitted,
+    may: MayTrigger,
+    kind: Annotated[AskedKind, Query(description="what to do")] = "repair",
+    start: From = None,
+    end: To = None,
+) -> Response:
+    """The form of the backfill DAG, filled in."""
+    ranged(registry.load(pipeline))  # one without ranges has no such DAG
+    form = trigger(pipeline, {"kind": kind, "from": start, "to": end})
+    return _page("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
+
+
 @router.get("/dags/{dag_id}")
 def of_dag(dag_id: str, names: Readable) -> Response:
     """The tab of a DAG: its pipeline. The DAG of backfills has its own id."""
@@ -188,11 +216,10 @@ def _rejected(pipeline: str, table: Table, page: int) -> Response:
         pipeline=pipeline,
         table=table,
         found=found,
+        by_day=day_chart(found.days),
         page=page,
         repair=repair,
         lacking=lacking,
-        values=[request_json(each.start, each.end) for each in repair.ranges] if repair else [],
-        form=_form(pipeline),
     )
 
 
@@ -205,10 +232,7 @@ def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
 
 
 def _form(pipeline: str) -> str:
-    """The address of the backfill DAG in Airflow's UI, where *Trigger* opens its form.
-
-    Airflow 3.3 has no address that opens or fills in the form.
-    """
+    """The address of the backfill DAG in Airflow's UI."""
     return f"{API_ROOT_PATH}dags/{pipeline}__backfill"
 
 

@@ -73,4 +73,18 @@ def bytes_withheld(pipeline: Permitted, user: Person) -> Withheld | None:
     return None if granted else "right"
 
 
+def may_trigger(pipeline: Permitted, user: Person) -> bool:
+    """Whether the person may trigger the pipeline's backfill DAG. Airflow's API asks again."""
+    dag_id = f"{pipeline}__backfill"
+    team = DagModel.get_dag_id_to_team_name_mapping([dag_id]).get(dag_id)
+    granted: bool = get_auth_manager().is_authorized_dag(
+        method="POST",
+        access_entity=DagAccessEntity.RUN,
+        details=DagDetails(id=dag_id, team_name=team),
+        user=user,
+    )
+    return granted
+
+
+MayTrigger = Annotated[bool, Depends(may_trigger)]
 BytesWithheld = Annotated[Withheld | None, Depends(bytes_withheld)]

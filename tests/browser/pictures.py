@@ -1,0 +1,50 @@
+"""Pictures of docs/seeing.md: `make screenshots` takes them anew."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from spark_jobs.contract.settings import REPO
+
+KEPT = REPO / "docs" / "img"
+MOST_BYTES = 150_000
+WIDTH = 1280
+TAKEN = "SLUICE_SCREENSHOTS" in os.environ
+
+
+class Picture(NamedTuple):
+    """How a page is pictured: its upper part, so high and so wide in pixels."""
+
+    page: str
+    height: int
+    dark: bool = False
+    width: int = WIDTH
+
+
+PICTURES = {
+    "overview": Picture("overview", 400, width=1400),
+    "pipeline": Picture("pipeline", 890),
+    "pipeline-dark": Picture("pipeline", 890, dark=True),
+    "failed-check": Picture("run", 900),
+    "coverage": Picture("coverage", 760),
+    "late": Picture("late", 660),
+    "record": Picture("record", 820, dark=True),
+}
+"""Name -> the page, with made-up numbers (test_screenshots.py)."""
+BACKFILL = {
+    "drain-form": 540,
+    "backfill-form": 900,
+    "backfill-runs": 580,
+    "backfill-approval": 1000,
+    "backfill-run": 640,
+    "backfill-coverage": 480,
+}
+"""Name -> the height of what a person sees in a real backfill (test_backfill.py)."""
+
+
+def keep(page: Any, name: str) -> None:
+    """A picture of a backfill. Does nothing unless pictures are to be taken."""
+    if TAKEN:
+        page.set_viewport_size({"width": WIDTH, "height": BACKFILL[name]})
+        page.screenshot(path=KEPT / f"{name}.png")
