@@ -165,6 +165,7 @@ def _slices(it: Rebuilding, known: Identity, parts: Older) -> pa.Table:
         "pipeline": spec.name,
         "generation": known.generation,
         "batch_id": NO_BATCH,
+        "run_id": f"{it.run}-archive",
         "late": 0,
         "first_late_time": None,
         "last_late_time": None,
