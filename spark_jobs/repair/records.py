@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.paths import archives_root
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.store import spark_url
 from spark_jobs.source import kafka_source
@@ -58,7 +59,7 @@ def records(
     ]
     if plan.archived:
         topic, topic_id = spec.topic.name, plan.topic_id
-        reads.append(read_archive(spark, paths.root, topic, topic_id, plan.archived))
+        reads.append(read_archive(spark, archives_root(paths.root), topic, topic_id, plan.archived))
     if reads:
         found.append(_without(_counted(reduce(DataFrame.unionAll, reads), fetched.kafka), places))
     if plan.late and late is not None:

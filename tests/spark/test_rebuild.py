@@ -5,20 +5,30 @@ real broker and real Spark, held against DuckDB's answers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import deltalake
 import duckdb
 import pyarrow as pa
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from spark_jobs import failpoint
+from spark_jobs.admin.rebuild import plan_rebuild, refuse_lost
+from spark_jobs.admin.rebuild_run import Arguments, Rebuilding as AdminRebuilding, Submit
+from spark_jobs.admin.rebuilding import compute, drain_beside, switched
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.archive_spec import archive_spec
+from spark_jobs.contract.errors import CheckpointBroken, RebuildRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import position_of
 from spark_jobs.contract.report import Report
+from spark_jobs.contract.request import Request
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Tumbling
@@ -26,9 +36,13 @@ from spark_jobs.rebuild.compare import difference, lines
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.side import begin, side_paths
 from spark_jobs.rebuild.switch import switch, switch_back
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import publish
+from spark_jobs.source.topic_state import topic_state
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
@@ -214,3 +228,97 @@ def test_state_of_transform_with_state_moves_with_its_checkpoint(scene, tmp_path
         return sorted(map(str, table.to_pylist()))
 
     assert rows(it.paths) == rows(Paths(twin.root, it.spec)) != []
+
+
+@long_form
+def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_table_from_then_on(
+    scene, tmp_path
+) -> None:
+    topic = FLIGHTS.model_copy(update={"archive": Archive(keep=None)})
+    made = scene(SPEC.model_copy(update={"topic": topic}), events=3000, deliveries=4)
+    archive = archive_spec(made.spec.topic, made.spec.topic.archive)
+    for number in range(3):
+        made.deliver()
+        made.run(f"live-{number}")
+        good(drain(archive, made.settings, f"archive-{number}"))
+    it = Rebuilding(made)
+    sums = it.rows()
+    gone = retention_takes_half(made)
+    plan = plan_rebuild(it.spec, it.next, made.settings)
+    refuse_lost(it.spec, plan)
+    assert f"then {gone:,} that Kafka has no longer, from the topic's archive" in plan.lines[-1]
+
+    begin(it.live, it.next, plan.topic_id, "tester")
+    said: list[str] = []
+    run = AdminRebuilding(
+        it.spec, it.next, made.settings, "rebuild", "tester", in_process(it, tmp_path),
+        said.append, lambda: refuse_lost(it.spec, plan_rebuild(it.spec, it.next, made.settings)),
+    )  # fmt: skip
+    drain_beside(run, "first")
+    with pytest.raises(RebuildRefused, match=f"{gone:,} records that only the topic's archive has"):
+        switched(run, lambda _: None)
+    reports = compute(run).reports
+    assert all(good(each) for each in reports)
+    assert sum(each.account.read for each in reports) >= gone
+    assert compute(run).reports == (), "once"
+    assert it.rows() == sums
+    switched(run, lambda _: None)
+
+    def canonical() -> Rows:
+        """By DuckDB, of all that was ever sent: nothing of it is late for a rebuild."""
+        checkpoint = Checkpoint(it.paths.checkpoint)
+        closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            db.register("ledger", made.ledger)
+            return db.sql(
+                """
+                SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
+                       max(distance_miles)::BIGINT
+                FROM ledger WHERE kind IN ('good', 'duplicate')
+                GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
+                """,
+                params=[closed],
+            ).fetchall()
+
+    assert it.rows() == canonical()
+    oldest = it.rows()[0][0]
+    repaired(it, "verify", oldest, oldest + timedelta(hours=6))  # reads the archive
+    made.deliver()
+    it.drain(it.next, "live-3")
+    repaired(it, "repair")
+    assert it.rows() == canonical()
+
+
+def retention_takes_half(made: Scene) -> int:
+    """Kafka has the second half of each partition. How many records are gone."""
+    latest = topic_state(made.settings, made.topic).latest
+    places = [TopicPartition(made.topic, p, end // 2) for p, end in latest.items()]
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    for done in client.delete_records(places).values():
+        done.result()
+    return sum(end // 2 for end in latest.values())
+
+
+def in_process(it: Rebuilding, folder: Path) -> Submit:
+    """What a spark-submit does in the side root."""
+
+    def run(arguments: Arguments, run_id: str, _records: int) -> Report:
+        words = arguments(folder / "report.json")
+        if words[0] == "drain":
+            return drain(it.next, it.beside, run_id)
+        return stage(it.next, it.beside, run_id, words[words.index("--repair") + 1])
+
+    return run
+
+
+def repaired(it: Rebuilding, kind: str, *ends: datetime) -> None:
+    """A repair of the live table, from plan to swap."""
+    given = dict(zip(("start", "end"), ends, strict=False))
+    settings = it.scene.settings
+    planned = plan_repair(it.next, settings, Request(kind=kind, who="tester", **given))
+    assert kind == "repair" or planned.archived
+    planned.store(it.paths)
+    good(stage(it.next, settings, planned.repair_id, planned.repair_id))
+    if kind != "verify":
+        swap(it.next, it.root, planned.repair_id, "swap")
