@@ -22,9 +22,10 @@ from spark_jobs.contract.errors import RangeOpen, RebuildRefused
 from spark_jobs.contract.paths import archive_table
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import Span
+from spark_jobs.contract.span import FIRST, MICROSECOND, Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.repair.archived import Parts
 from spark_jobs.repair.beginning import NO_BATCH
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.storage.delta import open_table
@@ -37,6 +38,8 @@ NOTE = "rebuild: the records that only the archive has"
 """Of the repair, by which it is found again."""
 SLICE = 1_000
 """Offsets."""
+NO_ROWS = Span(FIRST, FIRST + MICROSECOND)
+"""A range without rows, for records none of which is good: they are to be in quarantine."""
 
 
 def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
@@ -52,8 +55,6 @@ def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
     span = _span(it, slices)
     which = ops_tables.equals({"pipeline": it.following.name, "batch_id": NO_BATCH})
     ops_tables.replace(it.side.root, "slices", slices, which)
-    if span is None:
-        return ()
     request = Request(
         kind="backfill",
         who=it.who,
@@ -62,11 +63,19 @@ def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
         end=span.end,
         most_records=it.most_records,
     )
-    planned = plan_repair(it.following, it.beside, request)
+    # All of them are read, so that the bad ones among them are in quarantine.
+    every: Parts = {partition: (part,) for partition, part in parts.items()}
+    planned = plan_repair(it.following, it.beside, request, every)
     report, _ = repair_beside(it, planned, f"{it.run}-archive")
-    count = sum(stop - first for first, stop in parts.values())
-    it.say(f"  computed {span} again, with {count:,} records that only the archive has")
+    it.say(_told(span, parts, report.change.newly_bad if report.change else 0))
     return (report,)
+
+
+def _told(span: Span, parts: Older, bad: int) -> str:
+    count = sum(stop - first for first, stop in parts.values())
+    kept = f"; {bad:,} of them are malformed or premature, and in quarantine" if bad else ""
+    of = f"computed {span} again, with" if span != NO_ROWS else "read"
+    return f"  {of} {count:,} records that only the archive has{kept}"
 
 
 def pending(it: Rebuilding) -> Older:
@@ -81,7 +90,7 @@ def pending(it: Rebuilding) -> Older:
         f"{ops_tables.among('generation', known.generations)} "
         f"AND state IN ('swapped', 'canonical') AND request LIKE '%{NOTE}%'",
     )
-    if done or _none_good(it, known):
+    if done:
         return {}
     return older(it.paths, it.side, it.following, {})
 
@@ -98,21 +107,8 @@ def refuse_pending(it: Rebuilding) -> None:
         )
 
 
-def _none_good(it: Rebuilding, known: Identity) -> bool:
-    """Whether the slices are there, and none of their records has a time."""
-    where = ops_tables.equals(
-        {"pipeline": it.following.name, "generation": known.generation, "batch_id": NO_BATCH}
-    )
-    [row] = ops_tables.query(
-        it.side.root,
-        "slices",
-        f"SELECT count(*) AS n, max(last_event_time) AS last FROM slices WHERE {where}",
-    ).to_pylist()
-    return bool(row["n"]) and row["last"] is None
-
-
-def _span(it: Rebuilding, slices: pa.Table) -> Span | None:
-    """The rows that these records touch, or copies of them; None if none of them is good. Raises
+def _span(it: Rebuilding, slices: pa.Table) -> Span:
+    """The rows that these records touch, or copies of them; NO_ROWS if none of them is good. Raises
     RangeOpen.
     """
     spec, way = it.following, ranged(it.following)
@@ -124,7 +120,7 @@ def _span(it: Rebuilding, slices: pa.Table) -> Span | None:
     ]
     until = way.closed_until(watermark)
     if not times[0]:
-        return None
+        return NO_ROWS
     newest = max(times[1])
     copies = way.touched(newest + spec.watermark_delay if spec.watermark_delay else newest)
     if until is None or copies.end > until:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.archive_merge import merge_archived, refuse_pending
 from spark_jobs.admin.late_merge import merge_late
+from spark_jobs.admin.side_repair import complete_beside
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.switching import read_switching
 from spark_jobs.contract.errors import LeaseHeld, RebuildRefused
@@ -48,6 +49,7 @@ def compute(it: Rebuilding) -> Computed:
 
     Raises LeaseHeld while another run does so, and the problem of a run.
     """
+    complete_beside(it)
     drained = drain_beside(it, it.run)
     older = merge_archived(it)
     reports, waits = merge_late(it)

@@ -64,7 +64,9 @@ def records(
         found.append(_without(_counted(reduce(DataFrame.unionAll, reads), fetched.kafka), places))
     if plan.late and late is not None:
         needed = Position("event_time").sql(plan.needed)
-        found.append(_counted(late.where(needed).select(_kept()), fetched.late))
+        dropped = _counted(late.where(needed).select(_kept()), fetched.late)
+        # A repair has found it bad: it is in quarantine as well.
+        found.append(_not_at(dropped, places[1:]))
     if plan.quarantined and quarantined is not None:
         named = quarantined.join(F.broadcast(_named(spark, plan)), PLACE, "left_semi")
         found.append(_counted(named.select(_kept()), fetched.quarantine))
@@ -94,7 +96,12 @@ def _named(spark: SparkSession, plan: RepairPlan) -> DataFrame:
 
 def _without(rows: DataFrame, places: list[DataFrame]) -> DataFrame:
     """The records of Kafka that are at none of these places."""
-    rows = rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka"))
+    return _not_at(
+        rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka")), places
+    )
+
+
+def _not_at(rows: DataFrame, places: list[DataFrame]) -> DataFrame:
     for rejected in places:
         rows = (
             rows.select("kafka", "kafka.partition", "kafka.offset")

@@ -20,6 +20,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.settings import REPO
 from tests.e2e.test_commands import SLUICE, WIDE, answer
 from tests.harness.long_form import long_form
+from tests.harness.oracle import Place
 from tests.harness.scene import Scene
 
 NAME, PACKAGE = "busy_carriers", "deployed"
@@ -116,6 +117,19 @@ class Deployed:
         assert len(found) == len(set(found))
         return set(found)
 
+    def quarantined(self) -> set[Place]:
+        rows = [(row["partition"], row["offset"]) for row in self.scene.ops("quarantine")]
+        assert len(rows) == len(set(rows)), "a record is there twice"
+        return set(rows)
+
+    def cancelled(self) -> dict[Place, datetime]:
+        """Place -> event time of the good records that the tightened spec does not decode."""
+        return {
+            (row["partition"], row["offset"]): row["event_time"].astimezone(UTC)
+            for row in self.scene.ledger.to_pylist()
+            if row["kind"] in {"good", "duplicate"} and row["delay_minutes"] is None
+        }
+
     def sessions(self, good: str) -> set[Row]:
         """By DuckDB: of each event once for which `good` holds, and that have ended."""
         with duckdb.connect() as db:
@@ -190,6 +204,9 @@ def test_sessions_of_before_a_spec_was_tightened_are_backfilled_whole_or_not_at_
     first, last = (datetime.fromisoformat(whole[at]) for at in (3, 5))
     assert first <= start
     assert end < last
+    proof = it.sluice("verify", *whole[1:], "--execute").stderr
+    assert "(newly_bad)" in proof
+    assert " ".join(["sluice", *whole]) in proof, "it names the command that takes them out"
     answer(it.sluice(*whole, "--execute", "--yes"))
 
     def inside(row: Row) -> bool:
@@ -197,14 +214,20 @@ def test_sessions_of_before_a_spec_was_tightened_are_backfilled_whole_or_not_at_
 
     wanted = {row for row in tight if inside(row)} | {row for row in before if not inside(row)}
     assert it.table() == wanted != before
-    # The rows are what the records give today. A verify says all the same that drains once took
-    # records that are bad now, and fails for that alone.
-    proof = it.sluice("verify", *whole[1:], "--execute").stderr
-    assert "1 critical check(s)" in proof
-    assert "(newly_bad)" in proof
+    # The rows are what the records give today, and what is bad now is kept.
+    answer(it.sluice("verify", *whole[1:], "--execute"))
+    kept = it.quarantined()
+    assert {place for place, at in it.cancelled().items() if first <= at < last} <= kept
 
     it.scene.deliver()
     assert "unaccounted 0" in answer(it.sluice("drain", NAME))
     answer(it.sluice("repair", NAME, "--execute", "--yes"))
     canonical = it.sessions("delay_minutes IS NOT NULL")
     assert {row for row in it.table() if inside(row)} == {row for row in canonical if inside(row)}
+    assert kept <= it.quarantined()
+
+    it.deploy(SPEC)
+    answer(it.sluice("replay", NAME, "--execute", "--yes"))
+    canonical = it.sessions("true")
+    assert {row for row in it.table() if inside(row)} == {row for row in canonical if inside(row)}
+    answer(it.sluice("verify", *whole[1:], "--execute"))

@@ -211,6 +211,22 @@ MUTANTS: tuple[Mutant, ...] = (
         "wait",
     ),
     Mutant(
+        "a rebuild whose swap was cut off waits for a drain that never comes",
+        "spark_jobs/admin/side_repair.py",
+        "judged is not None and judged < version:",
+        "judged is not None and judged > version:",
+        "tests/unit/test_side_repair.py::test_a_swap_that_was_cut_off_behind_its_commit_is_"
+        "completed_so_that_nothing_waits_for_a_drain[swap.recorded]",
+    ),
+    Mutant(
+        "bad records that only the archive has are in no quarantine",
+        "spark_jobs/admin/archive_merge.py",
+        "planned = plan_repair(it.following, it.beside, request, every)",
+        "planned = plan_repair(it.following, it.beside, request, {})",
+        "tests/unit/test_archive_merge.py::test_all_of_them_are_read_also_if_none_is_good_since_"
+        "the_bad_ones_are_to_be_in_quarantine",
+    ),
+    Mutant(
         "a switch loses what only the archive has",
         "spark_jobs/admin/rebuilding.py",
         "    refuse_pending(it)\n",

@@ -4,8 +4,9 @@ real broker and real Spark, held against DuckDB's answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from local.publish import publish as send
 from spark_jobs import failpoint
 from spark_jobs.admin.rebuild import plan_rebuild, refuse_lost
 from spark_jobs.admin.rebuild_run import Arguments, Rebuilding as AdminRebuilding, Submit
@@ -24,7 +26,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
-from spark_jobs.contract.errors import CheckpointBroken, RebuildRefused
+from spark_jobs.contract.errors import CheckpointBroken, RebuildRefused, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import position_of
 from spark_jobs.contract.report import Report
@@ -32,6 +34,7 @@ from spark_jobs.contract.request import Request
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.compare import difference, lines
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.side import begin, side_paths
@@ -45,7 +48,7 @@ from spark_jobs.runs.publication import publish
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
-from tests.harness.scene import Scene
+from tests.harness.scene import Scene, records
 
 MILES = {"flights": "count(*)", "miles": "sum(distance_miles)"}
 FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
@@ -58,6 +61,9 @@ SPEC = Pipeline(
     topic=FLIGHTS,
     watermark_delay="2 hours",
     steps=(HOURS,),
+)
+ARCHIVED = SPEC.model_copy(
+    update={"topic": FLIGHTS.model_copy(update={"archive": Archive(keep=None)})}
 )
 Rows = list[tuple[Any, ...]]
 
@@ -234,35 +240,39 @@ def test_state_of_transform_with_state_moves_with_its_checkpoint(scene, tmp_path
 def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_table_from_then_on(
     scene, tmp_path
 ) -> None:
-    topic = FLIGHTS.model_copy(update={"archive": Archive(keep=None)})
-    made = scene(SPEC.model_copy(update={"topic": topic}), events=3000, deliveries=4)
-    archive = archive_spec(made.spec.topic, made.spec.topic.archive)
+    made = scene(ARCHIVED, events=3000, deliveries=4)
     for number in range(3):
         made.deliver()
-        made.run(f"live-{number}")
-        good(drain(archive, made.settings, f"archive-{number}"))
+        live_and_archive(made, str(number))
     it = Rebuilding(made)
     sums = it.rows()
-    gone = retention_takes_half(made)
+    gone = retention_takes(made, {p: end // 2 for p, end in ends(made).items()})
     plan = plan_rebuild(it.spec, it.next, made.settings)
     refuse_lost(it.spec, plan)
     assert f"then {gone:,} that Kafka has no longer, from the topic's archive" in plan.lines[-1]
 
-    begin(it.live, it.next, plan.topic_id, "tester")
-    said: list[str] = []
-    run = AdminRebuilding(
-        it.spec, it.next, made.settings, "rebuild", "tester", in_process(it, tmp_path),
-        said.append, lambda: refuse_lost(it.spec, plan_rebuild(it.spec, it.next, made.settings)),
-    )  # fmt: skip
+    run = begun(it, tmp_path, [])
     drain_beside(run, "first")
     with pytest.raises(RebuildRefused, match=f"{gone:,} records that only the topic's archive has"):
         switched(run, lambda _: None)
+    for point in ("staging", "staged", "staged.judged", "swap.leased", "swap.committed"):
+        with cut_off_at(point):
+            compute(run)
+    with cut_off_at("swap.recorded"):  # of the swap that was cut off before
+        compute(run)
     reports = compute(run).reports
     assert all(good(each) for each in reports)
-    assert sum(each.account.read for each in reports) >= gone
     assert compute(run).reports == (), "once"
     assert it.rows() == sums
+    kept = quarantined(run.side)
+    assert kept == quarantined(it.live), "each bad record as the drains found it, once"
+    assert {place: kind for place, (kind, *_) in kept.items()} == {
+        (row["partition"], row["offset"]): row["kind"]
+        for row in made.ledger.to_pylist()
+        if row["kind"] in {"malformed", "premature"}
+    }
     switched(run, lambda _: None)
+    assert quarantined(it.paths) == kept
 
     def canonical() -> Rows:
         """By DuckDB, of all that was ever sent: nothing of it is late for a rebuild."""
@@ -283,21 +293,73 @@ def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_tabl
 
     assert it.rows() == canonical()
     oldest = it.rows()[0][0]
-    repaired(it, "verify", oldest, oldest + timedelta(hours=6))  # reads the archive
+    proof = repaired(it, "verify", oldest, it.rows()[-1][0])  # reads the archive
+    assert proof.change is not None
+    assert (proof.change.newly_bad, proof.change.differs, proof.change.unaccounted) == (0, 0, 0)
     made.deliver()
     it.drain(it.next, "live-3")
     repaired(it, "repair")
     assert it.rows() == canonical()
 
 
-def retention_takes_half(made: Scene) -> int:
-    """Kafka has the second half of each partition. How many records are gone."""
-    latest = topic_state(made.settings, made.topic).latest
-    places = [TopicPartition(made.topic, p, end // 2) for p, end in latest.items()]
+@long_form
+def test_records_of_the_archive_none_of_which_is_good_are_in_quarantine_all_the_same(
+    scene, tmp_path
+) -> None:
+    made = scene(ARCHIVED, events=3000, deliveries=2)
+    bad = [each for each in records(3000) if each.kind == "malformed"]
+    send(made.kafka, made.topic, bad, 9, made.ledger_folder, 4)
+    live_and_archive(made, "bad")
+    first = ends(made)
+    made.deliver_all()
+    live_and_archive(made, "good")
+    it, said = Rebuilding(made), list[str]()
+    assert retention_takes(made, first) == len(bad)
+    run = begun(it, tmp_path, said)
+    for point in ("staged", "swap.committed"):
+        with cut_off_at(point):
+            compute(run)
+    assert all(good(each) for each in compute(run).reports)
+    assert compute(run).reports == (), "once"
+    kept = quarantined(run.side)
+    assert kept == quarantined(it.live)
+    assert len(kept) > len(bad)
+    told = f"read {len(bad)} records that only the archive has; {len(bad)} of them are malformed"
+    assert told in "".join(said)
+    sums = it.expected("max", run.side)
+    switched(run, lambda _: None)
+    assert it.rows() == sums
+    assert quarantined(it.paths) == kept
+
+
+def live_and_archive(made: Scene, run_id: str) -> None:
+    """A drain of the pipeline, and one of its topic's archive."""
+    made.run(f"live-{run_id}")
+    archive = archive_spec(made.spec.topic, made.spec.topic.archive or Archive())
+    good(drain(archive, made.settings, f"archive-{run_id}"))
+
+
+def ends(made: Scene) -> dict[int, int]:
+    return topic_state(made.settings, made.topic).latest
+
+
+def retention_takes(made: Scene, until: dict[int, int]) -> int:
+    """Kafka has only what is behind these offsets. How many records are gone."""
+    places = [TopicPartition(made.topic, p, end) for p, end in until.items()]
     client = AdminClient({"bootstrap.servers": made.kafka})
     for done in client.delete_records(places).values():
         done.result()
-    return sum(end // 2 for end in latest.values())
+    return sum(until.values())
+
+
+def begun(it: Rebuilding, folder: Path, said: list[str]) -> AdminRebuilding:
+    """A rebuild whose runs are in this process."""
+    settings = it.scene.settings
+    begin(it.live, it.next, plan_rebuild(it.spec, it.next, settings).topic_id, "tester")
+    return AdminRebuilding(
+        it.spec, it.next, settings, "rebuild", "tester", in_process(it, folder), said.append,
+        lambda: refuse_lost(it.spec, plan_rebuild(it.spec, it.next, settings)),
+    )  # fmt: skip
 
 
 def in_process(it: Rebuilding, folder: Path) -> Submit:
@@ -312,13 +374,44 @@ def in_process(it: Rebuilding, folder: Path) -> Submit:
     return run
 
 
-def repaired(it: Rebuilding, kind: str, *ends: datetime) -> None:
+@contextmanager
+def cut_off_at(point: str) -> Iterator[None]:
+    """Within the block, the process ends there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(failpoint.ACTIVE, point, "raise")
+        with pytest.raises((failpoint.Failure, SluiceError), match=point):
+            yield
+
+
+Bad = dict[tuple[int, int], tuple[str, str, bytes | None]]
+
+
+def quarantined(paths: Paths) -> Bad:
+    """Place -> kind, reason and bytes of the records that its checkpoint has in ops.quarantine."""
+    known = read_identity(paths)
+    assert known is not None
+    rows = ops_tables.query(
+        paths.root,
+        "quarantine",
+        "SELECT * FROM quarantine WHERE " + ops_tables.among("generation", known.generations),
+    ).to_pylist()
+    found = {
+        (row["partition"], row["offset"]): (row["kind"], row["reason"], row["value"])
+        for row in rows
+    }
+    assert len(found) == len(rows), "a record is there twice"
+    assert {kind for kind, *_ in found.values()} == {"malformed", "premature"}
+    return found
+
+
+def repaired(it: Rebuilding, kind: str, *ends: datetime) -> Report:
     """A repair of the live table, from plan to swap."""
     given = dict(zip(("start", "end"), ends, strict=False))
     settings = it.scene.settings
     planned = plan_repair(it.next, settings, Request(kind=kind, who="tester", **given))
     assert kind == "repair" or planned.archived
     planned.store(it.paths)
-    good(stage(it.next, settings, planned.repair_id, planned.repair_id))
+    report = good(stage(it.next, settings, planned.repair_id, planned.repair_id))
     if kind != "verify":
         swap(it.next, it.root, planned.repair_id, "swap")
+    return report

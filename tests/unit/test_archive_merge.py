@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.contract.errors import RangeOpen, RebuildRefused
 from spark_jobs.contract.paths import archives_root
 from spark_jobs.contract.ranged import Ranged
+from spark_jobs.contract.request import Request
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.rebuild.side import begin
@@ -83,12 +85,27 @@ def test_records_that_touch_rows_which_drains_still_write_wait(
     assert archive_merge.pending(it)
 
 
-def test_records_none_of_which_is_good_need_no_backfill(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("at", [NOON, None])
+def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_in_quarantine(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, at: datetime | None
 ) -> None:
-    monkeypatch.setattr(archive_merge, "_slices", lambda *_: noted(None))
-    assert archive_merge.merge_archived(it) == ()
-    assert archive_merge.pending(it) == {}
+    said, asked = list[str](), list[object]()
+    found = SimpleNamespace(change=SimpleNamespace(newly_bad=3))
+    monkeypatch.setattr(archive_merge, "_slices", lambda *_: noted(at))
+    monkeypatch.setattr(Ranged, "closed_until", lambda *_: NOON + timedelta(days=1))
+    monkeypatch.setattr(archive_merge, "plan_repair", lambda *given: asked.extend(given[2:]))
+    monkeypatch.setattr(archive_merge, "repair_beside", lambda *_: (found, None))
+    assert archive_merge.merge_archived(it._replace(say=said.append)) == (found,)
+    request, every = asked
+    assert every == {0: ((0, 3),)}
+    assert isinstance(request, Request)
+    assert request.span is not None
+    assert (request.span == archive_merge.NO_ROWS) == (at is None)
+    assert request.span.empty is False
+    assert said[0].endswith(
+        "3 records that only the archive has; 3 of them are malformed or premature, and in "
+        "quarantine"
+    )
 
 
 def noted(at: datetime | None) -> pa.Table:
