@@ -75,6 +75,8 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             "AIRFLOW__METRICS__STATSD_ON": "True",
             "AIRFLOW__METRICS__STATSD_PORT": str(metrics.port),
             "AIRFLOW__METRICS__METRICS_ALLOW_LIST": "sluice",
+            # No file changes meanwhile, and to read one again takes a second of a core.
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         }
         try:
             running = airflow.start(home, variables, schedule=False)
@@ -112,7 +114,7 @@ def kill_driver(pipeline: str, run_id: str) -> None:
         assert time.monotonic() < deadline, (
             f"Airflow has not begun the drain {run_id} of {pipeline}"
         )
-        time.sleep(0.1)
+        time.sleep(0.25)
     for process in found:
         process.kill()
 

@@ -105,17 +105,16 @@ KILLS = (
 """The long form: the places are those of the failpoints, and where chance falls."""
 
 STORES = Kill("all of it, while stores are written", _while_stores_are_written)
-JVM = Kill("its JVM, before the table has the batch", _its_held("jvm", "planned"), "planned=wait")
 EXIT = Kill("failpoint reported", _nothing, "reported=exit")
 DRIVER = Kill(
     "its driver, when the table has the batch",
     _its_held("driver", "table.committed"),
     "table.committed=wait",
 )
-SHORT = (STORES, JVM, EXIT, DRIVER)
-"""One of each kind, each at a certain place.
+SHORT = (STORES, EXIT, DRIVER)
+"""One of each kind after which nobody is left to tell, each at a certain place.
 
-Workers are killed in test_machine.py: then the drain lives to tell.
+A driver whose JVM or workers are gone lives to tell: test_machine.py, and the long form here.
 """
 
 

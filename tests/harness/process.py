@@ -21,7 +21,10 @@ from spark_jobs.launch.submit import application, command, environment, stage_co
 from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 240
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.05
+"""A look at a root in an object store, or at all processes, keeps a core busy for that long."""
+LOOK_SECONDS = 0.2
+"""Between two looks for the first batch, of which a campaign tells the time."""
 PIPELINES = "tests.harness.pipelines"
 """The shipped pipelines, each on the topic that SLUICE_TEST_TOPIC names."""
 
@@ -77,7 +80,7 @@ class Running:
         self._waiting.mkdir()
         self.checkpoint = Checkpoint(scene.paths.checkpoint)
         self._before = set(self.checkpoint.planned()), set(self.checkpoint.committed())
-        self.started_at = time.monotonic()
+        self.started_at = self._looks_at = time.monotonic()
         self.first_batch_at: float | None = None
         """When the first batch that was not committed before was, in seconds of the monotonic
         clock.
@@ -107,17 +110,22 @@ class Running:
             assert time.monotonic() < deadline, (
                 f"{what}: not within {PATIENCE_SECONDS} s; see {self._log.name}"
             )
-            if self.first_batch_at is None and set(self.checkpoint.committed()) - self._before[1]:
-                self.first_batch_at = time.monotonic()
+            self._look_for_first_batch()
             time.sleep(POLL_SECONDS)
 
+    def _look_for_first_batch(self) -> None:
+        if self.first_batch_at is None and (now := time.monotonic()) > self._looks_at:
+            self._looks_at = now + LOOK_SECONDS
+            if set(self.checkpoint.committed()) - self._before[1]:
+                self.first_batch_at = now
+
     @staticmethod
-    def wait_until(moment: Callable[[], bool], what: str) -> None:
-        """Until the moment has come, though the drain has ended."""
+    def wait_until(moment: Callable[[], bool], what: str, pause: float = POLL_SECONDS) -> None:
+        """Until the moment has come, though the drain has ended; `pause` seconds between looks."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not moment():
             assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s"
-            time.sleep(POLL_SECONDS)
+            time.sleep(pause)
 
     def has_planned(self) -> bool:
         """Whether a batch was begun that was not there when the drain started."""

@@ -116,7 +116,9 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
         ObjectLease(made.paths.lease, "at once").take()
     monkeypatch.setattr(object_lease, "TTL_SECONDS", SHORT_LIFE)
     monkeypatch.setattr(object_lease, "RENEW_SECONDS", SHORT_BEAT)
-    running.wait_until(lambda: holder(made.paths.lease) is None, "the end of a dead run's lease")
+    running.wait_until(
+        lambda: holder(made.paths.lease) is None, "the end of a dead run's lease", pause=1.0
+    )
     made.deliver()
     made.run("next")
     made.assert_exact()

@@ -2,7 +2,7 @@
 in `make test`.
 
 One generated case for each form of each operator, always the same one: in one batch, in about three
-with a crash, or in three runs, in turn. test_search.py, the long form, looks for cases that go
+with a crash, or in two runs, in turn. test_search.py, the long form, looks for cases that go
 wrong.
 """
 
@@ -21,9 +21,9 @@ from tests.spark.properties.case import Case, Way, cases
 from tests.spark.properties.families import FAMILIES
 from tests.spark.properties.forms import Form
 from tests.spark.properties.replay import everything, newest_watermark_us
-from tests.spark.properties.ways import one_batch, three_batches_and_a_crash, three_runs
+from tests.spark.properties.ways import one_batch, three_batches_and_a_crash, two_runs
 
-WAYS = (three_batches_and_a_crash, one_batch, three_runs)
+WAYS = (three_batches_and_a_crash, one_batch, two_runs)
 FORMS = [(family, form) for family, forms in FAMILIES.items() for form in forms]
 TRIED = [
     pytest.param(form, way, id=f"{family}, {form}, {way.__name__.replace('_', ' ')}")

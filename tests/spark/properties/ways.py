@@ -27,14 +27,9 @@ def three_batches_and_a_crash(draw: st.DrawFn, records: int) -> Batching:
 
 
 @st.composite
-def three_runs(draw: st.DrawFn, records: int) -> Batching:
-    """A run for each part, and perhaps a crash between two of them."""
-    part = _parts(records, 3)
-    return (
-        Drain(part, None, draw(CRASHES)),
-        Drain(min(records, 2 * part), None, draw(CRASHES)),
-        Drain(records),
-    )
+def two_runs(draw: st.DrawFn, records: int) -> Batching:
+    """A run for each half, and perhaps a crash between them."""
+    return (Drain(_parts(records, 2), None, draw(CRASHES)), Drain(records))
 
 
 @st.composite
