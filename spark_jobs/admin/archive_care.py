@@ -14,12 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
-import pyarrow as pa
 
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.removed import note_removed
 from spark_jobs.storage import compaction, delta
+from spark_jobs.storage.answer import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -55,7 +55,7 @@ def _old(paths: Paths, before: datetime) -> list[_Old]:
         'AND t."offset" < ends.stop GROUP BY 1, 2, 3 ORDER BY 1, 2'
     )
     builder = deltalake.QueryBuilder().register("t", delta.open_table(paths.table))
-    return [_Old(**row) for row in pa.table(builder.execute(sql).read_all()).to_pylist()]
+    return [_Old(**row) for row in table_of(builder.execute(sql)).to_pylist()]
 
 
 def _remove(paths: Paths, old: list[_Old]) -> None:

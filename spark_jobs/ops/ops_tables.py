@@ -21,6 +21,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.storage import compaction, delta
+from spark_jobs.storage.answer import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -140,8 +141,8 @@ def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:
     """
     with _asked(root, (table, *others), sql) as asked:
         if asked.key is None:
-            return pa.table(asked.run().read_all())
-        return kept(asked.key, lambda: pa.table(asked.run().read_all()))
+            return table_of(asked.run())
+        return kept(asked.key, lambda: table_of(asked.run()))
 
 
 def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame, functions as F
@@ -11,6 +12,7 @@ from spark_jobs.contract.ranged import Ranged
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.staged import hour
 from spark_jobs.runs.run_outcome import Drained
 
 if TYPE_CHECKING:
@@ -32,31 +34,55 @@ class Compared(NamedTuple):
     """Rows of the table that lie among them, and stay; see sessions.Replaced."""
 
 
-def change_of(
-    way: Ranged,
-    plan: RepairPlan,
-    compared: Compared,
-    computed: Computed,
-    merged: tuple[MergedRecord, ...],
-) -> Change:
-    paired = compared.paired
-    told = paired.agg(
+class Counted(NamedTuple):
+    """What the paired rows come to."""
+
+    rows: dict[str, int]
+    """rows_before, rows_after, added, removed, changed and unexplained of a Change."""
+    gained: int | None
+    """The records that the groups have gained; None where no measure counts each record once."""
+    hours: tuple[datetime, ...]
+    """The beginnings of the hours in which rows differ, in no order."""
+
+
+def counted(way: Ranged, paired: DataFrame) -> Counted:
+    """All of it by one query: of few rows, each query costs more than they do."""
+    counts, sides = _counting(way.spec), ("after", "before")
+    sums = [F.sum(F.col(side)[counts]).alias(f"_{side}") for side in sides] if counts else []
+    row = paired.agg(
         F.count("before").alias("rows_before"),
         F.count("after").alias("rows_after"),
         *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
         F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
+        F.collect_set(F.when(F.col("op").isNotNull(), hour(way.position))).alias("_hours"),
+        *sums,
     ).collect()[0]
+    found = row.asDict()
+    hours = tuple(each.replace(tzinfo=UTC) for each in found.pop("_hours"))
+    after, before = (int(found.pop(f"_{side}", 0) or 0) for side in sides)
+    return Counted(found, after - before if counts else None, hours)
+
+
+def change_of(
+    way: Ranged,
+    plan: RepairPlan,
+    told: Counted,
+    carried: DataFrame | None,
+    computed: Computed,
+    merged: tuple[MergedRecord, ...],
+) -> Change:
     became = [record.fate for record in merged]
+    in_groups = 0 if told.gained is None else abs(told.gained - became.count("merged"))
     return Change(
-        **told.asDict(),
+        **told.rows,
         merged=became.count("merged"),
         duplicates=became.count("duplicate"),
         filtered=became.count("filtered"),
         replayed=sum(record.source == "quarantine" for record in merged),
         newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
-        count_difference=_count_difference(way.spec, paired, became.count("merged")),
+        count_difference=in_groups,
         unaccounted=_unaccounted(plan, computed),
-        parts=parts(way, plan.spans, compared.carried),
+        parts=parts(way, plan.spans, carried),
     )
 
 
@@ -65,18 +91,14 @@ def parts(way: Ranged, spans: Sequence[Span], carried: DataFrame | None) -> int:
     return 0 if carried is None else carried.where(way.position.sql(spans)).count()
 
 
-def _count_difference(spec: Pipeline, paired: DataFrame, merged: int) -> int:
-    """How far the records that the groups have gained are from the late records that were merged:
-    0 where no measure counts each record once.
-    """
+def _counting(spec: Pipeline) -> str | None:
+    """The measure that counts each record once."""
     found = [step for step in spec.steps if isinstance(step, Aggregate)]
-    if len(found) != 1 or not found[0].counts or not isinstance(found[0].window, Tumbling):
-        return 0
+    if len(found) != 1 or not isinstance(found[0].window, Tumbling):
+        return None
     if any(isinstance(step, Transform) for step in spec.steps[spec.first_stateful :]):
-        return 0  # it may leave out a record that is counted as merged
-    total = [F.sum(F.col(side)[found[0].counts]) for side in ("after", "before")]
-    after, before = paired.agg(*total).collect()[0]
-    return abs(int(after or 0) - int(before or 0) - merged)
+        return None  # it may leave out a record that is counted as merged
+    return found[0].counts
 
 
 def _unaccounted(plan: RepairPlan, computed: Computed) -> int:

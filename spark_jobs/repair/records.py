@@ -7,24 +7,25 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.paths import archives_root
-from spark_jobs.contract.position import Position
 from spark_jobs.contract.store import spark_url
+from spark_jobs.repair import kept
 from spark_jobs.source import kafka_source
 from spark_jobs.source.archive_source import read_archive
-from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from upath import UPath
+
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.repair.plan import RepairPlan
-
-PLACE = ["partition", "offset"]
 
 
 class Fetched(NamedTuple):
@@ -44,15 +45,13 @@ def records(
     plan: RepairPlan,
     fetched: Fetched,
 ) -> DataFrame:
-    """Each record once; of those in quarantine, the ones that the plan names.
+    """Each record once; of those in quarantine, the ones that the plan names. The caller removes
+    the files that it writes (kept.remove) when the records are read.
 
     Column: kafka struct<partition, offset, timestamp, raw struct<key, value>, late boolean>; late:
     a drain did not accept it, and its bytes are from ops.late or ops.quarantine.
     """
-    late = _rejected(spark, paths, plan, "late")
-    quarantined = _rejected(spark, paths, plan, "quarantine")
-    places = [part.select(*PLACE) for part in (late, quarantined) if part is not None]
-    found = []
+    found, has = [], kept.write(paths, plan)
     reads = [
         kafka_source.read_batch(spark, spec, settings, Batch(-1, start, end, 0, 0))
         for start, end in rounds(plan.parts)
@@ -61,15 +60,16 @@ def records(
         topic, topic_id = spec.topic.name, plan.topic_id
         reads.append(read_archive(spark, archives_root(paths.root), topic, topic_id, plan.archived))
     if reads:
-        found.append(_without(_counted(reduce(DataFrame.unionAll, reads), fetched.kafka), places))
-    if plan.late and late is not None:
-        needed = Position("event_time").sql(plan.needed)
-        dropped = _counted(late.where(needed).select(_kept()), fetched.late)
-        # A repair has found it bad: it is in quarantine as well.
-        found.append(_not_at(dropped, places[1:]))
-    if plan.quarantined and quarantined is not None:
-        named = quarantined.join(F.broadcast(_named(spark, plan)), PLACE, "left_semi")
-        found.append(_counted(named.select(_kept()), fetched.quarantine))
+        all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
+        places = None if has.places is None else _file(spark, has.places, kept.PLACE)
+        found.append(_without(all_read, places))
+    if has.late is not None:
+        late = _counted(_file(spark, has.late, kept.RECORD).select(_record()), fetched.late)
+        bad = None if has.bad is None else _file(spark, has.bad, kept.PLACE)
+        found.append(_not_at(late, bad))
+    if has.quarantine is not None:
+        named = _file(spark, has.quarantine, kept.RECORD).select(_record())
+        found.append(_counted(named, fetched.quarantine))
     return reduce(DataFrame.unionAll, found)
 
 
@@ -77,38 +77,36 @@ def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
     return rows.observe(seen, F.count(F.lit(1)).alias("records"))
 
 
-def _kept() -> Column:
+def _record() -> Column:
     """A row of ops.late or ops.quarantine as a record of the source."""
     return F.struct(
-        *PLACE,
+        *kept.PLACE,
         F.col("kafka_timestamp").alias("timestamp"),
         F.struct("key", "value").alias("raw"),
         F.lit(True).alias("late"),
     ).alias("kafka")
 
 
-def _named(spark: SparkSession, plan: RepairPlan) -> DataFrame:
-    """The places of the quarantined records that the plan names."""
-    places = [(p, offset) for p, offsets in plan.quarantined.items() for offset in offsets]
-    columns = [pa.array(each) for each in zip(*places, strict=True)]
-    return spark.createDataFrame(pa.table(columns, PLACE))
+def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame:
+    schema = from_arrow_schema(kept.arrow_schema(columns))
+    return spark.read.schema(schema).parquet(spark_url(path))
 
 
-def _without(rows: DataFrame, places: list[DataFrame]) -> DataFrame:
+def _without(rows: DataFrame, places: DataFrame | None) -> DataFrame:
     """The records of Kafka that are at none of these places."""
     return _not_at(
         rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka")), places
     )
 
 
-def _not_at(rows: DataFrame, places: list[DataFrame]) -> DataFrame:
-    for rejected in places:
-        rows = (
-            rows.select("kafka", "kafka.partition", "kafka.offset")
-            .join(F.broadcast(rejected), PLACE, "left_anti")
-            .select("kafka")
-        )
-    return rows
+def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
+    if places is None:
+        return rows
+    return (
+        rows.select("kafka", *(f"kafka.{name}" for name in kept.PLACE))
+        .join(F.broadcast(places), [*kept.PLACE], "left_anti")
+        .select("kafka")
+    )
 
 
 def rounds(
@@ -128,14 +126,3 @@ def rounds(
         ({p: first for p, (first, _) in one.items()}, {p: last for p, (_, last) in one.items()})
         for one in chosen
     ]
-
-
-def _rejected(spark: SparkSession, paths: Paths, plan: RepairPlan, table: str) -> DataFrame | None:
-    """The pipeline's rows of ops.late or ops.quarantine; None without such a table."""
-    path = paths.ops(table)
-    if not delta.is_table(path):
-        return None
-    rows = spark.read.format("delta").load(spark_url(path))
-    mine = (F.col("pipeline") == plan.pipeline) & F.col("generation").isin(*plan.generations)
-    # A drain after the plan may have added more: those are beyond the plan's offsets.
-    return rows.where(mine & (F.col("batch_id") <= plan.batch))

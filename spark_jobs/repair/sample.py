@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import deltalake
-import pyarrow as pa
 
+from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def sample(staging: UPath) -> list[dict[str, Any]]:
         .execute(
             f"SELECT op, before, after, explained FROM changes ORDER BY explained LIMIT {ROWS}"
         )
-        .read_all()
     )
-    rows: list[dict[str, Any]] = pa.table(found).to_pylist()
+    rows: list[dict[str, Any]] = table_of(found).to_pylist()
     return rows

@@ -24,9 +24,10 @@ from spark_jobs.contract.span import Span
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
+from spark_jobs.launch.session import for_records
 from spark_jobs.ops import repairs
-from spark_jobs.repair import sessions
-from spark_jobs.repair.account import Compared, change_of, drained_of
+from spark_jobs.repair import kept, sessions
+from spark_jobs.repair.account import Compared, change_of, counted, drained_of
 from spark_jobs.repair.bad import Bad, write_bad
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
@@ -109,9 +110,11 @@ def _run(
         stop.raise_if_asked()
         try:
             scene = _Scene(ranged(spec), settings, paths, plan, spark)
-            return _compute_and_judge(scene, outcome, stop, warming)
+            with for_records(spark, plan.offsets + plan.late):
+                return _compute_and_judge(scene, outcome, stop, warming)
         finally:
             spark.catalog.clearCache()
+            kept.remove(paths, plan)
 
 
 def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:
@@ -137,11 +140,12 @@ def _compute_and_judge(
     compared = _compared(scene, computed)
     paired = compared.paired.persist()
     merged = _fates(scene, computed)
-    outcome.change = change_of(way, plan, compared, computed, merged)
+    told = counted(way, paired)
+    outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     write_changes(paired, folder)
-    parts = differing(paired, way.position, way.replaced(plan.spans))
+    parts = differing(told.hours, way.replaced(plan.spans))
     write_rows(paired, way.position, parts, folder, compared.carried)
     if outcome.change.newly_bad and plan.kind != "verify":
         found = Bad(computed.bad(), outcome.change.newly_bad, computed.clock_ms)

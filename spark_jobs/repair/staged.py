@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
-from typing import TYPE_CHECKING
+import json
+import time
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, functions as F
+from deltalake import Schema
+from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.contract.store import spark_url
 from spark_jobs.repair.change import rows_after
+from spark_jobs.storage import delta
+from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from upath import UPath
 
@@ -24,7 +30,7 @@ MOST_UNITS = 2_000
 def write_changes(paired: DataFrame, folder: UPath) -> None:
     """The Delta table changes/: op, before, after and explained of each row that differs."""
     rows = paired.where("op IS NOT NULL").select("op", "before", "after", "explained")
-    rows.write.format("delta").mode("overwrite").save(spark_url(folder / "changes"))
+    _write(rows, folder / "changes")
 
 
 def write_rows(
@@ -40,20 +46,75 @@ def write_rows(
     within = position.sql(differing) if differing else "false"
     rows = rows_after(paired, within)
     rows = rows.unionByName(carried.where(within)) if carried is not None else rows
-    rows.write.format("delta").mode("overwrite").save(spark_url(folder / "rows"))
+    _write(rows, folder / "rows")
 
 
-def differing(paired: DataFrame, position: Position, spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The parts of the spans in which rows differ, in whole hours or days."""
+def _write(rows: DataFrame, path: UPath) -> None:
+    """Make the Delta table; what an earlier try has left there is removed.
+
+    Spark writes the files, and delta-rs the log: Spark's own writer of Delta plans and reads logs
+    by queries of its own, which take longer than the rows.
+    """
+    remove_folder(path)
+    rows.write.parquet(spark_url(path))
+    files = [file for file in path.iterdir() if file.suffix == ".parquet"]
+    create_table_with_add_actions(
+        str(path),
+        Schema.from_json(json.dumps(_nullable(rows.schema.jsonValue()))),
+        [
+            AddAction(
+                path=file.name,
+                size=file.stat().st_size,
+                partition_values={},
+                modification_time=int(time.time() * 1000),
+                data_change=True,
+                stats="{}",
+            )
+            for file in files
+        ],
+        mode="error",
+        storage_options=delta.options(path),
+    )
+
+
+def _nullable(kind: Any) -> Any:
+    """A type of Spark's, as JSON has it, in which everything may be null: Delta's files have no
+    other columns. Without the fields' metadata.
+    """
+    if isinstance(kind, list):
+        return [_nullable(each) for each in kind]
+    if not isinstance(kind, dict):
+        return kind
+    given: dict[str, Any] = {
+        "nullable": True,
+        "containsNull": True,
+        "valueContainsNull": True,
+        "metadata": {},
+    }
+    return {name: given.get(name, _nullable(value)) for name, value in kind.items()}
+
+
+def hour(position: Position) -> Column:
+    """The beginning of the hour in which a paired row is."""
     at = F.coalesce("after", "before")[position.column]
     if position.edge == "end":
         at = at - F.expr("INTERVAL 0.000001 SECOND")
-    for unit, length in (("hour", timedelta(hours=1)), ("day", timedelta(days=1))):
-        begun = paired.where("op IS NOT NULL").select(F.date_trunc(unit, at).alias("at"))
-        rows = begun.distinct().limit(MOST_UNITS + 1).collect()
-        if len(rows) <= MOST_UNITS:
-            starts = [row["at"].replace(tzinfo=UTC) for row in rows]
-            units = [Span(start, start + length) for start in starts]
+    return F.date_trunc("hour", at)
+
+
+def differing(hours: Collection[datetime], spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The parts of the spans in which rows differ, in whole hours or days; all of them, if there
+    are more days than can be told.
+
+    >>> from datetime import UTC
+    >>> day = Span(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
+    >>> print(*differing([datetime(2026, 1, 1, 5, tzinfo=UTC)], [day]))
+    2026-01-01 05:00 to 06:00
+    """
+    days = {at.replace(hour=0) for at in hours}
+    for begun, length in ((hours, timedelta(hours=1)), (days, timedelta(days=1))):
+        if len(begun) <= MOST_UNITS:
+            units = [Span(start, start + length) for start in begun]
             return joined(
                 unit.within(span) for unit in units for span in spans if unit.overlaps(span)
             )

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from spark_jobs.contract.errors import StagingStale
 from spark_jobs.repair.row_set import without
+from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
@@ -61,9 +62,8 @@ def select(
 ) -> pa.Table:
     """Some expressions of the table's rows, as these columns."""
     sql = f"SELECT {', '.join(what)} FROM t WHERE {condition}"
-    return pa.table(deltalake.QueryBuilder().register("t", table).execute(sql).read_all()).cast(
-        pa.schema(columns)
-    )
+    answer = deltalake.QueryBuilder().register("t", table).execute(sql)
+    return table_of(answer).cast(pa.schema(columns))
 
 
 def arrow_schema(table: deltalake.DeltaTable) -> pa.Schema:

@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 import deltalake
-import pyarrow as pa
 
 from spark_jobs.contract.ranged import ranged, unranged
 from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.runs.repaired import differing
+from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _with_rows(paths: Paths, position: Position) -> list[date]:
             f"WHERE {position.sql([Span(FIRST, LAST)])}"
         )
     )
-    found = (row["day"] for row in pa.table(rows.read_all()).to_pylist())
+    found = (row["day"] for row in table_of(rows).to_pylist())
     return [day.date() for day in found if day is not None]
 
 

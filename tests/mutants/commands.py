@@ -23,6 +23,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_ops_tables.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
     ),
     Mutant(
+        "a command that reads an ops table loads pandas first, which takes half a second",
+        "spark_jobs/storage/answer.py",
+        "pa.RecordBatchReader.from_stream(answer).read_all()",
+        "pa.table(answer.read_all())",
+        f"{UNIT}/test_ops_tables.py::test_a_process_that_only_reads_does_not_load_pandas",
+    ),
+    Mutant(
         "so is one within the structs of a list",
         "spark_jobs/ops/ops_tables.py",
         "            surplus |= {",

@@ -9,7 +9,43 @@ REPLAYED = (
     "decodes_until_it_is_undone"
 )
 
+KEPT = "tests/unit/test_kept.py::"
 MUTANTS = (
+    Mutant(
+        "a repair takes late records that came after its plan",
+        "spark_jobs/repair/kept.py",
+        "AND batch_id <= {plan.batch} ",
+        "",
+        f"{KEPT}test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others",
+    ),
+    Mutant(
+        "a repair takes quarantined records that no replay has brought",
+        "spark_jobs/repair/kept.py",
+        "            offset in named.get(partition, ())\n",
+        "            partition in named\n",
+        f"{KEPT}test_of_the_quarantine_those_are_there_that_the_plan_names",
+    ),
+    Mutant(
+        "records that are late or in quarantine are taken from the archive too",
+        "spark_jobs/repair/kept.py",
+        "for parts in (plan.parts, plan.archived)",
+        "for parts in (plan.parts,)",
+        f"{KEPT}test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere",
+    ),
+    Mutant(
+        "the bytes of late records stay in the staging for as long as a repair can be undone",
+        "spark_jobs/repair/stage.py",
+        "            kept.remove(paths, plan)\n",
+        "",
+        "tests/spark/test_repair.py::test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records",
+    ),
+    Mutant(
+        "a repair replaces whole hours that lie in its ranges in part",
+        "spark_jobs/repair/staged.py",
+        "                unit.within(span) for unit",
+        "                unit for unit",
+        "tests/unit/test_staged.py::test_hours_that_differ_are_cut_at_the_ends_of_the_ranges_and_joined",
+    ),
     Mutant(
         "a change that no record explains is made, and nobody is asked",
         "spark_jobs/contract/change.py",
@@ -60,8 +96,8 @@ MUTANTS = (
     Mutant(
         "a late record that a repair found bad is found bad again by each verify",
         "spark_jobs/repair/records.py",
-        "found.append(_not_at(dropped, places[1:]))",
-        "found.append(dropped)",
+        "found.append(_not_at(late, bad))",
+        "found.append(late)",
         REPLAYED,
     ),
     Mutant(

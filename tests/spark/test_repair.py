@@ -163,6 +163,7 @@ def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(
     assert report.change is not None
     assert swapped is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    assert not [*made.paths.stagings.glob("*/records")], "bytes of records stay beside ops.late"
     assert len(made.ops("merged")) == sum(_fates(report))
     settled = {(row["partition"], row["offset"]) for row in made.ops("merged")}
     for row in made.ops("late"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.sql_settings import PINNED
-from spark_jobs.launch.session import session
+from spark_jobs.launch.session import FEW_RECORDS, OF_FEW_RECORDS, for_records, session
 
 DIFFERENT = {"spark.sql.variable.substitute"}
 LEGACY = "spark.sql.legacy.timeParserPolicy"
@@ -33,3 +33,31 @@ def test_a_session_has_sparks_defaults_whatever_the_installation_sets(spark) -> 
     finally:
         for name in (LEGACY, POLICY):
             installed._jconf.remove(name)  # noqa: SLF001 - Python's has no remove
+
+
+def test_queries_of_few_records_are_not_compiled_and_planned_once_unless_told_otherwise(
+    spark,
+) -> None:
+    installed, name = spark.sparkContext._conf, "spark.sql.adaptive.enabled"  # noqa: SLF001
+    given = {each: installed.get(each) for each in OF_FEW_RECORDS}
+    usual = {each: spark.conf.get(each) for each in OF_FEW_RECORDS}
+    try:
+        for each in OF_FEW_RECORDS:
+            installed._jconf.remove(each)  # noqa: SLF001 - Python's has no remove
+            spark.conf.unset(each)
+        default = {each: spark.conf.get(each) for each in OF_FEW_RECORDS}
+        with for_records(spark, FEW_RECORDS + 1):
+            assert {each: spark.conf.get(each) for each in OF_FEW_RECORDS} == default
+        with for_records(spark, FEW_RECORDS):
+            assert {each: spark.conf.get(each) for each in OF_FEW_RECORDS} == OF_FEW_RECORDS
+        assert {each: spark.conf.get(each) for each in OF_FEW_RECORDS} == default
+        installed.set(name, "true")
+        with for_records(spark, 1):
+            assert spark.conf.get(name) == "true"
+    finally:
+        for each, value in given.items():
+            if value is None:
+                installed._jconf.remove(each)  # noqa: SLF001 - as above
+            else:
+                installed.set(each, value)
+            spark.conf.set(each, usual[each])

@@ -207,3 +207,17 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
         (name, number) for name in ("p", "q") for number in range(count)
     ]
     assert len(stored(root, "runs", "pipeline, run_id")) == 2 * count
+
+
+def test_a_process_that_only_reads_does_not_load_pandas(root: UPath) -> None:
+    ops_tables.append(root, "batches", [batch()])
+    read = (
+        "import sys\nfrom upath import UPath\nfrom spark_jobs.ops import ops_tables\n"
+        "root = UPath(sys.argv[1])\n"
+        'found = ops_tables.query(root, "batches", "SELECT batch_id FROM batches")\n'
+        'none = ops_tables.query(root, "late", "SELECT * FROM late")\n'
+        'print(found.to_pylist(), none.num_rows, "pandas" in sys.modules)\n'
+    )
+    command = [sys.executable, "-c", read, str(root)]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    assert done.stdout == "[{'batch_id': 0}] 0 False\n"

@@ -1,0 +1,126 @@
+"""What a repair takes from ops.late and ops.quarantine: the records that its plan names, byte for
+byte, and the places of those that it must not take from Kafka.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from upath import UPath
+
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.span import Span
+from spark_jobs.ops import ops_tables
+from spark_jobs.repair import kept
+from spark_jobs.repair.plan import RepairPlan
+from tests.unit.specs import group_state, pipeline
+
+SPEC = pipeline(steps=(group_state(),))
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+BYTES = b"\x00\xff\xfe not text"
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(str(tmp_path / "root"), SPEC)
+
+
+def record(offset: int, hours: int = 0, **columns: Any) -> dict[str, Any]:
+    """One of partition 0, so many hours after noon."""
+    return {
+        "pipeline": SPEC.name,
+        "generation": "g1",
+        "batch_id": 1,
+        "partition": 0,
+        "offset": offset,
+        "kafka_timestamp": NOON,
+        "event_time": NOON + hours * HOUR,
+        "key": None,
+        "value": BYTES,
+    } | columns
+
+
+def plan(**fields: Any) -> RepairPlan:
+    """Of the hour after noon, up to batch 1."""
+    whole = {
+        "repair_id": "r1",
+        "pipeline": SPEC.name,
+        "kind": "repair",
+        "spans": (Span(NOON, NOON + HOUR),),
+        "needed": (Span(NOON, NOON + HOUR),),
+        "generations": ("g0", "g1"),
+        "table_version": 1,
+        "batch": 1,
+        "horizon": {0: 99},
+        "parts": {},
+        "records": 0,
+        "topic_id": "topic-1",
+        "late": 0,
+        "until": NOON + HOUR,
+        "lines": (),
+    }
+    return RepairPlan(**(whole | fields))
+
+
+def rows(path: UPath | None) -> list[tuple[Any, ...]]:
+    assert path is not None
+    return [tuple(row.values()) for row in pq.read_table(str(path)).to_pylist()]
+
+
+def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
+    paths: Paths,
+) -> None:
+    ops_tables.append(
+        paths.root,
+        "late",
+        [
+            record(1),
+            record(2, generation="g0", key=b""),
+            record(3, hours=1),
+            record(4, hours=-1),
+            record(5, batch_id=2),
+            record(6, generation="of a reset"),
+            record(7, pipeline="another"),
+        ],
+    )
+    found = kept.write(paths, plan(late=2))
+    assert sorted(rows(found.late)) == [(0, 1, NOON, None, BYTES), (0, 2, NOON, b"", BYTES)]
+    assert (found.quarantine, found.places) == (None, None)
+
+
+def test_of_the_quarantine_those_are_there_that_the_plan_names(paths: Paths) -> None:
+    named = {0: (2, 9), 3: (5,)}
+    bad = [record(offset, event_time=None) for offset in range(12)]
+    ops_tables.append(paths.root, "quarantine", [*bad, record(5, partition=3)])
+    found = kept.write(paths, plan(quarantined=named))
+    assert sorted(row[:2] for row in rows(found.quarantine)) == [(0, 2), (0, 9), (3, 5)]
+    assert found.late is None
+
+
+def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths: Paths) -> None:
+    found = kept.write(paths, plan(late=1, quarantined={0: (1,)}))
+    assert rows(found.late) == rows(found.quarantine) == []
+
+
+def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere(
+    paths: Paths,
+) -> None:
+    ops_tables.append(paths.root, "late", [record(1), record(10), record(20)])
+    ops_tables.append(paths.root, "quarantine", [record(19), record(15, partition=2), record(29)])
+    read = {"parts": {0: ((0, 10), (19, 20)), 1: ((0, 99),)}, "archived": {0: ((20, 29),)}}
+    found = kept.write(paths, plan(**read))
+    assert sorted(rows(found.places)) == [(0, 1), (0, 19), (0, 20)]
+
+
+def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths: Paths) -> None:
+    ops_tables.append(paths.root, "late", [record(1)])
+    for _ in range(2):
+        found = kept.write(paths, plan(late=1))
+        assert len(rows(found.late)) == 1
+    kept.remove(paths, plan())
+    assert not kept.folder(paths, plan()).exists()
