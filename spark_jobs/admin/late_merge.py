@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spark_jobs.admin.side_repair import repair_beside
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.contract.errors import (
@@ -13,11 +14,8 @@ from spark_jobs.contract.errors import (
     RecordsUnreachable,
 )
 from spark_jobs.contract.request import Request
-from spark_jobs.launch import submit
 from spark_jobs.repair.late import late_fates
-from spark_jobs.repair.manifest import approve, read_manifest
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.swap import swap
 
 if TYPE_CHECKING:
     from spark_jobs.admin.rebuild_run import Rebuilding
@@ -38,7 +36,6 @@ def merge_late(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
 
 def _repaired(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
     """The reports, and why late records that are left wait."""
-    name, repair = it.following.name, f"{it.run}-late"
     request = Request(kind="repair", who=it.who, note="rebuild", most_records=it.most_records)
     try:
         planned = plan_repair(it.following, it.beside, request)
@@ -46,19 +43,10 @@ def _repaired(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
         return (), error.what
     if planned.idle:
         return (), NOT_FINAL
-    planned.store(it.side)
-    report = it.submit(
-        lambda at: submit.stage_arguments(name, planned.repair_id, at, repair),
-        repair,
-        planned.offsets,
-    )
-    if report.problem and report.problem.code in {each.code for each in NOT_MERGED}:
-        return (), report.problem.what
-    it.passed(report)
-    if read_manifest(it.side, planned.repair_id).approval == "needed":
-        # Nobody reads this table: the switch is what asks.
-        approve(it.side, planned.repair_id, it.who)
-    done = swap(it.following, it.beside.root, planned.repair_id, repair)
+    over = {each.code for each in NOT_MERGED}
+    report, done = repair_beside(it, planned, f"{it.run}-late", over)
+    if done is None:
+        return (), report.problem.what if report.problem else ""
     it.say(f"  merged {done.merged:,} late records")
     return (report,), NOT_FINAL
 

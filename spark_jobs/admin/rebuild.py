@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from spark_jobs.admin.older import Older, older, read_to
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import read_live
@@ -15,6 +16,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
@@ -116,9 +118,13 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     if begun:
         refuse_other(begun, following, topic.id)
     side = side_paths(paths, following)
-    lost, done = _lost(paths, known, topic, side), _done(side, topic)
+    done = _done(side, topic)
     left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
-    lines = _lines(paths, following, begun, topic, (known, lost), left)
+    # Behind no batch of NEXT, nothing could be computed from the archive.
+    behind = left or read_to(side)
+    archived = older(paths, side, following, topic.earliest) if behind else {}
+    lost = _lost(paths, known, topic, side, archived)
+    lines = _lines(paths, following, begun, topic, (known, lost, archived), left)
     return RebuildPlan(begun, topic.id, lost, left, tuple(lines))
 
 
@@ -136,16 +142,17 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
         )
 
 
-def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths) -> Lost:
+def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths, archived: Older) -> Lost:
     begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
     first = beginning(side, begun.generations) if begun and committed else {}
     done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
-    read = _read(paths)
+    read = read_to(paths)
     found = []
     for p, began in sorted(beginning(paths, known.generations).items()):
         earliest = topic.earliest.get(p, began)
         end = read.get(p, began)  # what comes behind is in no live row either
-        found.append((p, began, min(first.get(p, earliest), end) - 1))
+        begins = min(first.get(p, earliest), end)
+        found.append((p, began, (archived[p][0] if p in archived else begins) - 1))
         found.append((p, done.get(p, earliest), min(earliest, end) - 1))
     return tuple(span for span in found if span[2] >= span[1])
 
@@ -155,10 +162,10 @@ def _lines(
     following: Pipeline,
     begun: Begun | None,
     topic: TopicState,
-    live: tuple[Identity, Lost],
+    live: tuple[Identity, Lost, Older],
     left: int,
 ) -> list[str]:
-    name, (known, lost) = following.name, live
+    name, (known, lost, archived) = following.name, live
     side = side_paths(paths, following)
     committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
     whole = sum(latest - topic.earliest.get(p, 0) for p, latest in topic.latest.items())
@@ -187,30 +194,29 @@ def _lines(
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
         found += _in_archive(paths, following, topic, lost)
-    else:
+    if archived:
+        found.append(
+            f"  then {sum(stop - first for first, stop in archived.values()):,} that Kafka has no "
+            "longer, from the topic's archive"
+        )
+    if not lost and not archived:
         found.append("  Kafka has every record that the live table was made from")
     return found
 
 
 def _done(side: Paths, topic: TopicState) -> Offsets:
     """The offsets up to which it has read."""
-    return _read(side) or topic.earliest
-
-
-def _read(paths: Paths) -> Offsets:
-    """The end of the newest batch of a checkpoint; nothing without one."""
-    checkpoint = Checkpoint(paths.checkpoint)
-    committed = checkpoint.committed()
-    return checkpoint.batch(committed[-1]).end if committed else {}
+    return read_to(side) or topic.earliest
 
 
 def _in_archive(paths: Paths, spec: Pipeline, topic: TopicState, lost: Lost) -> list[str]:
-    """How many of the lost ones the topic's archive has: repairs read it, drains do not."""
+    """How many of the lost ones the topic's archive has, and why they are lost all the same."""
     has, _ = archived_or_why(paths.root, spec.topic, topic.id)
     count = sum(offsets_in(located({p: ((a, b + 1),)}, has, {}).archive) for p, a, b in lost)
     if not count:
         return []
-    return [f"  the topic's archive has {count:,} of them, and a rebuild reads Kafka alone"]
+    why = unranged(spec) or "not without a hole up to those that Kafka has"
+    return [f"  the topic's archive has {count:,} of them, which a rebuild cannot use: {why}"]
 
 
 def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:

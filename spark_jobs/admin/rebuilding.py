@@ -1,5 +1,5 @@
-"""Rebuilding: the parts of a rebuild, in their order: drain NEXT beside, merge its late records,
-show what differs, switch.
+"""Rebuilding: the parts of a rebuild, in their order: drain NEXT beside, merge what only the
+archive has and its late records, show what differs, switch.
 
 `sluice rebuild` and Airflow's form both do these; they differ in how they start Spark.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.admin.archive_merge import merge_archived, refuse_pending
 from spark_jobs.admin.late_merge import merge_late
+from spark_jobs.admin.side_repair import complete_beside
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.switching import read_switching
 from spark_jobs.contract.errors import LeaseHeld, RebuildRefused
@@ -43,15 +45,17 @@ class Computed(NamedTuple):
 
 
 def compute(it: Rebuilding) -> Computed:
-    """Drain NEXT until nothing is left, and merge its late records.
+    """Drain NEXT until nothing is left, and merge what only the archive has, and its late records.
 
     Raises LeaseHeld while another run does so, and the problem of a run.
     """
+    complete_beside(it)
     drained = drain_beside(it, it.run)
+    older = merge_archived(it)
     reports, waits = merge_late(it)
     if waits:
         it.say(f"  {waits}")
-    return Computed((*drained, *reports), waits)
+    return Computed((*drained, *older, *reports), waits)
 
 
 def drain_beside(it: Rebuilding, run: str) -> tuple[Report, ...]:
@@ -88,6 +92,7 @@ def switched(it: Rebuilding, wait: Callable[[Paths], None]) -> Live:
     `wait` returns when no run works on the live table, or raises. Raises what `it.refuse` and
     `switch` do.
     """
+    refuse_pending(it)
     for number in range(CATCH_UPS):
         wait(it.paths)
         if behind(it.paths, it.side):

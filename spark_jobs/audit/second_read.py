@@ -17,6 +17,7 @@ from spark_jobs.classify.outcome import COLUMN, REJECTED
 from spark_jobs.contract.lateness import late_for_certain
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.reader_options import tasks
+from spark_jobs.contract.topic import Topic
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -52,13 +53,13 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
         .where(F.col("kafka.raw").isNotNull())
-        .select(*_columns(run))
+        .select(*rejected_columns(run.spec.topic))
     )
     records = [RejectedRecord.of_row(row) for row in few.toArrow().to_pylist()]
     stored = {}
     if rejected.get["dropped"]:
         every = _outcomes(run, there).where(has_outcome(REJECTED))
-        stored = keep_on_executors(run, batch, every.select(*_columns(run)))
+        stored = keep_on_executors(run, batch, every.select(*rejected_columns(run.spec.topic)))
     else:
         keep(run, batch, records)
     keep_slices(run, batch, there, notes.take(there, run.spec.topic), read.get["read"])
@@ -108,13 +109,13 @@ def _outcomes(
     )
 
 
-def _columns(run: Run) -> list[Column]:
-    """One for each field of RejectedRecord."""
+def rejected_columns(topic: Topic) -> list[Column]:
+    """Of classified records: one for each field of RejectedRecord."""
     return [
         F.col("kafka.partition"),
         F.col("kafka.offset"),
         F.col("kafka.timestamp").alias("kafka_timestamp"),
-        F.col(run.spec.topic.event_time).alias("event_time"),
+        F.col(topic.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
         F.col(COLUMN).alias("outcome"),

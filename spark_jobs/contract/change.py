@@ -34,8 +34,8 @@ class Change(Part):
     )
     newly_bad: int = Described(
         default=0,
-        description="records that are malformed or premature now, and were not when a drain read "
-        "them",
+        description="records that are malformed or premature by today's spec, and that no drain "
+        "and no repair has put into ops.quarantine; the swap does",
     )
     count_difference: int = Described(
         default=0,
@@ -63,6 +63,11 @@ class Change(Part):
         sources = "late records"
         if self.replayed:
             sources += f" and {self.replayed:,} from quarantine"
+        bad = (
+            f"; {self.newly_bad:,} records are malformed or premature by today's spec"
+            if self.newly_bad
+            else ""
+        )
         parts = (
             f"; {self.parts:,} other rows are parts of sessions that end outside of the ranges"
             if self.parts
@@ -73,7 +78,7 @@ class Change(Part):
             f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were; "
             f"{sources}: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
             f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
-            f"{self.unexplained:,}{parts}"
+            f"{self.unexplained:,}{bad}{parts}"
         )
 
 
@@ -110,7 +115,8 @@ def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
         "newly_bad",
         0,
         asked,
-        "the spec decodes or classifies records otherwise than when drains read them",
+        "records are malformed or premature by today's spec, and neither a drain nor a repair has "
+        "put them into ops.quarantine: the swap of a backfill does",
     )
     counted = _at_most(
         "count_difference",

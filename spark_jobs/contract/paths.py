@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 
 LIVE, SWITCHING = "live.json", "switching.json"
+REBUILDS, BEGUN = "rebuilds", "rebuild.json"
+"""The folder of the side roots, and the file that makes a folder in it one (rebuild/side.py)."""
 
 
 class Paths:
@@ -70,7 +72,7 @@ class Paths:
         self.staging_lease: UPath = self.version.parent / "staging.lease"
         self.live: UPath = self.version.parent / LIVE
         self.switching: UPath = self.version.parent / SWITCHING
-        self.rebuild: UPath = self.root / "rebuilds" / pipeline.name
+        self.rebuild: UPath = self.root / REBUILDS / pipeline.name
         self.stagings: UPath = self.root / "staging" / pipeline.name
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
@@ -107,6 +109,12 @@ class Paths:
 def archive_table(root: UPath, topic: str) -> UPath:
     """The table of a topic's archive."""
     return root / "archive" / topic
+
+
+def archives_root(root: UPath) -> UPath:
+    """The root in which topics are archived: of a rebuild's side root it is the live one."""
+    beside = root.parent.name == REBUILDS and (root / BEGUN).exists()
+    return root.parent.parent if beside else root
 
 
 def version_facts(root: str, pipeline: str) -> tuple[UPath, UPath]:

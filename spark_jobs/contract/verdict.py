@@ -9,11 +9,14 @@ from collections.abc import Iterable
 
 from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed, SluiceError
 from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.span import Span
 
 CHECK_CODES = frozenset({CheckFailed.code, CheckBroken.code, ChangeUnexplained.code})
 """Problems of a run that did its work. For these the check tasks fail, not the run's task."""
-UNEXPLAINED = "unexplained"
-"""The metric of a repair's suite `change`: changed rows which no record explains."""
+UNEXPLAINED, NEWLY_BAD = "unexplained", "newly_bad"
+"""Metrics of a repair's suite `change`: changed rows which no record explains, and records that are
+bad by today's spec and in no quarantine.
+"""
 
 
 def verdict(
@@ -38,10 +41,13 @@ def verdict(
     return None
 
 
-def staged_verdict(pipeline: str, checks: Iterable[CheckResult]) -> SluiceError | None:
+def staged_verdict(
+    pipeline: str, checks: Iterable[CheckResult], span: Span | None = None
+) -> SluiceError | None:
     """The same for the rows that a repair has staged: the table is as it was.
 
-    ChangeUnexplained if the check of that is among those that failed.
+    ChangeUnexplained if the check of that is among those that failed. `span` is the range that a
+    verify has compared.
     """
     results = tuple(checks)
     if broken := _broken(pipeline, results):
@@ -52,11 +58,20 @@ def staged_verdict(pipeline: str, checks: Iterable[CheckResult]) -> SluiceError 
         f"{pipeline}: {len(failed)} critical check(s) of the computed rows failed: "
         f"{_named(failed)}. The table is as it was."
     )
-    if any(check.suite == "change" and check.column == UNEXPLAINED for check in failed):
-        return ChangeUnexplained(
-            what, "The log has examples: find what changed them, or ask for a backfill."
+    metrics = {check.column for check in failed if check.suite == "change"}
+    if span is not None and NEWLY_BAD in metrics:
+        start, end = (at.isoformat().replace("+00:00", "Z") for at in span)
+        remedy = (
+            "Drains took records that are malformed or premature by today's spec. A backfill "
+            "computes the rows without them, and puts them into ops.quarantine, from which a "
+            "replay brings them back once a spec decodes them: "
+            f"`sluice backfill {pipeline} --from {start} --to {end}`."
         )
-    return CheckFailed(what, "See the failing values above; correct the data, or the check.")
+    elif UNEXPLAINED in metrics:
+        remedy = "The log has examples: find what changed them, or ask for a backfill."
+    else:
+        remedy = "See the failing values above; correct the data, or the check."
+    return (ChangeUnexplained if UNEXPLAINED in metrics else CheckFailed)(what, remedy)
 
 
 def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:

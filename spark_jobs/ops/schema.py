@@ -174,8 +174,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column(
             "planned_at",
             _TIME,
-            "when its batch was planned: an event time much later than that is premature; null if "
-            "an older Sluice wrote the row",
+            "when its batch was planned, or a repair judged it: an event time much later than that "
+            "is premature; null if an older Sluice wrote the row",
         ),
     ),
     "late": (

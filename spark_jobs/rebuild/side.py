@@ -18,7 +18,7 @@ from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.contract.classification import classification
 from spark_jobs.contract.errors import RebuildRefused
 from spark_jobs.contract.fingerprint import ABSENT, Fingerprint, fingerprint
-from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.paths import BEGUN, Paths
 from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
@@ -123,4 +123,4 @@ def discard(paths: Paths) -> Callable[[], None]:
 
 
 def _note(paths: Paths) -> UPath:
-    return paths.rebuild / "rebuild.json"
+    return paths.rebuild / BEGUN

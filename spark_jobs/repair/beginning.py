@@ -12,15 +12,22 @@ if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
 
 
-def beginning(paths: Paths, generations: tuple[str, ...]) -> Offsets:
-    """The offsets at which the checkpoint's first batch began: of the oldest row in ops.batches,
-    or of the oldest slice, which outlives that row.
+NO_BATCH = -1
+"""The batch of slices whose records no drain has read: a rebuild had them from an archive."""
+
+
+def beginning(paths: Paths, generations: tuple[str, ...], *, drained: bool = False) -> Offsets:
+    """The offsets at which the table's records begin: of the oldest row in ops.batches, or of the
+    oldest slice, which outlives that row.
+
+    With `drained` it is where the first batch began, without what a rebuild had from an archive.
     """
     of_it = f"pipeline = '{paths.pipeline}' AND {ops_tables.among('generation', generations)}"
     oldest = ops_tables.query(
         paths.root,
         "slices",
         f'SELECT "partition", min(first_offset) AS first FROM slices WHERE {of_it} '
+        f"{f'AND batch_id > {NO_BATCH} ' if drained else ''}"
         'GROUP BY "partition"',
     ).to_pylist()
     rows = ops_tables.query(

@@ -4,16 +4,20 @@ of them late.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
+from spark_jobs.audit.second_read import rejected_columns
 from spark_jobs.checkpoint.failing import Reasons, read_failing
+from spark_jobs.classify.classifier import has_outcome
+from spark_jobs.classify.outcome import QUARANTINED
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
-from spark_jobs.dataflow import dataflow
+from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.repair.change import identity
 from spark_jobs.repair.records import Fetched, records
 from spark_jobs.repair.replay import replay
@@ -48,6 +52,10 @@ class Computed(NamedTuple):
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
     copies: Observation | None
     """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical.py)."""
+    bad: Callable[[], DataFrame]
+    """The malformed and premature records, with the columns of RejectedRecord: read again."""
+    clock_ms: int
+    """By which they are premature, in milliseconds since the epoch."""
 
 
 def compute(
@@ -64,13 +72,18 @@ def compute(
     spec = way.spec
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    good = dataflow(
-        records(spark, spec, settings, paths, plan, fetched),
-        spec,
-        clock_ms=int(datetime.now(UTC).timestamp() * 1000),
-        failing=_failing(paths, plan),
-        counts=read,
-    ).stateful_input
+    clock_ms, failing = int(datetime.now(UTC).timestamp() * 1000), _failing(paths, plan)
+
+    def judged(fetched: Fetched, counts: Observation | None = None) -> Dataflow:
+        given = records(spark, spec, settings, paths, plan, fetched)
+        return dataflow(given, spec, clock_ms=clock_ms, failing=failing, counts=counts)
+
+    def bad() -> DataFrame:
+        unseen = Fetched(Observation(), Observation(), Observation())
+        found = judged(unseen).classified.where(has_outcome(QUARANTINED))
+        return found.select(*rejected_columns(spec.topic))
+
+    good = judged(fetched, read).stateful_input
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
     used = good.observe(
         entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), _late()
@@ -104,6 +117,8 @@ def compute(
         entered,
         kept,
         copies,
+        bad,
+        clock_ms,
     )
 
 

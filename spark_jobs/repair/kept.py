@@ -40,6 +40,8 @@ class Kept(NamedTuple):
     """PLACE of all late and quarantined records at offsets that the plan reads: those are not taken
     from there.
     """
+    bad: UPath | None
+    """PLACE of the late records that a repair has found bad: they are in ops.quarantine as well."""
 
 
 def folder(paths: Paths, plan: RepairPlan) -> UPath:
@@ -52,17 +54,20 @@ def folder(paths: Paths, plan: RepairPlan) -> UPath:
 def write(paths: Paths, plan: RepairPlan) -> Kept:
     """Write them, a few thousand at a time. What a killed try has left is overwritten."""
     into = folder(paths, plan)
-    late = quarantine = None
+    late = quarantine = bad = None
     if plan.late:
         needed = _query(plan, "late", RECORD, Position("event_time").sql(plan.needed))
         late = into / "late.parquet"
         _write(late, RECORD, ops_tables.stream(paths.root, "late", needed))
+        bad = into / "bad.parquet"
+        if not _write(bad, PLACE, ops_tables.stream(paths.root, "quarantine", _both(plan), "late")):
+            bad = None
     if plan.quarantined:
         quarantine = into / "quarantine.parquet"
         _write(quarantine, RECORD, _named(paths, plan))
     places = into / "places.parquet"
     found = _write(places, PLACE, _places(paths, plan))
-    return Kept(late, quarantine, places if found else None)
+    return Kept(late, quarantine, places if found else None, bad)
 
 
 def remove(paths: Paths, plan: RepairPlan) -> None:
@@ -100,6 +105,15 @@ def _named(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
         ]
         # delta-rs gives bytes as views, which PyArrow cannot filter.
         yield part.cast(arrow_schema(RECORD)).filter(pa.array(wanted, pa.bool_()))
+
+
+def _both(plan: RepairPlan) -> str:
+    late = _query(plan, "late", PLACE, Position("event_time").sql(plan.needed))
+    return (
+        f"SELECT bad.* FROM ({_query(plan, 'quarantine', PLACE, 'true')}) AS bad "
+        f"LEFT SEMI JOIN ({late}) AS late_ones "
+        'ON bad."partition" = late_ones."partition" AND bad."offset" = late_ones."offset"'
+    )
 
 
 def _query(plan: RepairPlan, table: Source, columns: Iterable[str], where: str) -> str:

@@ -65,6 +65,8 @@ class Manifest(Stored):
     removed: int = 0
     changed: int = 0
     unexplained: int = 0
+    newly_bad: int = 0
+    """Records in `bad/` beside it, which the swap puts into ops.quarantine."""
     merged: tuple[MergedRecord, ...] = ()
     approval: Literal["needed", "not needed"] = "not needed"
     approved_by: str | None = None

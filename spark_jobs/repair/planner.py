@@ -23,7 +23,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.repair import quarantine
-from spark_jobs.repair.archived import Where, archived_or_why, located
+from spark_jobs.repair.archived import Parts, Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.late import count_within
 from spark_jobs.repair.late_spans import LateSpans
@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
 
 
-def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairPlan:
-    """Find the ranges and the records. Writes nothing.
+def plan_repair(
+    spec: Pipeline, settings: Settings, request: Request, every: Parts | None = None
+) -> RepairPlan:
+    """Find the ranges and the records; those of `every` are read whatever the ranges need. Writes
+    nothing.
 
     Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
     errors of the preflight.
@@ -64,7 +67,9 @@ def plan_repair(spec: Pipeline, settings: Settings, request: Request) -> RepairP
     needed = joined(way.needed(span) for span in spans)
     begin = beginning(paths, generations)
     where = (
-        offsets_of(paths, generations, needed, begin, closed.horizon) if spans else Found({}, 0, 0)
+        offsets_of(paths, generations, needed, begin, closed.horizon, every)
+        if spans
+        else Found({}, 0, 0)
     )
     topic = closed.found.topic
     has, broken = archived_or_why(paths.root, spec.topic, topic.id)

@@ -96,6 +96,7 @@ def put_staged(
         removed=found.removed,
         changed=found.changed,
         unexplained=found.unexplained,
+        newly_bad=found.newly_bad,
         merged=merged,
         approval="needed" if needs_approval(found, plan.approve) else "not needed",
     ).write(paths.staging(plan.repair_id) / "manifest.json")

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions 
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.paths import archives_root
 from spark_jobs.contract.store import spark_url
 from spark_jobs.repair import kept
 from spark_jobs.source import kafka_source
@@ -57,13 +58,15 @@ def records(
     ]
     if plan.archived:
         topic, topic_id = spec.topic.name, plan.topic_id
-        reads.append(read_archive(spark, paths.root, topic, topic_id, plan.archived))
+        reads.append(read_archive(spark, archives_root(paths.root), topic, topic_id, plan.archived))
     if reads:
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places = None if has.places is None else _file(spark, has.places, kept.PLACE)
         found.append(_without(all_read, places))
     if has.late is not None:
-        found.append(_counted(_file(spark, has.late, kept.RECORD).select(_record()), fetched.late))
+        late = _counted(_file(spark, has.late, kept.RECORD).select(_record()), fetched.late)
+        bad = None if has.bad is None else _file(spark, has.bad, kept.PLACE)
+        found.append(_not_at(late, bad))
     if has.quarantine is not None:
         named = _file(spark, has.quarantine, kept.RECORD).select(_record())
         found.append(_counted(named, fetched.quarantine))
@@ -91,7 +94,12 @@ def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame
 
 def _without(rows: DataFrame, places: DataFrame | None) -> DataFrame:
     """The records of Kafka that are at none of these places."""
-    rows = rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka"))
+    return _not_at(
+        rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka")), places
+    )
+
+
+def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
     if places is None:
         return rows
     return (

@@ -6,7 +6,7 @@ span reads these too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -52,12 +52,13 @@ def offsets_of(
     spans: Sequence[Span],
     start: Offsets,
     end: Offsets,
+    every: Mapping[int, Sequence[Offset]] | None = None,
 ) -> Found:
     """The offsets, from `start` up to `end`, of every record with an event time in a span that is
     neither in ops.late nor in ops.quarantine, and of others.
 
     A partition without a start begins at 0. Offsets without a slice are among them: nobody noted
-    the times there.
+    the times there. So are those of `every`.
     """
     stored = _stored(paths, known_generations)
     parts, records, unknown = dict[int, tuple[Offset, ...]](), 0, 0
@@ -68,6 +69,7 @@ def offsets_of(
         slices = _Slices.of(stored, partition, within)
         lacking = gaps(slices.ranges(), within)
         wanted = [*slices.ranges(slices.overlapping(spans)), *lacking]
+        wanted += (every or {}).get(partition, ())
         if found := merged(wanted, NEAR, MOST_RANGES):
             parts[partition] = tuple(clipped(found, within))
             records += slices.records_at(parts[partition])

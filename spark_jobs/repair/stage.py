@@ -20,6 +20,7 @@ from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.report import Report
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
@@ -27,6 +28,7 @@ from spark_jobs.launch.session import for_records
 from spark_jobs.ops import repairs
 from spark_jobs.repair import kept, sessions
 from spark_jobs.repair.account import Compared, change_of, counted, drained_of
+from spark_jobs.repair.bad import Bad, write_bad
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
 from spark_jobs.repair.fates import fates, places
@@ -145,6 +147,9 @@ def _compute_and_judge(
     write_changes(paired, folder)
     parts = differing(told.hours, way.replaced(plan.spans))
     write_rows(paired, way.position, parts, folder, compared.carried)
+    if outcome.change.newly_bad and plan.kind != "verify":
+        found = Bad(computed.bad(), outcome.change.newly_bad, computed.clock_ms)
+        write_bad(found, way.spec.topic, plan, outcome.run_id, folder)
     failpoint.at("staged")
     outcome.lap("compare")
     stop.raise_if_asked()
@@ -154,7 +159,8 @@ def _compute_and_judge(
         *expectations.check_change(change_checks(plan.kind, plan.approve), metrics(outcome.change)),
     )
     outcome.lap("checks")
-    problem = staged_verdict(plan.pipeline, outcome.checks)
+    compared_span = Span(plan.spans[0].start, plan.spans[-1].end) if plan.kind == "verify" else None
+    problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("staged.judged")
     return problem

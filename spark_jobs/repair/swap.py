@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import repairs
+from spark_jobs.repair.bad_rows import put_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.preconditions import Claim
@@ -111,6 +112,8 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
         "swapped_at": before.get("swapped_at") or datetime.now(UTC),
         "approved_by": manifest.approved_by,
     }
+    if manifest.newly_bad:  # before it: a repair that is told to be there has lost no record
+        put_bad(paths, manifest)
     repairs.put(paths.root, [row])
     # After it: a rewind in between finds no fate of a repair that it does not know to be there.
     repairs.put_merged(

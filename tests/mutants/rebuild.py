@@ -175,9 +175,64 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what neither version has read counts as lost",
         "spark_jobs/admin/rebuild.py",
-        "min(first.get(p, earliest), end) - 1",
-        "first.get(p, earliest) - 1",
+        "begins = min(first.get(p, earliest), end)",
+        "begins = first.get(p, earliest)",
         f"{PLAN}::test_only_what_the_live_table_was_made_from_can_be_lost",
+    ),
+    Mutant(
+        "records behind a hole of the archive count as there",
+        "spark_jobs/admin/older.py",
+        "if max(start, first) < stop <= end:",
+        "if max(start, first) < stop:",
+        f"{PLAN}::test_what_the_archive_has_up_to_kafkas_first_offset_is_not_lost",
+    ),
+    Mutant(
+        "a rebuild looks for the archive in its side root",
+        "spark_jobs/contract/paths.py",
+        "return root.parent.parent if beside else root",
+        "return root",
+        "tests/unit/test_archive_merge.py::test_the_archive_of_a_rebuild_is_that_of_the_live_root_"
+        "and_no_other_folder_is_taken_for_one",
+    ),
+    Mutant(
+        "slices alone count as the backfill of what only the archive has",
+        "spark_jobs/admin/archive_merge.py",
+        "AND state IN ('swapped', 'canonical') AND request",
+        "AND request",
+        "tests/unit/test_archive_merge.py::test_it_is_in_by_the_backfill_that_was_swapped_in_and_"
+        "not_by_its_slices_alone",
+    ),
+    Mutant(
+        "records of the archive are put in while drains write their rows",
+        "spark_jobs/admin/archive_merge.py",
+        "if until is None or copies.end > until:",
+        "if until is None:",
+        "tests/unit/test_archive_merge.py::test_records_that_touch_rows_which_drains_still_write_"
+        "wait",
+    ),
+    Mutant(
+        "a rebuild whose swap was cut off waits for a drain that never comes",
+        "spark_jobs/admin/side_repair.py",
+        "judged is not None and judged < version:",
+        "judged is not None and judged > version:",
+        "tests/unit/test_side_repair.py::test_a_swap_that_was_cut_off_behind_its_commit_is_"
+        "completed_so_that_nothing_waits_for_a_drain[swap.recorded]",
+    ),
+    Mutant(
+        "bad records that only the archive has are in no quarantine",
+        "spark_jobs/admin/archive_merge.py",
+        "planned = plan_repair(it.following, it.beside, request, every)",
+        "planned = plan_repair(it.following, it.beside, request, {})",
+        "tests/unit/test_archive_merge.py::test_all_of_them_are_read_also_if_none_is_good_since_"
+        "the_bad_ones_are_to_be_in_quarantine",
+    ),
+    Mutant(
+        "a switch loses what only the archive has",
+        "spark_jobs/admin/rebuilding.py",
+        "    refuse_pending(it)\n",
+        "",
+        "tests/unit/test_archive_merge.py::test_a_switch_without_what_only_the_archive_has_is_"
+        "refused",
     ),
     Mutant(
         "somebody else's switch counts as the one that was approved",
@@ -196,9 +251,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "late records that the stage cannot merge stop a rebuild that is computed",
-        "spark_jobs/admin/late_merge.py",
-        "    if report.problem and report.problem.code in {",
-        "    if report.problem and not report.problem.code and report.problem.code in {",
+        "spark_jobs/admin/side_repair.py",
+        "    if report.problem and report.problem.code in passed_over:",
+        "    if report.problem and report.problem.code not in passed_over:",
         f"{LATE}::test_so_do_those_that_the_stage_finds_it_cannot_merge",
     ),
     Mutant(

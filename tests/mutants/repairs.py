@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
+REPLAYED = (
+    "tests/spark/test_quarantine.py::test_after_a_replay_the_table_has_what_the_corrected_spec_"
+    "decodes_until_it_is_undone"
+)
+
 KEPT = "tests/unit/test_kept.py::"
 MUTANTS = (
     Mutant(
@@ -47,6 +52,68 @@ MUTANTS = (
         "        change.unexplained or change.newly_bad or change.count_difference\n",
         "        change.newly_bad\n",
         "tests/browser/test_backfill.py::test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked",
+    ),
+    Mutant(
+        "a record that a repair finds bad is in quarantine twice",
+        "spark_jobs/repair/bad_rows.py",
+        'new = found.join(there, PLACE, join_type="left anti")',
+        "new = found",
+        "tests/unit/test_bad_rows.py::test_of_two_repairs_that_found_one_record_bad_one_keeps_it",
+    ),
+    Mutant(
+        "a repair counts as done whose bad records a kill has lost",
+        "spark_jobs/repair/swap.py",
+        "    if manifest.newly_bad:  # before it: a repair that is told to be there has lost no record\n"
+        "        put_bad(paths, manifest)\n"
+        "    repairs.put(paths.root, [row])\n",
+        "    repairs.put(paths.root, [row])\n    if manifest.newly_bad:\n"
+        "        put_bad(paths, manifest)\n",
+        "tests/unit/test_bad_rows.py::test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_"
+        "records_in_quarantine",
+    ),
+    Mutant(
+        "what a repair found bad leaves the rows without a trace",
+        "spark_jobs/repair/record.py",
+        "        newly_bad=found.newly_bad,\n",
+        "",
+        REPLAYED,
+    ),
+    Mutant(
+        "a replayed record that is bad again counts as in the rows",
+        "spark_jobs/repair/bad_rows.py",
+        "    if new.num_rows < found.num_rows:\n",
+        "    if new.num_rows > found.num_rows:\n",
+        "tests/unit/test_bad_rows.py::test_a_replayed_record_that_is_bad_again_stays_where_it_is_"
+        "and_waits_again",
+    ),
+    Mutant(
+        "what an undone repair found bad stays in quarantine",
+        "spark_jobs/ops/repairs.py",
+        "        _remove_bad(root, [*rows, *relying])\n",
+        "",
+        "tests/unit/test_bad_rows.py::test_an_undo_takes_them_out_again_and_nothing_else",
+    ),
+    Mutant(
+        "a late record that a repair found bad is found bad again by each verify",
+        "spark_jobs/repair/records.py",
+        "found.append(_not_at(late, bad))",
+        "found.append(late)",
+        REPLAYED,
+    ),
+    Mutant(
+        "a verify does not say what to do with records that are bad by now",
+        "spark_jobs/contract/verdict.py",
+        "    if span is not None and NEWLY_BAD in metrics:",
+        "    if span is not None and NEWLY_BAD in failed:",
+        "tests/unit/test_verdict.py::test_a_verify_with_bad_records_that_nobody_has_quarantined_"
+        "names_the_command",
+    ),
+    Mutant(
+        "records are read only where a range needs them",
+        "spark_jobs/repair/slices.py",
+        "        wanted += (every or {}).get(partition, ())\n",
+        "",
+        "tests/unit/test_offsets_of.py::test_some_are_read_whatever_their_times_are",
     ),
     Mutant(
         "whoever approves does not see first what no record explains",

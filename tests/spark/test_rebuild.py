@@ -4,34 +4,51 @@ real broker and real Spark, held against DuckDB's answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import deltalake
 import duckdb
 import pyarrow as pa
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
+from local.publish import publish as send
 from spark_jobs import failpoint
+from spark_jobs.admin.rebuild import plan_rebuild, refuse_lost
+from spark_jobs.admin.rebuild_run import Arguments, Rebuilding as AdminRebuilding, Submit
+from spark_jobs.admin.rebuilding import compute, drain_beside, switched
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.archive_spec import archive_spec
+from spark_jobs.contract.errors import CheckpointBroken, RebuildRefused, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import position_of
 from spark_jobs.contract.report import Report
+from spark_jobs.contract.request import Request
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.compare import difference, lines
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.side import begin, side_paths
 from spark_jobs.rebuild.switch import switch, switch_back
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import publish
+from spark_jobs.source.topic_state import topic_state
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
-from tests.harness.scene import Scene
+from tests.harness.scene import Scene, records
 
 MILES = {"flights": "count(*)", "miles": "sum(distance_miles)"}
 FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
@@ -45,6 +62,11 @@ SPEC = Pipeline(
     watermark_delay="2 hours",
     steps=(HOURS,),
 )
+ARCHIVED = SPEC.model_copy(
+    update={"topic": FLIGHTS.model_copy(update={"archive": Archive(keep=None)})}
+)
+WITHOUT_TIME = {"broken_json", "null_event_time", "missing_event_time", "empty_value", "tombstone"}
+"""Reasons of the generator's malformed records."""
 Rows = list[tuple[Any, ...]]
 
 
@@ -214,3 +236,184 @@ def test_state_of_transform_with_state_moves_with_its_checkpoint(scene, tmp_path
         return sorted(map(str, table.to_pylist()))
 
     assert rows(it.paths) == rows(Paths(twin.root, it.spec)) != []
+
+
+@long_form
+def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_table_from_then_on(
+    scene, tmp_path
+) -> None:
+    made = scene(ARCHIVED, events=3000, deliveries=4)
+    for number in range(3):
+        made.deliver()
+        live_and_archive(made, str(number))
+    it = Rebuilding(made)
+    sums = it.rows()
+    gone = retention_takes(made, {p: end // 2 for p, end in ends(made).items()})
+    plan = plan_rebuild(it.spec, it.next, made.settings)
+    refuse_lost(it.spec, plan)
+    assert f"then {gone:,} that Kafka has no longer, from the topic's archive" in plan.lines[-1]
+
+    run = begun(it, tmp_path, [])
+    drain_beside(run, "first")
+    with pytest.raises(RebuildRefused, match=f"{gone:,} records that only the topic's archive has"):
+        switched(run, lambda _: None)
+    for point in ("staging", "staged", "staged.judged", "swap.leased", "swap.committed"):
+        with cut_off_at(point):
+            compute(run)
+    with cut_off_at("swap.recorded"):  # of the swap that was cut off before
+        compute(run)
+    reports = compute(run).reports
+    assert all(good(each) for each in reports)
+    assert compute(run).reports == (), "once"
+    assert it.rows() == sums
+    kept = quarantined(run.side)
+    assert kept == quarantined(it.live), "each bad record as the drains found it, once"
+    assert {place: kind for place, (kind, *_) in kept.items()} == {
+        (row["partition"], row["offset"]): row["kind"]
+        for row in made.ledger.to_pylist()
+        if row["kind"] in {"malformed", "premature"}
+    }
+    switched(run, lambda _: None)
+    assert quarantined(it.paths) == kept
+
+    def canonical() -> Rows:
+        """By DuckDB, of all that was ever sent: nothing of it is late for a rebuild."""
+        checkpoint = Checkpoint(it.paths.checkpoint)
+        closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            db.register("ledger", made.ledger)
+            return db.sql(
+                """
+                SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
+                       max(distance_miles)::BIGINT
+                FROM ledger WHERE kind IN ('good', 'duplicate')
+                GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
+                """,
+                params=[closed],
+            ).fetchall()
+
+    assert it.rows() == canonical()
+    oldest = it.rows()[0][0]
+    proof = repaired(it, "verify", oldest, it.rows()[-1][0])  # reads the archive
+    assert proof.change is not None
+    assert (proof.change.newly_bad, proof.change.differs, proof.change.unaccounted) == (0, 0, 0)
+    made.deliver()
+    it.drain(it.next, "live-3")
+    repaired(it, "repair")
+    assert it.rows() == canonical()
+
+
+@long_form
+def test_records_of_the_archive_none_of_which_is_good_are_in_quarantine_all_the_same(
+    scene, tmp_path
+) -> None:
+    made = scene(ARCHIVED, events=3000, deliveries=2)
+    bad = [each for each in records(3000) if each.reason in WITHOUT_TIME]
+    send(made.kafka, made.topic, bad, 9, made.ledger_folder, 4)
+    live_and_archive(made, "bad")
+    first = ends(made)
+    made.deliver_all()
+    live_and_archive(made, "good")
+    it, said = Rebuilding(made), list[str]()
+    assert retention_takes(made, first) == len(bad)
+    run = begun(it, tmp_path, said)
+    for point in ("staged", "swap.committed"):
+        with cut_off_at(point):
+            compute(run)
+    assert all(good(each) for each in compute(run).reports)
+    assert compute(run).reports == (), "once"
+    kept = quarantined(run.side)
+    assert kept == quarantined(it.live)
+    assert len(kept) > len(bad)
+    told = f"read {len(bad)} records that only the archive has; {len(bad)} of them are malformed"
+    assert told in "".join(said)
+    sums = it.expected("max", run.side)
+    switched(run, lambda _: None)
+    assert it.rows() == sums
+    assert quarantined(it.paths) == kept
+
+
+def live_and_archive(made: Scene, run_id: str) -> None:
+    """A drain of the pipeline, and one of its topic's archive."""
+    made.run(f"live-{run_id}")
+    archive = archive_spec(made.spec.topic, made.spec.topic.archive or Archive())
+    good(drain(archive, made.settings, f"archive-{run_id}"))
+
+
+def ends(made: Scene) -> dict[int, int]:
+    return topic_state(made.settings, made.topic).latest
+
+
+def retention_takes(made: Scene, until: dict[int, int]) -> int:
+    """Kafka has only what is behind these offsets. How many records are gone."""
+    places = [TopicPartition(made.topic, p, end) for p, end in until.items()]
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    for done in client.delete_records(places).values():
+        done.result()
+    return sum(until.values())
+
+
+def begun(it: Rebuilding, folder: Path, said: list[str]) -> AdminRebuilding:
+    """A rebuild whose runs are in this process."""
+    settings = it.scene.settings
+    begin(it.live, it.next, plan_rebuild(it.spec, it.next, settings).topic_id, "tester")
+    return AdminRebuilding(
+        it.spec, it.next, settings, "rebuild", "tester", in_process(it, folder), said.append,
+        lambda: refuse_lost(it.spec, plan_rebuild(it.spec, it.next, settings)),
+    )  # fmt: skip
+
+
+def in_process(it: Rebuilding, folder: Path) -> Submit:
+    """What a spark-submit does in the side root."""
+
+    def run(arguments: Arguments, run_id: str, _records: int) -> Report:
+        words = arguments(folder / "report.json")
+        if words[0] == "drain":
+            return drain(it.next, it.beside, run_id)
+        return stage(it.next, it.beside, run_id, words[words.index("--repair") + 1])
+
+    return run
+
+
+@contextmanager
+def cut_off_at(point: str) -> Iterator[None]:
+    """Within the block, the process ends there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(failpoint.ACTIVE, point, "raise")
+        with pytest.raises((failpoint.Failure, SluiceError), match=point):
+            yield
+
+
+Bad = dict[tuple[int, int], tuple[str, str, bytes | None]]
+
+
+def quarantined(paths: Paths) -> Bad:
+    """Place -> kind, reason and bytes of the records that its checkpoint has in ops.quarantine."""
+    known = read_identity(paths)
+    assert known is not None
+    rows = ops_tables.query(
+        paths.root,
+        "quarantine",
+        "SELECT * FROM quarantine WHERE " + ops_tables.among("generation", known.generations),
+    ).to_pylist()
+    found = {
+        (row["partition"], row["offset"]): (row["kind"], row["reason"], row["value"])
+        for row in rows
+    }
+    assert len(found) == len(rows), "a record is there twice"
+    assert {kind for kind, *_ in found.values()} == {"malformed", "premature"}
+    return found
+
+
+def repaired(it: Rebuilding, kind: str, *ends: datetime) -> Report:
+    """A repair of the live table, from plan to swap."""
+    given = dict(zip(("start", "end"), ends, strict=False))
+    settings = it.scene.settings
+    planned = plan_repair(it.next, settings, Request(kind=kind, who="tester", **given))
+    assert kind == "repair" or planned.archived
+    planned.store(it.paths)
+    report = good(stage(it.next, settings, planned.repair_id, planned.repair_id))
+    if kind != "verify":
+        swap(it.next, it.root, planned.repair_id, "swap")
+    return report

@@ -72,9 +72,10 @@ class Root:
         }
         ops_tables.append(self.paths.root, "slices", [row])
 
-    def found(self, *hours, start=None, end=None, generations=("g",)) -> Found:
+    def found(self, *hours, start=None, end=None, generations=("g",), every=None) -> Found:
         spans = [Span(*(DAY + timedelta(hours=h) for h in pair)) for pair in hours]
-        return offsets_of(self.paths, generations, spans, start or {}, end or {0: 100_000})
+        start, end = start or {}, end or {0: 100_000}
+        return offsets_of(self.paths, generations, spans, start, end, every)
 
 
 def test_only_slices_with_a_time_in_a_span_are_read(tmp_path):
@@ -86,6 +87,15 @@ def test_only_slices_with_a_time_in_a_span_are_read(tmp_path):
     assert root.found((9, 10), end=end) == Found({}, 0, 0)
     assert root.found(end=end) == Found({}, 0, 0)
     assert root.found((3.1, 3.0), end=end) == Found({}, 0, 0), "an empty span has no time"
+
+
+def test_some_are_read_whatever_their_times_are(tmp_path):
+    root = Root(tmp_path)
+    for n in range(5):
+        root.slice(0, n * NEAR, n * NEAR + NEAR - 1, None if n == 3 else (n, n + 1))
+    found = root.found((0.5, 0.6), end={0: 5 * NEAR}, every={0: ((3 * NEAR, 4 * NEAR),)})
+    assert found.parts == {0: ((0, NEAR), (3 * NEAR, 4 * NEAR))}
+    assert found.records == 2 * (NEAR - 1)
 
 
 def test_the_ends_of_a_span_and_of_a_slice_are_exact(tmp_path):

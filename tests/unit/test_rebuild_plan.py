@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.admin import rebuild
+from spark_jobs.admin import older, rebuild
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     RebuildRefused,
@@ -43,8 +43,8 @@ def root(tmp_path: Path) -> Drains:
     return made
 
 
-def began(drains: Drains, generation: str) -> None:
-    """The account of its batch 0 says that it began at offset 0."""
+def began(drains: Drains, generation: str, offset: int = 0) -> None:
+    """The account of its batch 0 says that it began at this offset."""
     ops_tables.replace(
         drains.paths.root,
         "batches",
@@ -53,7 +53,7 @@ def began(drains: Drains, generation: str) -> None:
                 "pipeline": SPEC.name,
                 "generation": generation,
                 "batch_id": 0,
-                "offsets_start": json.dumps({"0": 0}),
+                "offsets_start": json.dumps({"0": offset}),
             }
         ],
         "batch_id = 0",
@@ -84,9 +84,6 @@ def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_rea
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
     assert plan.lost == ((0, 0, 2),)
     assert "partition 0: 0 to 2" in "\n".join(plan.lines)
-    monkeypatch.setattr(rebuild, "archived_or_why", lambda *_: ({0: ((1, 9),)}, None))
-    told = rebuild.plan_rebuild(SPEC, NEXT, root.settings).lines
-    assert told[-1] == "  the topic's archive has 2 of them, and a rebuild reads Kafka alone"
     with pytest.raises(RecordsUnreachable, match=r"3 offsets.*--without-lost"):
         rebuild.refuse_lost(SPEC, plan)
     begin(root.paths, NEXT, "topic-1", "tester")
@@ -101,6 +98,28 @@ def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_rea
     assert "tester began it" in "\n".join(plan.lines)
     side.drain(2, 3)
     rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, NEXT, root.settings))
+
+
+def test_what_the_archive_has_up_to_kafkas_first_offset_is_not_lost(root, monkeypatch):
+    topic(monkeypatch, earliest=3)
+
+    def archive_has(*ranges: tuple[int, int]) -> rebuild.RebuildPlan:
+        for module in (rebuild, older):
+            monkeypatch.setattr(module, "archived_or_why", lambda *_: ({0: ranges}, None))
+        return rebuild.plan_rebuild(SPEC, NEXT, root.settings)
+
+    plan = archive_has((0, 4))
+    rebuild.refuse_lost(SPEC, plan)
+    assert plan.lines[-1] == "  then 3 that Kafka has no longer, from the topic's archive"
+    assert archive_has((1, 4)).lost == ((0, 0, 0),)
+    plan = archive_has((0, 2))
+    assert plan.lost == ((0, 0, 2),), "between it and Kafka's first one is a hole"
+    assert "has 2 of them, which a rebuild cannot use: not without a hole" in plan.lines[-1]
+    monkeypatch.setattr(older, "unranged", lambda _: "no ranges.")
+    monkeypatch.setattr(rebuild, "unranged", lambda _: "no ranges.")
+    plan = archive_has((0, 4))
+    assert plan.lost == ((0, 0, 2),)
+    assert plan.lines[-1].endswith("which a rebuild cannot use: no ranges.")
 
 
 def test_only_what_the_live_table_was_made_from_can_be_lost(root, monkeypatch):

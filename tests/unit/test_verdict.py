@@ -1,7 +1,10 @@
 """The verdict on a run's rows, which runs, check tasks and the cursor share."""
 
+from datetime import UTC, datetime
+
 from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed
 from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.span import Span
 from spark_jobs.contract.verdict import staged_verdict, verdict
 
 
@@ -70,3 +73,18 @@ def test_staged_rows_that_no_record_explains_have_an_error_of_their_own() -> Non
     assert isinstance(staged_verdict("p", [check("failed", column="unexplained")]), CheckFailed), (
         "a column of the output may have that name"
     )
+
+
+def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command() -> None:
+    bad = check("failed", column="newly_bad", suite="change")
+    unexplained = check("failed", column="unexplained", suite="change")
+    span = Span(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
+    for failed, kind in (([bad], CheckFailed), ([bad, unexplained], ChangeUnexplained)):
+        error = staged_verdict("p", failed, span)
+        assert isinstance(error, kind)
+        assert error.remedy.endswith(
+            "`sluice backfill p --from 2026-03-01T00:00:00Z --to 2026-03-02T00:00:00Z`."
+        )
+    refused = staged_verdict("p", [bad])
+    assert refused is not None
+    assert "backfill" not in refused.remedy, "it is a backfill itself, of which nobody is asked"

@@ -1,0 +1,58 @@
+"""Older: the records that the live table was made from, and that only the topic's archive has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.ranged import unranged
+from spark_jobs.repair.archived import archived_or_why
+from spark_jobs.repair.beginning import beginning
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.micro_batch import Offsets
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+Older = dict[int, tuple[int, int]]
+"""Partition -> offsets, from the first one up to the second one, which is not among them: that is
+where NEXT's drain begins, or the live one has ended.
+"""
+
+
+def older(live: Paths, side: Paths, following: Pipeline, earliest: Offsets) -> Older:
+    """The offsets that a rebuild takes from the archive: without a hole up to those that NEXT
+    drains. `earliest` are the first ones that Kafka has, for a rebuild without a batch.
+
+    Nothing where ranges of NEXT cannot be computed: only a drain makes its rows.
+    """
+    known = read_identity(live)
+    if known is None or not known.topic_id or unranged(following) is not None:
+        return {}
+    has, _ = archived_or_why(live.root, following.topic, known.topic_id)
+    if not has:
+        return {}
+    begins, read = _begins(side) or earliest, read_to(live)
+    found = Older()
+    for partition, first in beginning(live, known.generations).items():
+        stop = min(begins.get(partition, first), read.get(partition, first))
+        for start, end in has.get(partition, ()):
+            if max(start, first) < stop <= end:
+                found[partition] = (max(start, first), stop)
+    return found
+
+
+def read_to(paths: Paths) -> Offsets:
+    """The end of the newest batch of a checkpoint; nothing without one."""
+    checkpoint = Checkpoint(paths.checkpoint)
+    committed = checkpoint.committed()
+    return checkpoint.batch(committed[-1]).end if committed else {}
+
+
+def _begins(side: Paths) -> Offsets:
+    """Where NEXT's first batch began; nothing before it."""
+    known = read_identity(side)
+    if known is None or not read_to(side):
+        return {}
+    return beginning(side, known.generations, drained=True)
