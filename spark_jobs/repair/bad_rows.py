@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def put_bad(paths: Paths, manifest: Manifest) -> None:
 def _staged(paths: Paths, manifest: Manifest) -> pa.Table:
     stored = open_table(paths.staging(manifest.repair_id) / BAD)
     sql = "SELECT * FROM bad"
-    rows = pa.table(deltalake.QueryBuilder().register("bad", stored).execute(sql).read_all())
+    rows = table_of(deltalake.QueryBuilder().register("bad", stored).execute(sql))
     return rows.select(SCHEMAS["quarantine"].names).cast(SCHEMAS["quarantine"])
 
 
