@@ -12,8 +12,9 @@ from html import escape
 from html.parser import HTMLParser
 from typing import Final
 
-TAGS: Final = frozenset(
-    {"h1", "h2", "h3", "h4", "p", "br", "div", "span", "strong", "em", "code", "pre", "ul", "ol"}
+HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4"})
+TAGS: Final = HEADINGS | frozenset(
+    {"p", "br", "div", "span", "strong", "em", "code", "pre", "ul", "ol"}
     | {"li", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary"}
 )
 RENAMED: Final = {"h5": "h3", "h6": "h4"}
@@ -55,6 +56,8 @@ class _Parser(HTMLParser):
         self._open: list[str] = []
         self._silent: list[str] = []
         """Elements WITHOUT_TEXT that are open."""
+        self._heading = ""
+        """The text of the last one, which names the tables below it to a screen reader."""
         self._out: list[str] = []
 
     def written(self) -> str:
@@ -73,9 +76,13 @@ class _Parser(HTMLParser):
         tag = RENAMED.get(tag, tag)
         if tag not in TAGS:
             return
-        hidden = " hidden" if any(name == "hidden" for name, _ in attrs) else ""
-        named = f' class="{" ".join(classes)}"' if classes else ""
-        self._out.append(f"<{tag}{named}{hidden}>")
+        if tag in HEADINGS:
+            self._heading = ""
+        own = f' class="{" ".join(classes)}"' if classes else ""
+        own += " hidden" if any(name == "hidden" for name, _ in attrs) else ""
+        own += ' scope="col"' if tag == "th" else ""
+        own += f' aria-label="{escape(" ".join(self._heading.split()))}"' if tag == "table" else ""
+        self._out.append(f"<{tag}{own}>")
         if tag != "br":
             self._open.append(tag)
 
@@ -92,8 +99,12 @@ class _Parser(HTMLParser):
                 return
 
     def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self._out.append(escape("".join(map(_shown, self._text(data)))))
+        if self._silent:
+            return
+        shown = "".join(map(_shown, self._text(data)))
+        if HEADINGS & {*self._open}:
+            self._heading += shown
+        self._out.append(escape(shown))
 
 
 def _shown(character: str) -> str:

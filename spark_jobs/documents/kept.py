@@ -71,7 +71,9 @@ class KeptResults:
         path = document_path(self._settings.root, self._pipeline, self._run_id, values=values)
         if not is_remote(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, framed(_title(self._pipeline, self._run_id), self._body(values=values)))
+        page = framed(_title(self._pipeline, self._run_id), self._body(values=values))
+        # ASCII with references, whatever encoding this machine writes text in.
+        write_whole(path, page.encode("ascii", "xmlcharrefreplace").decode())
 
     def _body(self, *, values: bool) -> str:
         from spark_jobs.documents.gx import rendered  # noqa: PLC0415 - it loads Great Expectations
