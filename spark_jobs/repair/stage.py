@@ -155,14 +155,14 @@ def _compute_and_judge(
     outcome.lap("compare")
     stop.raise_if_asked()
     warming.join()
-    kept = KeptResults(scene.settings, plan.pipeline, outcome.run_id)
+    documents = KeptResults(scene.settings, plan.pipeline, outcome.run_id)
     after = rows_after(paired, way.position.sql(plan.spans))
     asked = change_checks(plan.kind, plan.approve)
     outcome.checks = (
-        *expectations.check_rows(way.spec, after, kept.add),
-        *expectations.check_change(asked, metrics(outcome.change), kept.add),
+        *expectations.check_rows(way.spec, after, documents.add),
+        *expectations.check_change(asked, metrics(outcome.change), documents.add),
     )
-    kept.store()
+    documents.store()
     outcome.lap("checks")
     compared_span = Span(plan.spans[0].start, plan.spans[-1].end) if plan.kind == "verify" else None
     problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
