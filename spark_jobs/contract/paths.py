@@ -22,6 +22,8 @@
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
+<root>/documents/<pipeline>/<run>.html            Great Expectations' document of a run
+<root>/documents/<pipeline>/values/<run>.html     the same, with values of records
 """
 
 from __future__ import annotations
@@ -156,10 +158,29 @@ def report_folders(root: str, pipeline: str) -> tuple[UPath | Path, ...]:
     return (under.parent,) if str(under) == str(local) else (under.parent, local.parent)
 
 
+def document_path(root: str, pipeline: str, run_id: str, *, values: bool) -> UPath:
+    """The path of Great Expectations' document of a run, with values of records or without.
+
+    Those with values have a folder of their own: no run's id can lead into it.
+    """
+    return document_folders(root, pipeline)[values] / f"{_plain(run_id)}.html"
+
+
+def document_folders(root: str, pipeline: str) -> tuple[UPath, UPath]:
+    """Where the pipeline's documents are: those without values of records, and those with them."""
+    folder = opened(root) / "documents" / pipeline
+    return folder, folder / "values"
+
+
 def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
-    """The parts of the path, without characters that a shell or a URL interprets.
+    """The parts of the path.
 
     >>> _report("flight_events", "manual__2026-01-01T10:00:00+00:00")
     ('reports', 'flight_events', 'manual__2026-01-01T10_00_00_00_00.json')
     """
-    return "reports", pipeline, f"{re.sub(r'[^A-Za-z0-9._-]+', '_', run_id)}.json"
+    return "reports", pipeline, f"{_plain(run_id)}.json"
+
+
+def _plain(run_id: str) -> str:
+    """The run's id without characters that a shell or a URL interprets."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", run_id)

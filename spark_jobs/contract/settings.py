@@ -91,6 +91,11 @@ VARIABLES = {
         "state, to those who may edit the pipeline's DAG: hidden or shown",
         "hidden",
     ),
+    "SLUICE_DOCUMENTS": (
+        "whether a run stores Great Expectations' own document of its checks, for the views in "
+        "Airflow's UI (docs/seeing.md): off or on",
+        "off",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
         "",
@@ -102,6 +107,7 @@ LOCAL_FILES = ("sluice", "hadoop")
 LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
+DOCUMENTS = ("off", "on")
 FOREVER = "forever"
 NEVER = "never"
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
@@ -130,6 +136,7 @@ class Settings(NamedTuple):
     rejected_days: str = FOREVER
     maintain_cron: str = "17 3 * * 0"
     record_bytes: str = "hidden"
+    documents: str = "off"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -197,6 +204,12 @@ class Settings(NamedTuple):
                 values["SLUICE_RECORD_BYTES"],
                 RECORD_BYTES,
                 "with shown, records that may be personal are on pages",
+            ),
+            _one_of(
+                "SLUICE_DOCUMENTS",
+                values["SLUICE_DOCUMENTS"],
+                DOCUMENTS,
+                "with on, each run stores one",
             ),
             kafka_config,
         )

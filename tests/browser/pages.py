@@ -8,7 +8,16 @@ from tests.browser.installation import Installed
 
 OVERVIEW = "/sluice/"
 OF_A_PIPELINE = ("coverage", "late", "quarantine", "state", "repair")
-NAMES = ("overview", "pipeline", "run", *OF_A_PIPELINE, "record", "tab of a DAG", "nothing here")
+NAMES = (
+    "overview",
+    "pipeline",
+    "run",
+    "document",
+    *OF_A_PIPELINE,
+    "record",
+    "tab of a DAG",
+    "nothing here",
+)
 
 
 def address(name: str, installed: Installed) -> str:
@@ -19,10 +28,12 @@ def address(name: str, installed: Installed) -> str:
     of_it = f"/sluice/pipelines/{quote(grows.name)}"
     record = max(grows.late, key=lambda row: row["kafka_timestamp"])
     place = {key: record[key] for key in ("generation", "partition", "offset")}
+    run = urlencode({"run_id": grows.run_id(grows.last)})
     return {
         "overview": OVERVIEW,
         "pipeline": of_it,
-        "run": f"{of_it}/run?{urlencode({'run_id': grows.run_id(grows.last)})}",
+        "run": f"{of_it}/run?{run}",
+        "document": f"{of_it}/document?{run}",
         "record": f"{of_it}/record?{urlencode({'table': 'late', **place})}",
         "tab of a DAG": f"/sluice/dags/{grows.name}",
         "nothing here": "/sluice/dags/sluice_maintain",

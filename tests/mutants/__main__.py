@@ -31,6 +31,7 @@ from tests.mutants import (
     code,
     commands,
     decode,
+    documents,
     faults,
     lineage,
     maintain,
@@ -69,6 +70,7 @@ MUTANTS = (
     *slices.MUTANTS,
     *told.MUTANTS,
     *web.MUTANTS,
+    *documents.MUTANTS,
     *after_drain.MUTANTS,
 )
 SHARED = (".venv", "jars")

@@ -26,7 +26,9 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.contract.report import Report
+from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.documents.kept import is_stored, stored
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.query import StateQuery
@@ -59,6 +61,7 @@ def base(
     scene = Root(store, bucket).under(
         Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3, stores=1)
     )
+    scene.settings = scene.settings._replace(documents="on")
     for number in range(2):
         scene.deliver()
         scene.run(f"run-{number}")
@@ -308,6 +311,18 @@ def test_explain_and_state_read_what_is_there(base):
     assert "TransformWithStateInPySpark" in "\n".join(explain(base.spec, base.settings))
     answered = "\n".join(state_view(base.spec, base.settings, StateQuery(limit=3)))
     assert "batches 0 to 3 can be read" in answered
+
+
+def test_great_expectations_document_is_in_the_bucket_and_the_views_read_it_there(base, store):
+    name = f"documents/{base.spec.name}/run-1.html"
+    assert name in of(base, store).objects()
+    root = opened(base.settings.root)
+    assert is_stored(root, base.spec.name, "run-1")
+    assert not is_stored(root, base.spec.name, "run-7")
+    assert stored(root, base.spec.name, "run-7", values=True) is None
+    page = stored(root, base.spec.name, "run-1", values=True)
+    assert page is not None
+    assert "values must be less than or equal to" in page
 
 
 @long_form

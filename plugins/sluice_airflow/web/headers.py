@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from spark_jobs.documents.page import POLICY as OF_A_DOCUMENT
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
@@ -24,7 +26,9 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Headers:
-    """Middleware that sets them, on errors too."""
+    """Middleware that sets them, on errors too. Only a document's policy, a stricter one, may take
+    the place of the others'.
+    """
 
     def __init__(self, app: Asgi) -> None:
         self.app = app
@@ -32,13 +36,13 @@ class Headers:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
+                given = message.get("headers", ())
+                own = dict(HEADERS)
+                if (b"content-security-policy", OF_A_DOCUMENT.encode()) in given:
+                    own["content-security-policy"] = OF_A_DOCUMENT
                 message["headers"] = [
-                    *(
-                        pair
-                        for pair in message.get("headers", ())
-                        if pair[0].decode() not in HEADERS
-                    ),
-                    *((name.encode(), value.encode()) for name, value in HEADERS.items()),
+                    *(pair for pair in given if pair[0].decode() not in own),
+                    *((name.encode(), value.encode()) for name, value in own.items()),
                 ]
             await send(message)
 

@@ -1,0 +1,1 @@
+"""Great Expectations' own documents of a run, as one page without scripts and without addresses."""
