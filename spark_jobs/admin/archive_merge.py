@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_jobs.admin.older import Older, older
 from spark_jobs.admin.side_repair import repair_beside
@@ -22,7 +23,7 @@ from spark_jobs.contract.errors import RangeOpen, RebuildRefused
 from spark_jobs.contract.paths import archive_table
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import FIRST, MICROSECOND, Span
+from spark_jobs.contract.span import FIRST, Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair.archived import Parts
@@ -38,8 +39,6 @@ NOTE = "rebuild: the records that only the archive has"
 """Of the repair, by which it is found again."""
 SLICE = 1_000
 """Offsets."""
-NO_ROWS = Span(FIRST, FIRST + MICROSECOND)
-"""A range without rows, for records none of which is good: they are to be in quarantine."""
 
 
 def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
@@ -67,14 +66,15 @@ def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
     every: Parts = {partition: (part,) for partition, part in parts.items()}
     planned = plan_repair(it.following, it.beside, request, every)
     report, _ = repair_beside(it, planned, f"{it.run}-archive")
-    it.say(_told(span, parts, report.change.newly_bad if report.change else 0))
+    timed = pc.any(pc.is_valid(slices["first_event_time"])).as_py()
+    it.say(_told(span if timed else None, parts, report.change.newly_bad if report.change else 0))
     return (report,)
 
 
-def _told(span: Span, parts: Older, bad: int) -> str:
+def _told(span: Span | None, parts: Older, bad: int) -> str:
     count = sum(stop - first for first, stop in parts.values())
     kept = f"; {bad:,} of them are malformed or premature, and in quarantine" if bad else ""
-    of = f"computed {span} again, with" if span != NO_ROWS else "read"
+    of = f"computed {span} again, with" if span else "read"
     return f"  {of} {count:,} records that only the archive has{kept}"
 
 
@@ -108,8 +108,8 @@ def refuse_pending(it: Rebuilding) -> None:
 
 
 def _span(it: Rebuilding, slices: pa.Table) -> Span:
-    """The rows that these records touch, or copies of them; NO_ROWS if none of them is good. Raises
-    RangeOpen.
+    """The rows that these records touch, or copies of them. If none of them is good, the first
+    range that there can be: they are read all the same, and go to quarantine. Raises RangeOpen.
     """
     spec, way = it.following, ranged(it.following)
     checkpoint = Checkpoint(it.side.checkpoint)
@@ -120,7 +120,7 @@ def _span(it: Rebuilding, slices: pa.Table) -> Span:
     ]
     until = way.closed_until(watermark)
     if not times[0]:
-        return NO_ROWS
+        return way.touched(FIRST)
     newest = max(times[1])
     copies = way.touched(newest + spec.watermark_delay if spec.watermark_delay else newest)
     if until is None or copies.end > until:
