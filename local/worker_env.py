@@ -60,7 +60,9 @@ def made(home: Path) -> Path:
 
 def _files(name: str) -> Iterator[Path]:
     """A package's files within site-packages, with their bytecode, which takes 15 s to make."""
-    for file in distribution(name).files or ():
+    files = distribution(name).files
+    assert files, f"nobody knows the files of {name}: it has no RECORD"
+    for file in files:
         if ".." not in file.parts:
             yield Path(file)
             kept = Path(

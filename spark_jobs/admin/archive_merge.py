@@ -48,7 +48,7 @@ def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
     many records; RecordsUnreachable; the problem of the run.
     """
     known, parts = read_identity(it.side), pending(it)
-    if known is None or not parts:
+    if known is None or not parts or it.without_lost:
         return ()
     slices = _slices(it, known, parts)
     span = _span(it, slices)
@@ -92,18 +92,18 @@ def pending(it: Rebuilding) -> Older:
     )
     if done:
         return {}
-    return older(it.paths, it.side, it.following, {})
+    return older(it.paths, it.side, it.live, it.following, {})
 
 
 def refuse_pending(it: Rebuilding) -> None:
     """Raise RebuildRefused if a switch would lose what only the archive has."""
-    if parts := pending(it):
+    if not it.without_lost and (parts := pending(it)):
         count = sum(stop - first for first, stop in parts.values())
         raise RebuildRefused(
             f"{it.following.name}: {count:,} records that only the topic's archive has are not in "
             "the rebuild yet.",
             f"Let it compute them: sluice rebuild {it.following.name} --execute. In Airflow, clear "
-            "the task stage, with all behind it.",
+            "the task stage, with all behind it. To lose them: add --without-lost.",
         )
 
 

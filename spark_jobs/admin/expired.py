@@ -42,7 +42,9 @@ def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> C
     stored = _Stored(paths, pipeline)
     found: Conditions = {}
     if rejected and (where := stored.rejected_before(rejected)):
-        found |= {"quarantine": where, "late": where}
+        # A repair puts records there that it found bad, of batches that are older.
+        since = f"(planned_at IS NULL OR planned_at < '{rejected.isoformat()}')"
+        found |= {"quarantine": f"{where} AND {since}", "late": where}
     if history:
         if where := stored.slices_before(history):
             found["slices"] = where

@@ -23,6 +23,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables, slice_times
+from spark_jobs.repair.leftovers import leftovers, remove_leftovers
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.folders import files_before, remove_files
 from spark_jobs.storage.object_store import require_writable
@@ -98,6 +99,11 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
     now = datetime.now(UTC)
     yield from _ops_steps(spec.name, settings, paths, now)
     yield from _report_steps(spec.name, settings, now)
+    if found := leftovers(paths, now):
+        yield Step(
+            f"remove {len(found):,} staging folders of repairs, which nobody needs any more",
+            partial(remove_leftovers, paths, found, "sluice maintain"),
+        )
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
         yield from map(Step._make, kept_steps(paths, now - spec.keep))
     for line, execute in table_steps(paths, archive=spec.is_archive):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.contract.topic import Topic
 
 Older = dict[int, tuple[int, int]]
 """Partition -> offsets, from the first one up to the second one, which is not among them: that is
@@ -21,14 +22,33 @@ where NEXT's drain begins, or the live one has ended.
 """
 
 
-def older(live: Paths, side: Paths, following: Pipeline, earliest: Offsets) -> Older:
+def unusable(spec: Pipeline, following: Pipeline) -> str | None:
+    """Why a rebuild of `spec`, which drains, can take nothing from the archive; None if it can."""
+    if why := unranged(following):
+        return why
+    if _clock(spec.topic) != _clock(following.topic):
+        return (
+            f"its event times are those of {spec.topic.event_time!r} as SPEC has it, and NEXT goes "
+            f"by {following.topic.event_time!r}, so nobody knows which rows they touch"
+        )
+    return None
+
+
+def _clock(topic: Topic) -> tuple[object, ...]:
+    return (topic.event_time, *(each for each in topic.fields if each.name == topic.event_time))
+
+
+def older(
+    live: Paths, side: Paths, spec: Pipeline, following: Pipeline, earliest: Offsets
+) -> Older:
     """The offsets that a rebuild takes from the archive: without a hole up to those that NEXT
     drains. `earliest` are the first ones that Kafka has, for a rebuild without a batch.
 
-    Nothing where ranges of NEXT cannot be computed: only a drain makes its rows.
+    Nothing where ranges of NEXT cannot be computed, for only a drain makes its rows, or where the
+    archive has other event times than NEXT's.
     """
     known = read_identity(live)
-    if known is None or not known.topic_id or unranged(following) is not None:
+    if known is None or not known.topic_id or unusable(spec, following) is not None:
         return {}
     has, _ = archived_or_why(live.root, following.topic, known.topic_id)
     if not has:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from spark_jobs.admin.older import Older, older, read_to
+from spark_jobs.admin.older import Older, older, read_to, unusable
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import read_live
@@ -16,7 +16,6 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
@@ -122,9 +121,9 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
     # Behind no batch of NEXT, nothing could be computed from the archive.
     behind = left or read_to(side)
-    archived = older(paths, side, following, topic.earliest) if behind else {}
+    archived = older(paths, side, spec, following, topic.earliest) if behind else {}
     lost = _lost(paths, known, topic, side, archived)
-    lines = _lines(paths, following, begun, topic, (known, lost, archived), left)
+    lines = _lines(paths, (spec, following), begun, topic, (known, lost, archived), left)
     return RebuildPlan(begun, topic.id, lost, left, tuple(lines))
 
 
@@ -159,13 +158,14 @@ def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths, archive
 
 def _lines(
     paths: Paths,
-    following: Pipeline,
+    specs: tuple[Pipeline, Pipeline],
     begun: Begun | None,
     topic: TopicState,
     live: tuple[Identity, Lost, Older],
     left: int,
 ) -> list[str]:
-    name, (known, lost, archived) = following.name, live
+    (spec, following), (known, lost, archived) = specs, live
+    name = following.name
     side = side_paths(paths, following)
     committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
     whole = sum(latest - topic.earliest.get(p, 0) for p, latest in topic.latest.items())
@@ -193,7 +193,7 @@ def _lines(
             + ", ".join(f"partition {p}: {a} to {b}" for p, a, b in lost)
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
-        found += _in_archive(paths, following, topic, lost)
+        found += _in_archive(paths, spec, following, topic, lost)
     if archived:
         found.append(
             f"  then {sum(stop - first for first, stop in archived.values()):,} that Kafka has no "
@@ -209,13 +209,17 @@ def _done(side: Paths, topic: TopicState) -> Offsets:
     return read_to(side) or topic.earliest
 
 
-def _in_archive(paths: Paths, spec: Pipeline, topic: TopicState, lost: Lost) -> list[str]:
+def _in_archive(
+    paths: Paths, spec: Pipeline, following: Pipeline, topic: TopicState, lost: Lost
+) -> list[str]:
     """How many of the lost ones the topic's archive has, and why they are lost all the same."""
-    has, _ = archived_or_why(paths.root, spec.topic, topic.id)
+    has, broken = archived_or_why(paths.root, spec.topic, topic.id)
+    if broken:
+        return [f"  the topic's archive is not read: {broken.what} {broken.remedy}"]
     count = sum(offsets_in(located({p: ((a, b + 1),)}, has, {}).archive) for p, a, b in lost)
     if not count:
         return []
-    why = unranged(spec) or "not without a hole up to those that Kafka has"
+    why = unusable(spec, following) or "not without a hole up to those that Kafka has"
     return [f"  the topic's archive has {count:,} of them, which a rebuild cannot use: {why}"]
 
 

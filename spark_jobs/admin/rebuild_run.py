@@ -50,6 +50,8 @@ class Rebuilding(NamedTuple):
     """Raises if it must not go on. It is asked before each drain and before the switch."""
     most_records: int = sys.maxsize
     """Late records wait if more are to be read to merge them."""
+    without_lost: bool = False
+    """The records that Kafka has no longer are left out, also those that the archive has."""
 
     @property
     def paths(self) -> Paths:

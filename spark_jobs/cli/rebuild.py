@@ -110,6 +110,7 @@ def _rebuild(
             refuse_lost(spec, now)
 
     it = Rebuilding(live, following, settings, run, who, submit, say, refuse)
+    it = it._replace(without_lost=without_lost)
     rebuilding.compute(it)
     say(f"{spec.name}: the live table, and what was computed beside it")
     for line in lines(rebuilding.differing(it)):

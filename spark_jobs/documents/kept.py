@@ -57,6 +57,8 @@ class KeptResults:
         try:
             if self._settings.record_bytes == "shown":
                 self._write(values=True)
+            else:  # a run of that name may have left one, when they were shown
+                self._path(values=True).unlink(missing_ok=True)
             self._write(values=False)
         except Exception as error:  # noqa: BLE001 - the run has its verdict, whatever GX or the store threw
             LOG.warning(
@@ -68,12 +70,15 @@ class KeptResults:
             )
 
     def _write(self, *, values: bool) -> None:
-        path = document_path(self._settings.root, self._pipeline, self._run_id, values=values)
+        path = self._path(values=values)
         if not is_remote(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
         page = framed(_title(self._pipeline, self._run_id), self._body(values=values))
         # ASCII with references, whatever encoding this machine writes text in.
         write_whole(path, page.encode("ascii", "xmlcharrefreplace").decode())
+
+    def _path(self, *, values: bool) -> UPath:
+        return document_path(self._settings.root, self._pipeline, self._run_id, values=values)
 
     def _body(self, *, values: bool) -> str:
         from spark_jobs.documents.gx import rendered  # noqa: PLC0415 - it loads Great Expectations

@@ -6,7 +6,6 @@ that takes an undo back, and a repair before it not, finds both.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
@@ -69,7 +68,9 @@ def end(
 ) -> None:
     """Write that these repairs of one pipeline are no longer in the table. The records that they
     used wait again, and those of later repairs that needed no commit because of theirs. What they
-    found bad is in quarantine no more.
+    found bad stays in quarantine, though the table may have it in its rows again: another repair
+    may have left it out since, or an undo be taken back. In both it is counted twice, in neither
+    it is lost.
 
     So do the copies with event times that are `needed` for their ranges (Ranged.needed): what they
     are copies of may be out of the rows now.
@@ -84,7 +85,6 @@ def end(
                 own = ops_tables.equals({"pipeline": pipeline})
                 gone = f"({gone}) OR ({own} AND {copies})"
             ops_tables.remove(root, "merged", gone)
-        _remove_bad(root, [*rows, *relying])
         put(root, [row | {"state": state} for row in (*rows, *relying)])
 
 
@@ -93,14 +93,6 @@ def _copies_within(rows: list[Row], needed: Callable[[Span], Span]) -> str:
         needed(Span(each["start"], each["end"])) for row in rows for each in row["ranges"] or ()
     )
     return f"fate = 'duplicate' AND ({Position('event_time').sql(spans)})" if spans else ""
-
-
-def _remove_bad(root: UPath, rows: list[Row]) -> None:
-    """Remove from ops.quarantine what these repairs put there: the table has it in its rows."""
-    runs = {json.loads(row["request"] or "{}").get("run") for row in rows if row.get("request")}
-    if (found := sorted(filter(None, runs))) and ops_tables.exists(root, "quarantine"):
-        own = ops_tables.equals({"pipeline": rows[0]["pipeline"]})
-        ops_tables.remove(root, "quarantine", f"{own} AND {ops_tables.among('run_id', found)}")
 
 
 def _settled_by_others(

@@ -89,7 +89,9 @@ def _record() -> Column:
 
 def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame:
     schema = from_arrow_schema(kept.arrow_schema(columns))
-    return spark.read.schema(schema).parquet(spark_url(path))
+    # A root may have brackets in its name, which are no pattern.
+    reader = spark.read.schema(schema).option("__globPaths__", "false")
+    return reader.parquet(spark_url(path))
 
 
 def _without(rows: DataFrame, places: DataFrame | None) -> DataFrame:

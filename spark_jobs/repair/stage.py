@@ -115,7 +115,15 @@ def _run(
                 return _compute_and_judge(scene, outcome, stop, warming)
         finally:
             spark.catalog.clearCache()
-            kept.remove(paths, plan)
+            _remove_kept(paths, plan)
+
+
+def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
+    """What is staged stays so if the store fails here: `sluice maintain` removes it later."""
+    try:
+        kept.remove(paths, plan)
+    except OSError as error:
+        LOG.warning("%s: %s stays for now: %s", plan.pipeline, kept.folder(paths, plan), error)
 
 
 def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:

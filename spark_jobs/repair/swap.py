@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ENDED = frozenset({"rejected", "undone", "failed"})
 """States after which a repair is not swapped in."""
+SETTLED = frozenset({"canonical", "swapped"})
+"""States of a repair that is in the table."""
 
 
 class Swapped(NamedTuple):
@@ -112,7 +114,9 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
         "swapped_at": before.get("swapped_at") or datetime.now(UTC),
         "approved_by": manifest.approved_by,
     }
-    if manifest.newly_bad:  # before it: a repair that is told to be there has lost no record
+    # Before it: a repair that is told to be there has lost no record. And not again: a replay may
+    # have brought one back since.
+    if manifest.newly_bad and before.get("state") not in SETTLED:
         put_bad(paths, manifest)
     repairs.put(paths.root, [row])
     # After it: a rewind in between finds no fate of a repair that it does not know to be there.

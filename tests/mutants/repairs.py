@@ -63,10 +63,11 @@ MUTANTS = (
     Mutant(
         "a repair counts as done whose bad records a kill has lost",
         "spark_jobs/repair/swap.py",
-        "    if manifest.newly_bad:  # before it: a repair that is told to be there has lost no record\n"
+        '    if manifest.newly_bad and before.get("state") not in SETTLED:\n'
         "        put_bad(paths, manifest)\n"
         "    repairs.put(paths.root, [row])\n",
-        "    repairs.put(paths.root, [row])\n    if manifest.newly_bad:\n"
+        "    repairs.put(paths.root, [row])\n"
+        '    if manifest.newly_bad and before.get("state") not in SETTLED:\n'
         "        put_bad(paths, manifest)\n",
         "tests/unit/test_bad_rows.py::test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_"
         "records_in_quarantine",
@@ -87,11 +88,12 @@ MUTANTS = (
         "and_waits_again",
     ),
     Mutant(
-        "what an undone repair found bad stays in quarantine",
-        "spark_jobs/ops/repairs.py",
-        "        _remove_bad(root, [*rows, *relying])\n",
-        "",
-        "tests/unit/test_bad_rows.py::test_an_undo_takes_them_out_again_and_nothing_else",
+        "a swap that is given again takes a later replay's fate",
+        "spark_jobs/repair/swap.py",
+        'if manifest.newly_bad and before.get("state") not in SETTLED:',
+        "if manifest.newly_bad:",
+        "tests/unit/test_bad_rows.py::test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_"
+        "has_brought_back_since",
     ),
     Mutant(
         "a late record that a repair found bad is found bad again by each verify",

@@ -135,7 +135,7 @@ def taken_out(work: Repairs, span: tuple[datetime, datetime], watermark: datetim
     assert (proof.change.newly_bad, proof.change.differs) == (0, 0)
 
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
-    assert quarantined(made) == before
+    assert quarantined(made) == kept, "rather in the rows and there than in neither"
 
 
 def quarantined(made: Scene) -> Counter[tuple[int, int]]:
@@ -190,4 +190,5 @@ def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_i
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
     assert_same(rows(made), before, "the table after the undo")
     made.change(topic=corrected(made.spec.topic))
-    assert work.plan("replay").replays == plan.replays, "its records wait again"
+    again = work.plan("replay").replays
+    assert all(each in again for each in plan.replays), "its records wait again"

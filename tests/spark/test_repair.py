@@ -191,7 +191,7 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
     scene: MakeScene, monkeypatch: pytest.MonkeyPatch, pipeline: str
 ) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
-    made = drained(scene(pipeline, checked=True, events=6000 if LONG else 2400))
+    made = drained(scene(pipeline, checked=True))
     made.settings = made.settings._replace(documents="on")
     watermark = watermark_of(made)
     wanted = DEMO[pipeline](oracle.events(made.ledger, set()), watermark)

@@ -1,5 +1,5 @@
 """What a repair found bad goes into quarantine with its swap, without Spark: each record once,
-whatever is cut off and repeated, until the repair is taken back.
+whatever is cut off and repeated. It stays there when the repair is taken back.
 """
 
 from __future__ import annotations
@@ -128,20 +128,35 @@ def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(r
     assert root.merged() == [("replay", 3)]
 
 
-def test_an_undo_takes_them_out_again_and_nothing_else(root: Root) -> None:
+def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_back_since(
+    root: Root,
+) -> None:
+    stage(root, "r1", 2)
+    root.swap("r1")
+    fate = {"pipeline": SPEC.name, "generation": "g1", "source": "quarantine", "partition": 0}
+    fates = [{**fate, "repair_id": "replay", "offset": 2, "fate": "merged"}]
+    ops_tables.append(root.paths.root, "merged", fates)
+    root.swap("r1")
+    assert root.merged() == [("replay", 2)]
+
+
+def test_after_an_undo_they_stay_since_another_repair_may_have_left_them_out_too(
+    root: Root,
+) -> None:
     stage(root, "r1", 1)
-    stage(root, "r2", 4, changes=[(row(3, "a"), None)])
+    stage(root, "r2", 1, 4, changes=[(row(3, "a"), None)])
     for each in ("r1", "r2"):
         root.swap(each)
     root.undo("r1")
-    assert kept(root) == [*BEFORE, (4, "stage-r2")]
+    assert kept(root) == [(1, "stage-r1"), *BEFORE, (4, "stage-r2")]
 
 
-def test_so_does_a_rewind_also_of_one_that_changed_no_row(root: Root) -> None:
+def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(root: Root) -> None:
     stage(root, "r1", 1)
     root.swap("r1")
     stage(root, "r2", 3, changes=[])
     root.swap("r2")
     assert len(kept(root)) == 3
+    before = kept(root)
     take_back(SPEC, root.paths, ("g1",), 6, {0: 4})
-    assert kept(root) == BEFORE
+    assert kept(root) == before

@@ -469,6 +469,33 @@ def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejecte
     assert root.ops("batches") == ["run-1", "run-2", "run-3", "run-4"]
 
 
+def test_what_a_repair_found_bad_is_kept_from_when_it_found_it(tmp_path: Path) -> None:
+    root = Root(tmp_path / "root", rejected_days="100")
+    for days in (900, 150, 120, 30, 0):
+        root.drained(at=NOW - timedelta(days=days))
+    found = {"pipeline": SPEC.name, "generation": "g", "batch_id": 0, "kind": "malformed"}
+    for days in (110, 30):
+        row = found | {"run_id": f"stage-{days}", "planned_at": NOW - timedelta(days=days)}
+        ops_tables.append(root.paths.root, "quarantine", [row])
+    root.maintain()
+    assert root.ops("quarantine") == ["run-3", "run-4", "stage-30"]
+
+
+def test_bytes_of_records_that_a_killed_stage_left_go_after_a_day(root: Root) -> None:
+    root.drained()
+    staging = root.paths.staging("r1")
+    for folder, days in (("r1", 2), ("r2", 0)):
+        of_one = Path(str(root.paths.staging(folder)))
+        (of_one / "records").mkdir(parents=True)
+        (of_one / "records" / "late.parquet").write_bytes(b"{}")
+        (of_one / "plan.json").write_text("{}")
+        at = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+        os.utime(of_one / "plan.json", (at, at))
+    assert any("1 staging folders of repairs" in line for line in root.maintain())
+    assert [each.name for each in root.paths.stagings.iterdir()] == ["r2"]
+    assert not staging.exists()
+
+
 def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Path) -> None:
     root = Root(tmp_path / "root", rejected_days="100")
     for days in (900, 850, 800):

@@ -115,8 +115,12 @@ def test_what_the_archive_has_up_to_kafkas_first_offset_is_not_lost(root, monkey
     plan = archive_has((0, 2))
     assert plan.lost == ((0, 0, 2),), "between it and Kafka's first one is a hole"
     assert "has 2 of them, which a rebuild cannot use: not without a hole" in plan.lines[-1]
+    other = NEXT.topic.model_copy(update={"event_time": "another"})
+    clocked = NEXT.model_copy(update={"topic": other})
+    found = older.older(root.paths, root.paths, SPEC, clocked, {0: 3})
+    assert found == {}, "its slices would have the times of another field"
+    assert "NEXT goes by 'another'" in (older.unusable(SPEC, clocked) or "")
     monkeypatch.setattr(older, "unranged", lambda _: "no ranges.")
-    monkeypatch.setattr(rebuild, "unranged", lambda _: "no ranges.")
     plan = archive_has((0, 4))
     assert plan.lost == ((0, 0, 2),)
     assert plan.lines[-1].endswith("which a rebuild cannot use: no ranges.")
