@@ -35,7 +35,7 @@ MUTANTS = (
     Mutant(
         "the bytes of late records stay in the staging for as long as a repair can be undone",
         "spark_jobs/repair/stage.py",
-        "            kept.remove(paths, plan)\n",
+        "            _remove_kept(paths, plan)\n",
         "",
         "tests/spark/test_repair.py::test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records",
     ),
