@@ -390,6 +390,8 @@ def test_values_are_stored_only_where_the_setting_shows_them_and_in_a_folder_of_
     settings: Settings, rows: Any
 ) -> None:
     root = opened(settings.root)
+    kept(settings, rows)  # a run of that name, from when they were shown
+    assert document_path(settings.root, PIPELINE, RUN, values=True).exists()
     kept(settings._replace(record_bytes="hidden"), rows)
     assert is_stored(root, PIPELINE, RUN)
     assert not document_path(settings.root, PIPELINE, RUN, values=True).exists()
