@@ -79,13 +79,19 @@ def dataflow(
     `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    decoded = decode(records, spec.topic, None if spec.is_archive else capture, failing, notes)
-    classified = all_good(decoded) if spec.is_archive else classify(decoded, spec.topic, clock)
+    if spec.is_archive:
+        # Every raw byte is kept, and of the fields only the one that an archive has a column for.
+        when = [field for field in spec.topic.fields if field.name == spec.topic.event_time]
+        decoded = decode(records, spec.topic, None, failing, notes, when)
+        classified = all_good(decoded)
+    else:
+        decoded = decode(records, spec.topic, capture, failing, notes)
+        classified = classify(decoded, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)
     if counts:
         classified = classified.observe(counts, *outcome_counts())
-    stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
+    stateful_input = chain.stateful_input(good_records(classified), spec)
     if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)
     return Dataflow(spec, classified, stateful_input)

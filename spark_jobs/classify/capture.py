@@ -31,9 +31,8 @@ def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
     records.
     """
     rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
-    return classified.withColumn("kept", rejected).observe(
-        CLASSIFIED_SEEN, *outcome_counts(), F.collect_list("kept").alias("kept")
-    )
+    counted = (*outcome_counts(), F.collect_list("kept").alias("kept"))
+    return classified.withColumn("kept", rejected).observe(CLASSIFIED_SEEN, *counted).drop("kept")
 
 
 def observe_stateful_input(

@@ -22,9 +22,9 @@ def classify(decoded: DataFrame, topic: Topic, clock: Column) -> DataFrame:
     return decoded.withColumn(COLUMN, outcome)
 
 
-def good_records(classified: DataFrame, topic: Topic) -> DataFrame:
-    """The good records. Columns: the topic's fields, and kafka."""
-    return classified.where(_is(Outcome.GOOD)).select(*topic.columns, "kafka")
+def good_records(classified: DataFrame) -> DataFrame:
+    """The good records. Columns: the decoded fields, and kafka."""
+    return classified.where(_is(Outcome.GOOD)).drop("malformed", COLUMN)
 
 
 def has_outcome(outcomes: Iterable[Outcome]) -> Column:

@@ -9,13 +9,13 @@ first object and converts numbers to strings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.contract.topic import Topic
+from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.formats import DECODERS, Decoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
@@ -32,15 +32,18 @@ def decode(
     capture: CapturePolicy | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
     notes: SliceNotes | None = None,
+    fields: Sequence[Field] | None = None,
 ) -> DataFrame:
     """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if
-    decoded).
+    decoded). With `fields`, these of the topic's, the event time among them; any of the others
+    still makes a record malformed.
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
     partition and offset -> the reason. `notes` gets the slices of the records.
     """
-    columns = [StructField(field.name, spark_type(field.type)) for field in topic.fields]
+    wanted = topic.fields if fields is None else fields
+    columns = [StructField(field.name, spark_type(field.type)) for field in wanted]
     kafka = StructType(
         [StructField(part.name, part.dataType) for part in records.select("kafka.*").schema]
     )  # all nullable
@@ -55,7 +58,7 @@ def decode(
         raw_filter = RawFilter(topic, capture) if capture else None
         counter = SliceCounter(topic, noted[0]) if noted else None
         for batch in batches:
-            yield _decoded(batch, topic, decoder, raw_filter, failing or {}, counter)
+            yield _decoded(batch, topic, wanted, decoder, raw_filter, failing or {}, counter)
         if noted and counter:
             noted[1].add([*counter.slices.values()])
 
@@ -65,6 +68,7 @@ def decode(
 def _decoded(
     batch: pa.RecordBatch,
     topic: Topic,
+    wanted: Sequence[Field],
     decoder: Decoder,
     raw_filter: RawFilter | None,
     failing: Mapping[tuple[int, int], str],
@@ -84,14 +88,13 @@ def _decoded(
             [None if reason else value for value, reason in zip(column, reasons, strict=True)]
             for column in values
         ]
-    arrays = [
-        pa.array(column, arrow_type(field.type))
-        for column, field in zip(values, topic.fields, strict=True)
-    ]
-    event_time = arrays[topic.columns.index(topic.event_time)]
+    decoded = dict(zip(topic.columns, values, strict=True))
+    arrays = {field.name: pa.array(decoded[field.name], arrow_type(field.type)) for field in wanted}
+    event_time = arrays[topic.event_time]
     if counter:
         counter.add(kafka, event_time)
     if raw_filter:
         kafka = raw_filter.apply(kafka, event_time)
-    names = [*topic.columns, "kafka", "malformed"]
-    return pa.RecordBatch.from_arrays([*arrays, kafka, pa.array(reasons, pa.string())], names=names)
+    return pa.RecordBatch.from_pydict(
+        {**arrays, "kafka": kafka, "malformed": pa.array(reasons, pa.string())}
+    )

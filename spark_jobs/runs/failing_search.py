@@ -81,7 +81,7 @@ def _failing_records(run: Run, batch: Batch, known: FailingRecords) -> list[Fail
     for part in slices(batch):
         records = kafka_source.read_batch(run.spark, run.spec, run.settings, part)
         flow = dataflow(records, run.spec, clock_ms=part.clock_ms or None, failing=known.reasons)
-        good = good_records(flow.classified, run.spec.topic).persist()
+        good = good_records(flow.classified).persist()
         try:
             search = _Search(run, part, good, found, MOST - len(known.of(batch.id)))
             search.look(0, part.covered, search.error(0, part.covered))

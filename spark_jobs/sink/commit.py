@@ -25,7 +25,9 @@ ROWS = {
 """Delta's operation -> its metrics that count the rows a batch wrote."""
 ARCHIVED = {
     "spark.sql.parquet.compression.codec": "zstd",
-    "parquet.compression.codec.zstd.level": "6",
+    "parquet.compression.codec.zstd.level": "3",
+    # No two values are alike: a dictionary of them is hashed, grows to a megabyte, and is dropped.
+    "parquet.enable.dictionary#value": "false",
 }
 """How an archive's files are compressed."""
 
