@@ -46,15 +46,15 @@ MUTANTS = (
     Mutant(
         "an archive leaves out what does not decode",
         "spark_jobs/dataflow.py",
-        "classified = all_good(decoded) if spec.is_archive else",
-        "classified = all_good(decoded) if not spec.steps and not capture else",
+        "classified = all_good(decoded)\n",
+        "classified = classify(decoded, spec.topic, clock)\n",
         f"{SPARK}::test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka",
     ),
     Mutant(
         "an archive has only the bytes of records that may be rejected",
         "spark_jobs/dataflow.py",
-        "None if spec.is_archive else capture",
-        "capture",
+        "decode(records, spec.topic, None, failing",
+        "decode(records, spec.topic, capture, failing",
         f"{SPARK}::test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka",
     ),
     Mutant(
