@@ -134,6 +134,13 @@ class Request(Model):
     )
     who: str = Described(default="", max_length=500, description="who asks")
 
+    @classmethod
+    def found(cls, kind: AskedKind, who: str, note: str, most_records: int) -> Request:
+        """One whose ranges nobody has typed: the planner is given them beside it, however long
+        they are.
+        """
+        return cls.model_construct(kind=kind, who=who, note=note, most_records=most_records)
+
     @property
     def span(self) -> Span | None:
         """The range; None if none is given."""

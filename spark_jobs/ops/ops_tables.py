@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -139,17 +139,17 @@ def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:
 
     A table that does not exist is empty, and is not created.
     """
-    with _asked(root, (table, *others), sql) as asked:
-        if asked.key is None:
-            return table_of(asked.run())
-        return kept(asked.key, lambda: table_of(asked.run()))
+    asked = _asked(root, (table, *others), sql)
+    if asked.key is None:
+        return table_of(asked.run())
+    return kept(asked.key, lambda: table_of(asked.run()))
 
 
 def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.RecordBatch]:
     """What query returns, some thousand rows after the others: of any number."""
     if exists(root, table):
-        with _asked(root, (table, *others), sql) as asked:
-            yield from pa.RecordBatchReader.from_stream(asked.run())
+        asked = _asked(root, (table, *others), sql)
+        yield from pa.RecordBatchReader.from_stream(asked.run())
 
 
 class _Query(NamedTuple):
@@ -167,28 +167,33 @@ class _Query(NamedTuple):
         return builder.execute(self.sql)
 
 
-@contextmanager
-def _asked(root: UPath, names: Sequence[str], sql: str) -> Iterator[_Query]:
-    with ExitStack() as stack:
-        tables, older, versions = dict[str, deltalake.DeltaTable](), [], list[Version]()
-        for name in names:
-            path = str(root / "ops" / name)
-            if delta.is_table(path):
-                stored = delta.open_table(path)
-                versions.append(Version(path, str(stored.metadata().id), stored.version()))
-            else:
-                _create(empty := stack.enter_context(TemporaryDirectory()), name)
-                stored = delta.open_table(empty)
-                versions.append(Version(path, "", -1))
-            has = {field.name for field in stored.schema().fields}
-            # An older Sluice wrote it, and no run of this one has written to it yet.
-            lacks = [f'NULL AS "{each}"' for each in SCHEMAS[name].names if each not in has]
-            tables[f"older_{name}" if lacks else name] = stored
-            if lacks:
-                older.append(f"{name} AS (SELECT *, {', '.join(lacks)} FROM older_{name})")
-        whole = f"WITH {', '.join(older)} {sql}" if older else sql
-        known = any(each.version >= 0 for each in versions)
-        yield _Query(whole, tables, Asked(tuple(versions), whole) if known else None)
+def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:
+    tables, older, versions = dict[str, deltalake.DeltaTable](), [], list[Version]()
+    for name in names:
+        path = str(root / "ops" / name)
+        if delta.is_table(path):
+            stored = delta.open_table(path)
+            versions.append(Version(path, str(stored.metadata().id), stored.version()))
+        else:
+            stored = _without_rows(name)
+            versions.append(Version(path, "", -1))
+        has = {field.name for field in stored.schema().fields}
+        # An older Sluice wrote it, and no run of this one has written to it yet.
+        lacks = [f'NULL AS "{each}"' for each in SCHEMAS[name].names if each not in has]
+        tables[f"older_{name}" if lacks else name] = stored
+        if lacks:
+            older.append(f"{name} AS (SELECT *, {', '.join(lacks)} FROM older_{name})")
+    whole = f"WITH {', '.join(older)} {sql}" if older else sql
+    known = any(each.version >= 0 for each in versions)
+    return _Query(whole, tables, Asked(tuple(versions), whole) if known else None)
+
+
+@cache
+def _without_rows(table: str) -> deltalake.DeltaTable:
+    """In the place of one that does not exist. It is opened, and its files are gone."""
+    with TemporaryDirectory() as folder:
+        _create(folder, table)
+        return delta.open_table(folder)
 
 
 def exists(root: UPath, table: str) -> bool:

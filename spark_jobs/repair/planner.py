@@ -9,7 +9,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.errors import (
     AccountBehind,
@@ -43,11 +43,21 @@ if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
 
 
+class Brought(NamedTuple):
+    """Records that the table has none of yet, and that no drain reads: a rebuild has them from an
+    archive.
+    """
+
+    parts: Parts
+    """Their offsets, all of which are read."""
+    spans: tuple[Span, ...]
+    """The rows that they touch, in place of the range of a request."""
+
+
 def plan_repair(
-    spec: Pipeline, settings: Settings, request: Request, every: Parts | None = None
+    spec: Pipeline, settings: Settings, request: Request, brought: Brought | None = None
 ) -> RepairPlan:
-    """Find the ranges and the records; those of `every` are read whatever the ranges need. Writes
-    nothing.
+    """Find the ranges and the records. Writes nothing.
 
     Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
     errors of the preflight.
@@ -62,10 +72,11 @@ def plan_repair(
     generations = closed.found.identity.generations
     replays = _replays(way, paths, closed, request)
     spans, touching, waits = (
-        (replays.spans, 0, 0) if replays else _spans(way, paths, closed, request)
+        (replays.spans, 0, 0) if replays else _spans(way, paths, closed, request, brought)
     )
     needed = joined(way.needed(span) for span in spans)
     begin = beginning(paths, generations)
+    every = brought.parts if brought else None
     where = (
         offsets_of(paths, generations, needed, begin, closed.horizon, every)
         if spans
@@ -79,9 +90,9 @@ def plan_repair(
         raise _behind_archive(error, broken) if broken else error
     late = count_within(paths, generations, closed.batch, needed)
     used = used_within(paths, generations, closed.batch, needed)
-    brought = tuple(sorted(replays.records)) if replays else ()
+    replayed = tuple(sorted(replays.records)) if replays else ()
     # No record has a time there, or no window ends there.
-    if not (where.parts or late or used or brought):
+    if not (where.parts or late or used or replayed):
         spans = ()
     plan = RepairPlan(
         repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
@@ -101,8 +112,8 @@ def plan_repair(
         archived=there.archive,
         records=None if where.unknown else where.records,
         topic_id=closed.found.topic.id,
-        quarantined=_by_partition({*used, *(each[:2] for each in brought)}),
-        replays=brought,
+        quarantined=_by_partition({*used, *(each[:2] for each in replayed)}),
+        replays=replayed,
         late=late,
         until=closed.until,
         lines=(),
@@ -167,20 +178,20 @@ def _closed(way: Ranged, found: Preflight) -> Closed:
 
 
 def _spans(
-    way: Ranged, paths: Paths, closed: Closed, request: Request
+    way: Ranged, paths: Paths, closed: Closed, request: Request, brought: Brought | None
 ) -> tuple[tuple[Span, ...], int, int]:
     """The ranges, how many late records a repair finds in them, and how many it leaves since drains
     still write their rows.
     """
     if request.kind != "repair":
-        given = Span(*_given(request))
-        if given.end > closed.until:
+        given = brought.spans if brought else (Span(*_given(request)),)
+        if given[-1].end > closed.until:
             raise RangeOpen(
-                f"{way.spec.name}: drains still write rows of {given}: all before "
+                f"{way.spec.name}: drains still write rows of {given[-1]}: all before "
                 f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
                 "Ask again when the watermark has passed the end, or for a range that ends before.",
             )
-        return (given,), 0, 0
+        return given, 0, 0
     late = LateSpans(way, paths, closed.found.identity.generations, closed.batch)
     found = late.ranges(closed.until, request.span)
     spans = tuple(each.span for each in found)

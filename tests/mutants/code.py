@@ -43,6 +43,13 @@ MUTANTS = (
         "tests/spark/test_sql_settings.py",
     ),
     Mutant(
+        "Hadoop's defaults of YARN and MapReduce go with every query",
+        "spark_jobs/launch/session.py",
+        "    _drop_cluster_defaults(spark)\n    if",
+        "    if",
+        "tests/spark/test_sql_settings.py::test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_anybody_has_set",
+    ),
+    Mutant(
         "a handler that is called by name may call its parameters what it likes",
         "spark_jobs/steps/signature.py",
         "signature.bind(**dict.fromkeys(parameters))",

@@ -44,6 +44,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}/test_ops_tables.py::test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them",
     ),
     Mutant(
+        "a Delta table is made for each query of a table that does not exist",
+        "spark_jobs/ops/ops_tables.py",
+        "@cache\ndef _without_rows",
+        "from functools import lru_cache\n@lru_cache(0)\ndef _without_rows",
+        f"{UNIT}/test_ops_tables.py::test_what_stands_for_a_table_that_nobody_wrote_is_made_once_and_leaves_no_file",
+    ),
+    Mutant(
         "the holder of a lease does not renew it",
         "spark_jobs/checkpoint/object_lease.py",
         "                obstore.put(self._store, self._name(self._fence), _json(self._content))\n                self._ren",

@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 SWITCH, PLAN = "tests/unit/test_switch.py", "tests/unit/test_rebuild_plan.py"
 CUT_OFF = f"{SWITCH}::test_a_switch_that_was_cut_off_is_completed_by_the_next_run"
 
+ARCHIVED = "tests/unit/test_archive_merge.py"
 DAG, LATE = "tests/airflow/test_rebuild_dag.py", "tests/unit/test_rebuilding.py"
 ANSWER = f"{DAG}::test_an_answer_holds_only_for_what_the_question_showed"
 SHOWN = "spark_jobs/rebuild/shown.py"
@@ -205,7 +206,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "records of the archive are put in while drains write their rows",
         "spark_jobs/admin/archive_merge.py",
-        "if until is None or copies.end > until:",
+        "if until is None or found[-1].end > until:",
         "if until is None:",
         "tests/unit/test_archive_merge.py::test_records_that_touch_rows_which_drains_still_write_"
         "wait",
@@ -221,10 +222,25 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "bad records that only the archive has are in no quarantine",
         "spark_jobs/admin/archive_merge.py",
-        "planned = plan_repair(it.following, it.beside, request, every)",
-        "planned = plan_repair(it.following, it.beside, request, {})",
+        "planned = plan_repair(it.following, it.beside, request, brought)",
+        "planned = plan_repair(it.following, it.beside, request, Brought({}, spans))",
         "tests/unit/test_archive_merge.py::test_all_of_them_are_read_also_if_none_is_good_since_"
         "the_bad_ones_are_to_be_in_quarantine",
+    ),
+    Mutant(
+        "one record of the archive with an old time has all rows since then computed again",
+        "spark_jobs/admin/archive_times.py",
+        "floor_sql('at', timedelta(days=1))",
+        "floor_sql('at', timedelta(days=400_000))",
+        f"{ARCHIVED}::test_an_archive_of_many_years_stops_no_rebuild_and_an_old_record_has_its_own_"
+        "range",
+    ),
+    Mutant(
+        "a time of the archive that no range reaches is taken for one that a range does",
+        "spark_jobs/admin/archive_times.py",
+        'f"at >= {microseconds(FIRST)} AND at < {microseconds(LAST)}"',
+        'f"at >= {microseconds(FIRST)}"',
+        f"{ARCHIVED}::test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild[2200]",
     ),
     Mutant(
         "a switch loses what only the archive has",

@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "a repair leaves out the records that replays have brought in",
         "spark_jobs/repair/planner.py",
-        "_by_partition({*used, *(each[:2] for each in brought)})",
-        "_by_partition({*(each[:2] for each in brought)})",
+        "_by_partition({*used, *(each[:2] for each in replayed)})",
+        "_by_partition({*(each[:2] for each in replayed)})",
         "tests/spark/test_quarantine.py::test_after_a_replay_the_table_has_what_the_corrected_"
         "spec_decodes_until_it_is_undone",
     ),

@@ -61,3 +61,28 @@ def test_queries_of_few_records_are_not_compiled_and_planned_once_unless_told_ot
             else:
                 installed.set(each, value)
             spark.conf.set(each, usual[each])
+
+
+def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_anybody_has_set(
+    spark,
+) -> None:
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - it has no Python form
+    spark._jvm.org.apache.hadoop.mapreduce.util.ConfigUtil.loadResources()  # noqa: SLF001
+    hadoop.reloadConfiguration()
+    assert hadoop.size() > 1000
+    ours = {"yarn.resourcemanager.hostname": "ours", "mapreduce.job.queuename": "default"}
+    for name, value in ours.items():
+        hadoop.set(name, value)
+    try:
+        session("a test", State())
+        assert hadoop.size() < 600
+        assert {name: hadoop.get(name) for name in ours} == ours
+        assert hadoop.get("yarn.nodemanager.hostname") is None
+        assert hadoop.get("mapreduce.map.memory.mb") is None
+        assert hadoop.get("mapreduce.fileoutputcommitter.algorithm.version") is not None
+        assert hadoop.get("fs.AbstractFileSystem.hdfs.impl") is not None
+        copied = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        assert copied.get("yarn.nodemanager.hostname") is None
+    finally:
+        for name in ours:
+            hadoop.unset(name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,6 +82,10 @@ def row(number: int, shop: str, sales: int = 1) -> Row:
     return {"windowEnd": hour(number), "shop": shop, "sales": sales, "mean": mean, "ids": [shop]}
 
 
+_MADE: dict[tuple[int, bool], TemporaryDirectory[str]] = {}
+"""Roots after their first batches, by the last one and whether they are hourly."""
+
+
 class Root:
     """Batch n reads the record with offset n, and writes the windows of hour n."""
 
@@ -146,8 +149,8 @@ class Root:
         The first batches of a root, which most tests begin with, are made once and copied.
         """
         if first == 0 and last > 0 and not red and self.version == 0:
-            made = Path(_first_batches(last, self.hourly).name)
-            shutil.copytree(made, Path(self.settings.root), dirs_exist_ok=True)
+            made = _first_batches(last, self.hourly)
+            shutil.copytree(made, self.settings.root, dirs_exist_ok=True)
             return
         for batch in range(first, last + 1):
             self.commit(batch)
@@ -284,13 +287,18 @@ class Root:
         return sorted((each["repair_id"], each["offset"]) for each in found)
 
 
-@cache
-def _first_batches(last: int, hourly: bool) -> TemporaryDirectory[str]:
-    folder = TemporaryDirectory(prefix="sluice-batches-")
-    made = Root(Path(folder.name), hourly=hourly)
-    for batch in range(last + 1):
-        made.drain(batch, batch)
-    return folder
+def _first_batches(last: int, hourly: bool) -> str:
+    """The folder of a root that has them. It is made of the one that has most of them."""
+    if (last, hourly) not in _MADE:
+        fewer = max((of for of, kind in _MADE if kind == hourly and of < last), default=-1)
+        folder = TemporaryDirectory(prefix="sluice-batches-")
+        made = Root(Path(folder.name), hourly=hourly)
+        if fewer > 0:
+            made.drain(0, fewer)
+        for batch in range(fewer + 1, last + 1):
+            made.drain(batch, batch)
+        _MADE[last, hourly] = folder
+    return _MADE[last, hourly].name
 
 
 def write(folder: Any, rows: pa.Table) -> None:

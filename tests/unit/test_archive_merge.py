@@ -4,24 +4,26 @@ tests/spark/test_rebuild.py.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from upath import UPath
 
 from spark_jobs.admin import archive_merge, older, rebuilding
+from spark_jobs.admin.archive_times import Times, slices
 from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.contract.errors import RangeOpen, RebuildRefused
-from spark_jobs.contract.paths import archives_root
+from spark_jobs.contract.paths import archive_table, archives_root
 from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import FIRST
+from spark_jobs.contract.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.rebuild.side import begin
+from spark_jobs.repair.planner import Brought
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT, began
 
@@ -60,7 +62,8 @@ def nobody(_: object) -> None:
 def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alone(
     it: Rebuilding,
 ) -> None:
-    ops_tables.append(it.side.root, "slices", noted(NOON).to_pylist())
+    archived(it, NOON, NOON, NOON)
+    ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
     row = {
         "pipeline": SPEC.name,
         "generation": "g2",
@@ -77,7 +80,7 @@ def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alon
 def test_records_that_touch_rows_which_drains_still_write_wait(
     it: Rebuilding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive_merge, "_slices", lambda *_: noted(NOON))
+    archived(it, NOON, NOON, NOON)
     until = NOON + timedelta(minutes=30)  # its hour is open
     monkeypatch.setattr(Ranged, "closed_until", lambda *_: until)
     with pytest.raises(RangeOpen, match=r"archive alone has records up to .* still write rows"):
@@ -90,43 +93,120 @@ def test_records_that_touch_rows_which_drains_still_write_wait(
 def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_in_quarantine(
     it: Rebuilding, monkeypatch: pytest.MonkeyPatch, at: datetime | None
 ) -> None:
-    said, asked = list[str](), list[object]()
-    found = SimpleNamespace(change=SimpleNamespace(newly_bad=3))
-    monkeypatch.setattr(archive_merge, "_slices", lambda *_: noted(at))
-    monkeypatch.setattr(Ranged, "closed_until", lambda *_: NOON + timedelta(days=1))
-    monkeypatch.setattr(archive_merge, "plan_repair", lambda *given: asked.extend(given[2:]))
-    monkeypatch.setattr(archive_merge, "repair_beside", lambda *_: (found, None))
-    assert archive_merge.merge_archived(it._replace(say=said.append)) == (found,)
-    request, every = asked
-    assert every == {0: ((0, 3),)}
-    assert isinstance(request, Request)
-    assert request.span is not None
+    archived(it, at, at, at)
+    brought, said = merged(it, monkeypatch)
+    assert brought.parts == {0: ((0, 3),)}
     # A whole window, though none has a row: no row depends on a record of less.
-    assert (request.span == ranged(SPEC).touched(FIRST)) == (at is None)
+    assert (brought.spans == (ranged(SPEC).touched(FIRST),)) == (at is None)
     assert said[0].endswith(
         "3 records that only the archive has; 3 of them are malformed or premature, and in "
         "quarantine"
     )
 
 
-def noted(at: datetime | None) -> pa.Table:
-    """A slice of the three records."""
-    row = {
-        "pipeline": SPEC.name,
-        "generation": "g2",
-        "batch_id": -1,
-        "partition": 0,
-        "first_offset": 0,
-        "last_offset": 2,
-        "records": 3,
-        "first_event_time": at,
-        "last_event_time": at,
-        "late": 0,
+def test_an_archive_of_many_years_stops_no_rebuild_and_an_old_record_has_its_own_range(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = NOON.replace(year=1970)
+    archived(it, NOON, old, NOON)
+    brought, said = merged(it, monkeypatch)
+    assert spans(brought) == [span_of(old), span_of(NOON)], "and none of the rows between"
+    assert str(span_of(old)) in said[0]
+    [noted] = stored_slices(it)
+    assert (noted["first_event_time"], noted["last_event_time"]) == (old, NOON)
+
+
+@pytest.mark.parametrize("year", [1, 1699, 2200, 9999])
+def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, year: int
+) -> None:
+    sent = NOON.replace(year=9999) if year > NOON.year else NOON  # or it were premature
+    archived(it, NOON, datetime(year, 1, 1, tzinfo=UTC), NOON, sent=sent)
+    brought, said = merged(it, monkeypatch)
+    assert brought.parts == {0: ((0, 3),)}
+    assert spans(brought) == [span_of(NOON)]
+    assert "1 of them have event times that are not of the years 1700 to 2200" in said[1]
+    [noted] = stored_slices(it)
+    assert (noted["records"], noted["first_event_time"]) == (3, NOON)
+
+
+def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_out(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = [datetime(year, 6, 1, tzinfo=UTC) for year in range(1900, 2020)]
+    times = [Span(day, day + MICROSECOND) for day in days]
+    monkeypatch.setattr(archive_merge, "times", lambda *_: Times(tuple(times), 0))
+    archived(it, NOON, NOON, NOON)
+    brought, said = merged(it, monkeypatch)
+    assert len(brought.spans) == MOST
+    assert all(any(span.overlaps(day) for span in brought.spans) for day in times)
+    assert f"and {MOST - 5} more again" in said[0]
+
+
+def test_copies_of_an_old_record_that_are_a_little_later_or_earlier_are_computed_again(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delay, way = SPEC.watermark_delay, ranged(SPEC)
+    assert delay is not None
+    archived(it, NOON, NOON, NOON)
+    brought, _ = merged(it, monkeypatch)
+    for copy in (NOON - delay, NOON + delay):
+        assert any(way.touched(copy).within(span) == way.touched(copy) for span in brought.spans)
+
+
+def test_a_premature_record_of_the_archive_widens_no_range(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived(it, NOON, NOON + timedelta(days=30), NOON)
+    brought, _ = merged(it, monkeypatch)
+    assert spans(brought) == [span_of(NOON)]
+
+
+def archived(
+    it: Rebuilding, *times: datetime | None, sent: datetime = NOON, topic_id: str = "topic-1"
+) -> None:
+    """The topic's archive has these event times, from offset 0 on."""
+    columns = {
+        "topic_id": pa.array([topic_id] * len(times)),
+        "partition": pa.array([0] * len(times), pa.int32()),
+        "offset": pa.array(range(len(times)), pa.int64()),
+        "kafka_timestamp": pa.array([sent] * len(times), pa.timestamp("us", "UTC")),
+        "event_time": pa.array(times, pa.timestamp("us", "UTC")),
     }
-    schema = SCHEMAS["slices"]
-    return pa.table(
-        {name: pa.array([row.get(name)], schema.field(name).type) for name in schema.names}
-    )
+    table = pa.Table.from_pydict(columns)
+    deltalake.write_deltalake(str(archive_table(it.paths.root, SPEC.topic.name)), table)
+
+
+def merged(it: Rebuilding, monkeypatch: pytest.MonkeyPatch) -> tuple[Brought, list[str]]:
+    """What is planned for, and what is said, where all rows are final and 3 records are bad."""
+    said, asked = list[str](), list[Any]()
+    found = SimpleNamespace(change=SimpleNamespace(newly_bad=3))
+    until = datetime.max.replace(tzinfo=UTC)
+    monkeypatch.setattr(Ranged, "closed_until", lambda *_: until)
+    monkeypatch.setattr(archive_merge, "plan_repair", lambda *given: asked.extend(given[2:]))
+    monkeypatch.setattr(archive_merge, "repair_beside", lambda *_: (found, None))
+    assert archive_merge.merge_archived(it._replace(say=said.append)) == (found,)
+    request, brought = asked
+    assert request.repair == "backfill"
+    return brought, said
+
+
+def spans(brought: Brought) -> list[Span]:
+    return list(brought.spans)
+
+
+def span_of(at: datetime) -> Span:
+    """What one record touches, and copies of it."""
+    way, delay = ranged(SPEC), SPEC.watermark_delay
+    assert delay is not None
+    return Span(way.touched(at - delay).start, way.touched(at + delay).end)
+
+
+def stored_slices(it: Rebuilding) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = ops_tables.query(
+        it.side.root, "slices", "SELECT * FROM slices"
+    ).to_pylist()
+    return rows
 
 
 def test_the_archive_of_a_rebuild_is_that_of_the_live_root_and_no_other_folder_is_taken_for_one(

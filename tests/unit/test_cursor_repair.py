@@ -21,8 +21,7 @@ DAMAGE = pytest.mark.parametrize("damage", ["torn", "missing"])
 def root(tmp_path: Path) -> Drains:
     """Batches 0 to 9 have passed."""
     made = Drains(tmp_path / "root")
-    made.drain(0, 4)
-    made.drain(5, 9)
+    made.began((0, 4), (5, 9))
     return made
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import deltalake
@@ -126,6 +129,15 @@ class Root:
         if passes and publishes:
             self.publish()
 
+    def began(self, *days: int) -> None:
+        """The first runs, each so many days ago. They passed and were published.
+
+        They are made once, and copied: nothing may have been written to this root.
+        """
+        made, cursor = _began(days)
+        shutil.copytree(made.name, self.folder, dirs_exist_ok=True)
+        self.batches, self.cursor = len(days), cursor
+
     def publish(self) -> None:
         before = (
             Published.read(self.paths.published) if self.paths.published.exists() else Published()
@@ -161,6 +173,16 @@ class Root:
         return sorted(tuple(row.values()) for row in found)
 
 
+@cache
+def _began(days: tuple[int, ...]) -> tuple[TemporaryDirectory[str], Cursor]:
+    folder = TemporaryDirectory(prefix="sluice-began-")
+    made = Root(Path(folder.name))
+    if before := days[:-1]:
+        made.began(*before)
+    made.drained(at=NOW - timedelta(days=days[-1]))
+    return folder, made.cursor
+
+
 def rows(table: Path, version: int | None = None) -> list[tuple[Any, ...]]:
     stored = deltalake.DeltaTable(str(table), version=version)
     found = deltalake.QueryBuilder().register("t", stored).execute("SELECT k, n FROM t").read_all()
@@ -178,8 +200,7 @@ def root(tmp_path: Path) -> Root:
 
 
 def test_small_files_are_joined_and_every_row_stays(root: Root) -> None:
-    for _ in range(4):
-        root.drained()
+    root.began(0, 0, 0, 0)
     before = {name: root.ops(name, "*") for name in OPS_TABLES}, root.rows()
     there = files(root.folder)
     assert "join 4 small files of ops.batches" in maintain(SPEC, root.settings).lines
@@ -194,8 +215,7 @@ def test_small_files_are_joined_and_every_row_stays(root: Root) -> None:
 
 
 def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root: Root) -> None:
-    for _ in range(3):
-        root.drained()
+    root.began(0, 0, 0)
     since = root.version
     root.maintain()
     [entry] = (root.table / "_delta_log").glob(f"{since + 1:020}.json")
@@ -207,8 +227,7 @@ def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root: Root)
 
 
 def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(root: Root) -> None:
-    for _ in range(3):
-        root.drained()
+    root.began(0, 0, 0)
     root.maintain()
     root.drained()
     root.drained()
@@ -231,7 +250,7 @@ def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(roo
 
 def test_versions_that_consumers_read_stay_whole_however_old(root: Root) -> None:
     """Each was published, its files were joined with others, and it was not replaced for long."""
-    root.drained()
+    root.began(0)
     age(root.folder, 30)
     root.drained()
     before = root.version
@@ -254,8 +273,7 @@ def test_versions_that_consumers_read_stay_whole_however_old(root: Root) -> None
 
 def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(root: Root) -> None:
     """It shows a version whose files were joined with others, and newer rows have passed since."""
-    for _ in range(2):
-        root.drained()
+    root.began(0, 0)
     age(root.folder, 30)
     root.maintain()
     age(root.folder, 10)
@@ -276,8 +294,7 @@ def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(r
 def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_published(
     root: Root,
 ) -> None:
-    for _ in range(2):
-        root.drained()
+    root.began(0, 0)
     read = root.version
     age(root.folder, 1)
     root.maintain()
@@ -289,7 +306,7 @@ def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_publis
 
 
 def test_rows_that_have_not_passed_stay_in_the_change_feed(root: Root) -> None:
-    root.drained()
+    root.began(0)
     passed = root.version
     root.drained(passes=False)
     deltalake.DeltaTable(str(root.table)).update(predicate="k = 'b' AND n = 1", updates={"n": "9"})
@@ -315,12 +332,11 @@ def test_rows_that_have_not_passed_stay_in_the_change_feed(root: Root) -> None:
 
 
 def test_what_a_table_keeps_longer_by_its_own_setting_is_kept(root: Root) -> None:
+    root.began(0, 0, 0)
+    old = root.version
     deltalake.DeltaTable(str(root.table)).alter.set_table_properties(
         {"delta.deletedFileRetentionDuration": "interval 30 days"}
     )
-    for _ in range(3):
-        root.drained()
-    old = root.version
     root.maintain()
     age(root.folder, 20)
     for _ in range(3):
@@ -330,7 +346,7 @@ def test_what_a_table_keeps_longer_by_its_own_setting_is_kept(root: Root) -> Non
 
 
 def test_checksums_that_hadoop_wrote_go_with_their_files(root: Root) -> None:
-    root.drained()
+    root.began(0)
     kept, gone = (root.table / f".{name}.crc" for name in ("here.parquet", "gone.parquet"))
     (root.table / "here.parquet").touch()
     for path in (kept, gone):
@@ -346,8 +362,7 @@ def test_checksums_that_hadoop_wrote_go_with_their_files(root: Root) -> None:
 def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_maintained(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root.drained()
-    root.drained()
+    root.began(0, 0)
     intent = maintain(SPEC, root.settings)
     with lease(root.paths.lease, "run-7"):
         assert intent.execute is not None
@@ -375,8 +390,7 @@ def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_ma
 def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(
     root: Root, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    for days in (900, 800, 1, 0):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 800, 1, 0)
     needed = root.rows(), root.ops("quarantine"), root.ops("batches")[-2:]
     steps = maintained._steps  # noqa: SLF001 - where it is cut off
 
@@ -402,8 +416,7 @@ def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(
 def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_what_stays(
     root: Root,
 ) -> None:
-    for days in (900, 800, 700, 30, 0):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 800, 700, 30, 0)
     before = read_cursor(root.paths.cursor)
     age(root.folder / "reports", 0)
     root.maintain()
@@ -420,7 +433,7 @@ def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_wha
 
 
 def test_what_has_not_passed_or_is_not_published_stays_however_old(root: Root) -> None:
-    root.drained(at=NOW - timedelta(days=900))
+    root.began(900)
     root.drained(at=NOW - timedelta(days=850), publishes=False)
     root.drained(at=NOW - timedelta(days=800), passes=False)
     everything = {name: root.ops(name) for name in OF_RUNS}
@@ -433,7 +446,7 @@ def test_what_has_not_passed_or_is_not_published_stays_however_old(root: Root) -
 
 
 def test_the_batch_with_the_newest_event_stays_for_the_cursor(root: Root) -> None:
-    root.drained(at=NOW - timedelta(days=900))
+    root.began(900)
     path = str(root.folder / "ops" / "batches")
     deltalake.DeltaTable(path).update(
         updates={"last_event_time": f"'{NOW.isoformat()}'"}, predicate="batch_id = 0"
@@ -445,8 +458,7 @@ def test_the_batch_with_the_newest_event_stays_for_the_cursor(root: Root) -> Non
 
 
 def test_a_persons_decision_stays_for_ever(root: Root) -> None:
-    for days in (900, 800, 700):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 800, 700)
     decided = {
         "pipeline": SPEC.name,
         "run_id": "accepted by ana",
@@ -462,8 +474,7 @@ def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejecte
     tmp_path: Path,
 ) -> None:
     root = Root(tmp_path / "root", rejected_days="100")
-    for days in (900, 150, 120, 30, 0):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 150, 120, 30, 0)
     root.maintain()
     assert root.ops("late") == root.ops("quarantine") == ["run-3", "run-4"]
     assert root.ops("batches") == ["run-1", "run-2", "run-3", "run-4"]
@@ -471,8 +482,7 @@ def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejecte
 
 def test_what_a_repair_found_bad_is_kept_from_when_it_found_it(tmp_path: Path) -> None:
     root = Root(tmp_path / "root", rejected_days="100")
-    for days in (900, 150, 120, 30, 0):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 150, 120, 30, 0)
     found = {"pipeline": SPEC.name, "generation": "g", "batch_id": 0, "kind": "malformed"}
     for days in (110, 30):
         row = found | {"run_id": f"stage-{days}", "planned_at": NOW - timedelta(days=days)}
@@ -482,7 +492,7 @@ def test_what_a_repair_found_bad_is_kept_from_when_it_found_it(tmp_path: Path) -
 
 
 def test_bytes_of_records_that_a_killed_stage_left_go_after_a_day(root: Root) -> None:
-    root.drained()
+    root.began(0)
     staging = root.paths.staging("r1")
     for folder, days in (("r1", 2), ("r2", 0)):
         of_one = Path(str(root.paths.staging(folder)))
@@ -498,8 +508,7 @@ def test_bytes_of_records_that_a_killed_stage_left_go_after_a_day(root: Root) ->
 
 def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Path) -> None:
     root = Root(tmp_path / "root", rejected_days="100")
-    for days in (900, 850, 800):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 850, 800)
     root.drained(at=NOW - timedelta(days=700), passes=False)
     root.maintain()
     assert root.ops("late") == root.ops("quarantine") == ["run-1", "run-2", "run-3"]
@@ -508,8 +517,7 @@ def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Pat
 def test_slices_take_in_the_times_of_late_records_whose_rows_expire(tmp_path: Path) -> None:
     """They left these records out because their bytes were in ops.late."""
     root = Root(tmp_path / "root", rejected_days="100")
-    for days in (900, 150, 120, 30, 0):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 150, 120, 30, 0)
     names = "batch_id, first_event_time, last_event_time, late, first_late_time, last_late_time"
     before = root.ops("slices", names)
     assert (
@@ -527,8 +535,7 @@ def test_slices_of_the_checkpoints_batches_never_expire_and_those_of_a_former_on
     root: Root,
 ) -> None:
     """An archive may have the records for longer than ops.batches has the batch."""
-    for days in (900, 800, 700):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(900, 800, 700)
     at = {"generation": "former", "audited_at": NOW - timedelta(days=900)}
     for batch in range(2):
         former = {"pipeline": SPEC.name, "generation": "former", "batch_id": batch, "run_id": "old"}
@@ -541,8 +548,7 @@ def test_slices_of_the_checkpoints_batches_never_expire_and_those_of_a_former_on
 
 def test_kept_for_ever_means_that_nothing_goes(tmp_path: Path) -> None:
     root = Root(tmp_path / "root", history_days="forever")
-    for days in (9000, 8000, 7000):
-        root.drained(at=NOW - timedelta(days=days))
+    root.began(9000, 8000, 7000)
     age(root.folder / "reports", 9000)
     root.maintain()
     assert {tuple(root.ops(name)) for name in OF_RUNS} == {("run-0", "run-1", "run-2")}
@@ -550,7 +556,7 @@ def test_kept_for_ever_means_that_nothing_goes(tmp_path: Path) -> None:
 
 
 def test_reports_that_have_expired_go_and_nobody_elses(root: Root) -> None:
-    root.drained()
+    root.began(0)
     age(root.folder / "reports", 401)
     root.drained()
     other = root.folder / "reports" / "other" / "old.json"
@@ -563,7 +569,7 @@ def test_reports_that_have_expired_go_and_nobody_elses(root: Root) -> None:
 
 
 def test_documents_expire_as_reports_do_with_and_without_values(root: Root) -> None:
-    root.drained()
+    root.began(0)
     for name, days in (("old", 401), ("new", 399)):
         for values in (True, False):
             path = document_path(root.settings.root, SPEC.name, name, values=values)
@@ -577,10 +583,9 @@ def test_documents_expire_as_reports_do_with_and_without_values(root: Root) -> N
 
 def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:
     old = {"pipeline": "other", "generation": "g", "audited_at": NOW - timedelta(days=900)}
+    root.began(900, 800, 700)
     for batch in range(2):
         ops_tables.append(root.paths.root, "batches", [old | {"batch_id": batch}])
-    for days in (900, 800, 700):
-        root.drained(at=NOW - timedelta(days=days))
     assert "join 4 small files of ops.batches" not in root.maintain()
     assert root.ops("batches", "pipeline, batch_id") == [
         ("other", 0),
@@ -591,8 +596,7 @@ def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:
 
 
 def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(root: Root) -> None:
-    for _ in range(3):
-        root.drained()
+    root.began(0, 0, 0)
     count_written = 15
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(root.folder), str(count_written)], cwd=REPO
@@ -629,8 +633,7 @@ for batch in range(int(sys.argv[2])):
 
 
 def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root: Root) -> None:
-    for _ in range(3):
-        root.drained()
+    root.began(0, 0, 0)
     execute = maintain_ops(root.settings).execute
     assert execute is not None
     execute()
@@ -651,8 +654,7 @@ def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root: Root) 
 def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_else_is_done(
     root: Root, protocol: dict[str, Any], configuration: dict[str, str]
 ) -> None:
-    for _ in range(2):
-        root.drained()
+    root.began(0, 0)
     log = root.table / "_delta_log"
     first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
     [metadata] = [action for action in first if "metaData" in action]
@@ -673,8 +675,7 @@ def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_els
 def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_it(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(2):
-        root.drained()
+    root.began(0, 0)
     opened = compaction.delta.open_table
 
     def overtaken(path: Any) -> deltalake.DeltaTable:

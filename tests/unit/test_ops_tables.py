@@ -5,6 +5,7 @@ import sys
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import deltalake
@@ -57,6 +58,21 @@ def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(
     found = ops_tables.query(root, table, f"SELECT * FROM {table}")
     assert (found.num_rows, found.column_names) == (0, ops_tables.SCHEMAS[table].names)
     assert not root.exists()
+
+
+def test_what_stands_for_a_table_that_nobody_wrote_is_made_once_and_leaves_no_file(
+    root: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TemporaryDirectory() as folder:
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        ops_tables._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
+        assert stored(root) == []
+        assert not any(Path(folder).iterdir())
+        monkeypatch.setattr(deltalake.DeltaTable, "create", None)
+        assert stored(root) == stored(root / "another") == []
+    monkeypatch.undo()
+    ops_tables.append(root, "batches", [batch(read=1)])
+    assert stored(root) == [("p", 0, 1)]
 
 
 def test_every_ops_table_has_a_schema_and_is_partitioned_by_pipeline() -> None:
