@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.archive_times import slices, times
-from spark_jobs.admin.older import Older, older
+from spark_jobs.admin.older import NOTE, Older, older, put_in
 from spark_jobs.admin.side_repair import repair_beside
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -20,7 +20,7 @@ from spark_jobs.contract.errors import RangeOpen, RebuildRefused
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.request import Request
 from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, joined
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops import ops_tables
 from spark_jobs.repair.beginning import NO_BATCH
 from spark_jobs.repair.planner import Brought, plan_repair
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from spark_jobs.admin.rebuild_run import Rebuilding
     from spark_jobs.contract.report import Report
 
-NOTE = "rebuild: the records that only the archive has"
-"""Of the repair, by which it is found again."""
 SHOWN = 5
 """Ranges that are said one by one."""
 
@@ -80,14 +78,7 @@ def pending(it: Rebuilding) -> Older:
     known = read_identity(it.side)
     if known is None or not Checkpoint(it.side.checkpoint).committed():
         return {}
-    name = it.following.name
-    done = repairs.stored(
-        it.side.root,
-        name,
-        f"{ops_tables.among('generation', known.generations)} "
-        f"AND state IN ('swapped', 'canonical') AND request LIKE '%{NOTE}%'",
-    )
-    if done:
+    if put_in(it.side, it.following.name):
         return {}
     return older(it.paths, it.side, it.live, it.following, {})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.ranged import unranged
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.archived import archived_or_why
 from spark_jobs.repair.beginning import beginning
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.contract.topic import Topic
 
+NOTE = "rebuild: the records that only the archive has"
+"""Of the repair that puts them in, by which it is found again."""
 Older = dict[int, tuple[int, int]]
 """Partition -> offsets, from the first one up to the second one, which is not among them: that is
 where NEXT's drain begins, or the live one has ended.
@@ -61,6 +64,23 @@ def older(
             if max(start, first) < stop <= end:
                 found[partition] = (max(start, first), stop)
     return found
+
+
+def put_in(side: Paths, name: str) -> bool:
+    """Whether a rebuild has put them into its table: what the archive loses from then on is lost
+    to nobody. Their slices alone say nothing: they are noted first.
+    """
+    known = read_identity(side)
+    if known is None:
+        return False
+    return bool(
+        repairs.stored(
+            side.root,
+            name,
+            f"{ops_tables.among('generation', known.generations)} "
+            f"AND state IN ('swapped', 'canonical') AND request LIKE '%{NOTE}%'",
+        )
+    )
 
 
 def read_to(paths: Paths) -> Offsets:

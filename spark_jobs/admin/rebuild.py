@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from spark_jobs.admin.older import Older, older, read_to, unusable
+from spark_jobs.admin.older import Older, older, put_in, read_to, unusable
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import read_live
@@ -119,9 +119,10 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     side = side_paths(paths, following)
     done = _done(side, topic)
     left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
-    # Behind no batch of NEXT, nothing could be computed from the archive.
-    behind = left or read_to(side)
-    archived = older(paths, side, spec, following, topic.earliest) if behind else {}
+    # Behind no batch of NEXT, nothing could be computed from the archive; and once it is, the
+    # archive may lose it.
+    wanted = (left or read_to(side)) and not put_in(side, following.name)
+    archived = older(paths, side, spec, following, topic.earliest) if wanted else {}
     lost = _lost(paths, known, topic, side, archived)
     lines = _lines(paths, (spec, following), begun, topic, (known, lost, archived), left)
     return RebuildPlan(begun, topic.id, lost, left, tuple(lines))
@@ -143,7 +144,9 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
 
 def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths, archived: Older) -> Lost:
     begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
-    first = beginning(side, begun.generations) if begun and committed else {}
+    # Before it is put in, what the archive had is as good as not read.
+    drained = not put_in(side, side.pipeline)
+    first = beginning(side, begun.generations, drained=drained) if begun and committed else {}
     done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
     read = read_to(paths)
     found = []

@@ -3,8 +3,7 @@ that it restores.
 
 Their records wait for a repair again, as do those of repairs that changed nothing and were computed
 from later batches too: what they found in the rows may be gone. A repair whose undo is taken back
-is in the table again; what became of its records is not restored: the next repair of its ranges
-finds that nothing differs, and writes it anew.
+is in the table again, and what became of its records is said again, as long as its staging is kept.
 """
 
 from __future__ import annotations
@@ -13,9 +12,13 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.errors import RepairUnknown
 from spark_jobs.contract.ranged import ranged, unranged
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.repairs import UNDO
+from spark_jobs.repair.bad_rows import take_out_bad
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.swap import put_fates
 
 if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
@@ -62,16 +65,39 @@ def take_back(
 ) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
     rows = taken_back(paths, generations, version, end)
-    undone = [row["repair_id"].removesuffix(UNDO) for row in rows if UNDO in row["repair_id"]]
+    needed = (lambda span: span) if unranged(spec) else ranged(spec).needed
+    undos = [row for row in rows if row["repair_id"].endswith(UNDO)]
+    undone = [row["repair_id"].removesuffix(UNDO) for row in undos]
     back = [
         row | {"state": "swapped"}
         for row in (repairs.one(paths.root, paths.pipeline, each) for each in undone)
         if row and row["table_version"] <= version
     ]
-    # First: an undo that has ended is not found again, after a kill in between.
+    # In this order. What later repairs took out of the rows is in them again, before those that
+    # are back take out theirs. And an undo that has ended is not found again, after a kill in
+    # between.
+    repairs.end(paths.root, [row for row in rows if row not in undos], "undone", needed)
+    for row in back:
+        _restore_fates(paths, generations, row["repair_id"])
     repairs.put(paths.root, back)
-    needed = (lambda span: span) if unranged(spec) else ranged(spec).needed
-    repairs.end(paths.root, rows, "undone", needed)
+    repairs.end(paths.root, undos, "undone", needed)
+    # A swap that was cut off may have taken records out, and have told nothing else.
+    there = f"state IN ('swapped', 'canonical') AND {ops_tables.among('generation', generations)}"
+    in_table = [row["repair_id"] for row in repairs.stored(paths.root, paths.pipeline, there)]
+    taken_out.give_back_but(paths.root, paths.pipeline, in_table)
+
+
+def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> None:
+    """Of the records of a repair that is in the table again. Without its staging nothing says them:
+    the next repair of its ranges finds that nothing differs, and writes them anew.
+    """
+    try:
+        manifest = read_manifest(paths, repair_id)
+    except RepairUnknown:
+        return
+    put_fates(paths, manifest)
+    if manifest.newly_bad:
+        take_out_bad(paths, manifest, generations)
 
 
 def _without_commit(paths: Paths, generations: Sequence[str], end: Offsets) -> list[Row]:

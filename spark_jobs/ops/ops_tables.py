@@ -7,7 +7,7 @@ All rows of a batch are replaced at once, so writing them again after a crash ch
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,10 +21,15 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.storage import compaction, delta
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import aside, table_of
 
 if TYPE_CHECKING:
     from upath import UPath
+
+ROW_GROUP = 20_000
+"""Rows that the writer of many keeps until it writes them."""
+FILE = 16_000_000
+"""Bytes. It keeps a file until it is whole."""
 
 # Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second,
 # which is retried.
@@ -63,6 +68,26 @@ def replace(root: UPath, table: str, rows: list[Row] | pa.Table, where: str) -> 
         mode="overwrite",
         predicate=where,
         schema_mode="merge",
+        storage_options=delta.options(path),
+    )
+
+
+@patiently
+def replace_parts(
+    root: UPath, table: str, parts: Callable[[], Iterator[pa.RecordBatch]], where: str
+) -> None:
+    """What `replace` does, with parts that have all columns of ops/schema.py: of any number of
+    rows, of which some thousand are in memory. `parts` is called again if it must be tried again.
+    """
+    path = str(made(root, table))
+    deltalake.write_deltalake(
+        path,
+        pa.RecordBatchReader.from_batches(SCHEMAS[table], aside(parts())),
+        mode="overwrite",
+        predicate=where,
+        schema_mode="merge",
+        writer_properties=deltalake.WriterProperties(max_row_group_size=ROW_GROUP),
+        target_file_size=FILE,
         storage_options=delta.options(path),
     )
 

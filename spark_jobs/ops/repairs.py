@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span, joined
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, taken_out
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -67,10 +67,12 @@ def end(
     root: UPath, rows: list[Row], state: State, needed: Callable[[Span], Span] = lambda span: span
 ) -> None:
     """Write that these repairs of one pipeline are no longer in the table. The records that they
-    used wait again, and those of later repairs that needed no commit because of theirs. What they
-    found bad stays in quarantine, though the table may have it in its rows again: another repair
-    may have left it out since, or an undo be taken back. In both it is counted twice, in neither
-    it is lost.
+    used wait again, and those of later repairs that needed no commit because of theirs. Replayed
+    records that they took out of the rows are in them again, and have their fates back.
+
+    What they found bad stays in quarantine, though the table may have it in its rows again: another
+    repair may have left it out since, or an undo be taken back. In both it is counted twice, in
+    neither it is lost.
 
     So do the copies with event times that are `needed` for their ranges (Ranged.needed): what they
     are copies of may be out of the rows now.
@@ -80,6 +82,8 @@ def end(
         ended = set(_ids(rows))
         relying = [row for row in _relying_on(root, rows) if row["repair_id"] not in ended]
         if ops_tables.exists(root, "merged"):
+            # First: what it gives back of a repair that has ended too is removed then.
+            taken_out.give_back(root, pipeline, _ids([*rows, *relying]))
             gone = _of(pipeline, _ids([*rows, *relying]))
             if copies := _copies_within(rows, needed):
                 own = ops_tables.equals({"pipeline": pipeline})

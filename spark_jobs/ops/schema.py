@@ -288,7 +288,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("topic_id", _STRING, "Kafka's id of the topic: a remade topic has another"),
         Column("partition", _INT, "the record's partition"),
         Column("offset", _LONG, "its offset in the partition"),
-        Column("source", _STRING, "where the record was: late or quarantine"),
+        Column(
+            "source",
+            _STRING,
+            "where the record was: late or quarantine; taken out: it was replayed from quarantine, "
+            "and a later repair found it bad, so that it is not in the rows and waits again",
+        ),
         Column("repair_id", _STRING, "the repair that used it"),
         Column(
             "fate",
@@ -297,6 +302,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ),
         Column("position", _TIME, "the position that the record touches; null if none is known"),
         Column("event_time", _TIME, "its event time; null if an older Sluice wrote the row"),
+        Column(
+            "taken_out_by",
+            _STRING,
+            "the repair that took it out of the rows: an undo of that one gives it back",
+        ),
     ),
 }
 """Table -> its columns."""

@@ -120,6 +120,16 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
         put_bad(paths, manifest)
     repairs.put(paths.root, [row])
     # After it: a rewind in between finds no fate of a repair that it does not know to be there.
+    put_fates(paths, manifest)
+
+
+def put_fates(paths: Paths, manifest: Manifest) -> None:
+    """Let ops.merged say what became of the records of a repair that is in the table."""
+    known = {
+        "pipeline": manifest.pipeline,
+        "repair_id": manifest.repair_id,
+        "generation": manifest.generation,
+    }
     repairs.put_merged(
         paths.root,
         manifest.pipeline,

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,20 +15,18 @@ import pytest
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
 from tests.e2e import pipelines
+from tests.harness.command import answer, sluice
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
-SLUICE = str(Path(sys.executable).parent / "sluice")
 PIPELINE = "flight_events"
 PATIENCE_SECONDS = 240
 ARCHIVED = "source: shared objects file (top)"
 MOST_OF_THEM = 5_000
 """Classes that a drain loads from there."""
-WIDE = "400"
-"""Columns of the terminal, so that no cell of a table is cut off."""
 
 
 class Drained(NamedTuple):
@@ -52,7 +48,7 @@ class Drained(NamedTuple):
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """One more command about the same root."""
-        return sluice(self.scene, *words)
+        return sluice(self.scene, pipelines.__name__, *words)
 
     def files(self) -> dict[Path, tuple[int, int]]:
         """All that lies under the root, with size and time."""
@@ -60,40 +56,16 @@ class Drained(NamedTuple):
         return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
-def sluice(scene: Scene, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = {
-        **os.environ,
-        **variables,
-        **scene.settings.environment(),
-        "SLUICE_PIPELINES": pipelines.__name__,
-        "PYTHONPATH": str(REPO),
-        "COLUMNS": WIDE,
-    }
-    return subprocess.run(
-        [SLUICE, *words],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-
-
-def answer(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def drained(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Drained:
     folder = tmp_path_factory.mktemp("commands")
     scene = Scene(kafka, folder, PIPELINE, events=2000, deliveries=1, topic="flights")
     sent = scene.deliver()
-    planned = answer(sluice(scene, "plan", PIPELINE))
+    planned = answer(sluice(scene, pipelines.__name__, "plan", PIPELINE))
     # One log a process: spark-submit starts a JVM of its own to find its command.
     logged = f"-Xlog:class+load:file={folder}/classes-%p.log"
     words = ("drain", PIPELINE, "--run-id", "by-hand")
-    said = answer(sluice(scene, *words, JAVA_TOOL_OPTIONS=logged))
+    said = answer(sluice(scene, pipelines.__name__, *words, JAVA_TOOL_OPTIONS=logged))
     return Drained(scene, sent, planned, said, folder)
 
 

@@ -4,41 +4,18 @@ it. The quicker forms are tests/spark/test_rebuild.py and tests/unit/test_switch
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 from pathlib import Path
 
 import deltalake
 
-from spark_jobs.contract.settings import REPO
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import SPEC
-from tests.e2e.test_commands import SLUICE, WIDE, answer
+from tests.harness.command import answer, sluice
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 NAME = SPEC.name
-PATIENCE_SECONDS = 400
-
-
-def sluice(scene: Scene, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    env = {
-        **os.environ,
-        **scene.settings.environment(),
-        "SLUICE_PIPELINES": changed.__name__,
-        "PYTHONPATH": str(REPO),
-        "COLUMNS": WIDE,
-        **variables,
-    }
-    return subprocess.run(
-        [SLUICE, *words],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
 
 
 def farthest(scene: Scene) -> int:
@@ -52,30 +29,36 @@ def test_a_rebuild_computes_compares_and_switches_and_a_kill_in_the_switch_is_me
 ):
     scene = Scene(kafka, tmp_path, SPEC, events=1500, deliveries=2, topic="flights")
     scene.deliver()
-    assert f"{NAME} NEXT" in answer(sluice(scene, "validate", NAME))
-    answer(sluice(scene, "drain", NAME))
+    assert f"{NAME} NEXT" in answer(sluice(scene, changed.__name__, "validate", NAME))
+    answer(sluice(scene, changed.__name__, "drain", NAME))
     sums = farthest(scene)
 
-    dry = answer(sluice(scene, "rebuild", NAME))
+    dry = answer(sluice(scene, changed.__name__, "rebuild", NAME))
     assert "Kafka has every record that the live table was made from" in dry
     assert "nothing is done yet: add --execute" in dry
     assert not scene.paths.rebuild.exists()
 
     killed = sluice(
-        scene, "rebuild", NAME, "--execute", "--yes", SLUICE_FAILPOINTS="switching=exit"
+        scene,
+        changed.__name__,
+        "rebuild",
+        NAME,
+        "--execute",
+        "--yes",
+        SLUICE_FAILPOINTS="switching=exit",
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert "changed, 0 added, 0 removed" in killed.stdout
     assert farthest(scene) == sums
-    refused = sluice(scene, "rewind", NAME, "--to-batch", "0")
+    refused = sluice(scene, changed.__name__, "rewind", NAME, "--to-batch", "0")
     assert "CHECKPOINT_BROKEN" in refused.stderr
 
     scene.deliver()
-    said = answer(sluice(scene, "drain", NAME))
+    said = answer(sluice(scene, changed.__name__, "drain", NAME))
     assert "unaccounted 0" in said
     assert farthest(scene) < sums
-    assert "is live already" in sluice(scene, "rebuild", NAME).stderr
+    assert "is live already" in sluice(scene, changed.__name__, "rebuild", NAME).stderr
 
-    answer(sluice(scene, "rebuild", NAME, "--back", "--execute", "--yes"))
+    answer(sluice(scene, changed.__name__, "rebuild", NAME, "--back", "--execute", "--yes"))
     assert farthest(scene) == sums
     assert not scene.paths.rebuild.exists()

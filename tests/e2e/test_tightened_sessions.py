@@ -5,7 +5,6 @@ table must hold is DuckDB's. The quicker forms are in tests/spark/test_session_r
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -17,15 +16,13 @@ import duckdb
 import pytest
 
 from spark_jobs.contract import registry
-from spark_jobs.contract.settings import REPO
-from tests.e2e.test_commands import SLUICE, WIDE, answer
+from tests.harness.command import answer, sluice
 from tests.harness.long_form import long_form
 from tests.harness.oracle import Place
 from tests.harness.scene import Scene
 
 NAME, PACKAGE = "busy_carriers", "deployed"
 GAP, DELAY = timedelta(minutes=15), timedelta(hours=2)
-PATIENCE_SECONDS = 400
 SPEC = '''
 """When each carrier was busy at each airport."""
 
@@ -95,21 +92,7 @@ class Deployed:
         path.write_text(spec)
 
     def sluice(self, *words: str) -> subprocess.CompletedProcess[str]:
-        env = {
-            **os.environ,
-            **self.scene.settings.environment(),
-            "SLUICE_PIPELINES": PACKAGE,
-            "PYTHONPATH": f"{REPO}{os.pathsep}{self.folder}",
-            "COLUMNS": WIDE,
-        }
-        return subprocess.run(
-            [SLUICE, *words],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
+        return sluice(self.scene, PACKAGE, *words, beside=self.folder)
 
     def table(self) -> set[Row]:
         rows = deltalake.DeltaTable(str(self.scene.paths.table)).to_pyarrow_table().to_pylist()

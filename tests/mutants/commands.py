@@ -39,8 +39,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rows fit only tables that have no column more",
         "spark_jobs/ops/ops_tables.py",
-        '        predicate=where,\n        schema_mode="merge",\n',
-        "        predicate=where,\n",
+        '        predicate=where,\n        schema_mode="merge",\n        storage',
+        "        predicate=where,\n        storage",
         f"{UNIT}/test_ops_tables.py::test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them",
     ),
     Mutant(

@@ -197,7 +197,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "slices alone count as the backfill of what only the archive has",
-        "spark_jobs/admin/archive_merge.py",
+        "spark_jobs/admin/older.py",
         "AND state IN ('swapped', 'canonical') AND request",
         "AND request",
         "tests/unit/test_archive_merge.py::test_it_is_in_by_the_backfill_that_was_swapped_in_and_"
@@ -241,6 +241,14 @@ MUTANTS: tuple[Mutant, ...] = (
         'f"at >= {microseconds(FIRST)} AND at < {microseconds(LAST)}"',
         'f"at >= {microseconds(FIRST)}"',
         f"{ARCHIVED}::test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild[2200]",
+    ),
+    Mutant(
+        "what a rebuild has put in is called lost once the archive has lost it",
+        "spark_jobs/admin/rebuild.py",
+        " and not put_in(side, following.name)",
+        "",
+        f"{ARCHIVED}::test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_"
+        "what_is_not_is[left1]",
     ),
     Mutant(
         "a switch loses what only the archive has",

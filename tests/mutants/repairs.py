@@ -56,8 +56,8 @@ MUTANTS = (
     Mutant(
         "a record that a repair finds bad is in quarantine twice",
         "spark_jobs/repair/bad_rows.py",
-        'new = found.join(there, PLACE, join_type="left anti")',
-        "new = found",
+        "lambda: staged.parts(there)",
+        "lambda: staged.parts(there.slice(0, 0))",
         "tests/unit/test_bad_rows.py::test_of_two_repairs_that_found_one_record_bad_one_keeps_it",
     ),
     Mutant(
@@ -82,8 +82,8 @@ MUTANTS = (
     Mutant(
         "a replayed record that is bad again counts as in the rows",
         "spark_jobs/repair/bad_rows.py",
-        "    if new.num_rows < found.num_rows:\n",
-        "    if new.num_rows > found.num_rows:\n",
+        "    if there.num_rows:\n        of_these",
+        "    if there.num_rows < 0:\n        of_these",
         "tests/unit/test_bad_rows.py::test_a_replayed_record_that_is_bad_again_stays_where_it_is_"
         "and_waits_again",
     ),

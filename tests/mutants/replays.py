@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
+BAD = "tests/unit/test_bad_rows.py"
 REPLAYING = "tests/unit/test_replaying.py"
 QUARANTINE = "spark_jobs/repair/quarantine.py"
 
@@ -62,5 +63,33 @@ MUTANTS = (
         "_by_partition({*(each[:2] for each in replayed)})",
         "tests/spark/test_quarantine.py::test_after_a_replay_the_table_has_what_the_corrected_"
         "spec_decodes_until_it_is_undone",
+    ),
+    Mutant(
+        "an undo that puts the row of a replayed record back leaves the record without its fate",
+        "spark_jobs/ops/repairs.py",
+        "            taken_out.give_back(root, pipeline, _ids([*rows, *relying]))\n",
+        "",
+        f"{BAD}::test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_time",
+    ),
+    Mutant(
+        "a rewind to before an undo leaves the records of the repair without their fates",
+        "spark_jobs/admin/taken_back.py",
+        "    for row in back:\n",
+        "    for row in back[:0]:\n",
+        f"{BAD}::test_a_rewind_to_before_an_undo_says_what_was_said_then[]",
+    ),
+    Mutant(
+        "what a swap took out that was cut off stays out for ever",
+        "spark_jobs/admin/taken_back.py",
+        "    taken_out.give_back_but(paths.root, paths.pipeline, in_table)\n",
+        "",
+        f"{BAD}::test_a_rewind_gives_back_what_a_swap_took_that_was_cut_off_and_told_nothing",
+    ),
+    Mutant(
+        "the fate of a record is said twice",
+        "spark_jobs/ops/taken_out.py",
+        "(theirs.join(told, RECORD",
+        "(theirs.join(told.slice(0, 0), RECORD",
+        f"{BAD}::test_a_record_that_a_replay_has_brought_since_is_said_once",
     ),
 )

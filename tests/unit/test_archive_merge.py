@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.admin import archive_merge, older, rebuilding
+from spark_jobs.admin import archive_merge, older, rebuild, rebuilding
 from spark_jobs.admin.archive_times import Times, slices
 from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.contract.errors import RangeOpen, RebuildRefused
@@ -24,6 +24,7 @@ from spark_jobs.contract.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.side import begin
 from spark_jobs.repair.planner import Brought
+from spark_jobs.source.topic_state import TopicState
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT, began
 
@@ -75,6 +76,26 @@ def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alon
     assert archive_merge.pending(it) == {0: (0, 3)}
     repairs.put(it.side.root, [row | {"state": "swapped"}])
     assert archive_merge.pending(it) == {}
+
+
+@pytest.mark.parametrize("left", [{}, {0: ((2, 5),)}])
+def test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_what_is_not_is(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, left: Any
+) -> None:
+    archived(it, NOON, NOON, NOON)
+    ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
+    monkeypatch.setattr(older, "archived_or_why", lambda *_: (left, None))
+    monkeypatch.setattr(rebuild, "archived_or_why", lambda *_: (left, None))
+    state = TopicState("topic-1", {0: 3}, {0: 5})
+    monkeypatch.setattr(rebuild, "topic_state", lambda *_: state)
+
+    def lost() -> rebuild.Lost:
+        return rebuild.plan_rebuild(SPEC, NEXT, it.settings).lost
+
+    assert lost() == ((0, 0, 1 if left else 2),)
+    row = {"pipeline": SPEC.name, "generation": "g2", "repair_id": "r", "state": "swapped"}
+    repairs.put(it.side.root, [row | {"request": f'{{"note": "{archive_merge.NOTE}"}}'}])
+    assert lost() == ()
 
 
 def test_records_that_touch_rows_which_drains_still_write_wait(

@@ -5,19 +5,30 @@ whatever is cut off and repeated. It stays there when the repair is taken back.
 from __future__ import annotations
 
 import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
 
+from spark_jobs import failpoint
 from spark_jobs.admin.taken_back import take_back
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.contract.paths import Paths
+from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair import swap as swapping
-from spark_jobs.repair.bad_rows import BAD
-from tests.unit.repaired import SPEC, Changes, Root, hours, row
+from spark_jobs.repair.bad_rows import BAD, put_bad
+from spark_jobs.repair.manifest import MergedRecord, read_manifest
+from tests.harness.long_form import long_form
+from tests.unit.repaired import SPEC, Changes, Root, hour, hours, late, row
 
 CHANGE: Changes = [(row(1, "a"), None)]
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
@@ -50,10 +61,16 @@ def bad(offset: int, run: str, batch: int = 5) -> dict[str, object]:
     }
 
 
-def stage(root: Root, repair_id: str, *offsets: int, changes: Changes = CHANGE) -> None:
+def stage(
+    root: Root,
+    repair_id: str,
+    *offsets: int,
+    changes: Changes = CHANGE,
+    merged: tuple[MergedRecord, ...] = (),
+) -> None:
     """A staged repair that found the records at these offsets bad, as the stage leaves it."""
     spans = None if changes else (hours(3),)
-    root.stage(repair_id, changes, spans=spans, merged=())
+    root.stage(repair_id, changes, spans=spans, merged=merged)
     manifest = root.paths.staging(repair_id) / "manifest.json"
     told = json.loads(manifest.read_text()) | {"newly_bad": len(offsets)}
     manifest.write_text(json.dumps(told))
@@ -117,15 +134,175 @@ def test_of_two_repairs_that_found_one_record_bad_one_keeps_it(root: Root) -> No
 
 
 def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(root: Root) -> None:
-    fate = {"pipeline": SPEC.name, "generation": "g1", "source": "quarantine", "partition": 0}
-    fates = [
-        {**fate, "repair_id": "replay", "offset": offset, "fate": "merged"} for offset in (2, 3)
-    ]
-    ops_tables.append(root.paths.root, "merged", fates)
+    replayed(root, 2, 3)
     stage(root, "r1", 2)
     root.swap("r1")
     assert kept(root) == BEFORE
-    assert root.merged() == [("replay", 3)]
+    assert fates(root) == [("replay", 3)]
+
+
+def test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_time(
+    root: Root,
+) -> None:
+    replayed(root, 2, 3)
+    before = told(root)
+    stage(root, "r1", 2)
+    root.swap("r1")
+    assert told(root) != before
+    root.undo("r1")
+    root.undo("r1")
+    assert told(root) == before
+
+
+@pytest.mark.parametrize("point", ["swap.committed", "swap.recorded", "put", "given"])
+def test_so_does_one_that_is_killed_half_way_and_given_again(
+    root: Root, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    replayed(root, 2, 3)
+    before = told(root)
+    stage(root, "r1", 2)
+    root.swap("r1")
+    with monkeypatch.context() as patch:
+        killed_at(patch, point)
+        with pytest.raises((KeyboardInterrupt, failpoint.Failure)):
+            root.undo("r1")
+    root.undo("r1")
+    assert told(root) == before
+    assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
+
+
+def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed(root, 2, 3)
+    before, version = told(root), root.version
+    stage(root, "r1", 2)
+    root.swap("r1")
+    for point in ("given", "put"):
+        with monkeypatch.context() as patch:
+            killed_at(patch, point)
+            with pytest.raises(KeyboardInterrupt):
+                take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    assert told(root) == before
+    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    assert told(root) == before
+
+
+def test_a_rewind_gives_back_what_a_swap_took_that_was_cut_off_and_told_nothing(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed(root, 2, 3)
+    before, version = told(root), root.version
+    stage(root, "r1", 2)
+    with monkeypatch.context() as patch:
+        killed_at(patch, "put")
+        with pytest.raises(KeyboardInterrupt):
+            root.swap("r1")
+    assert told(root) != before
+    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    assert told(root) == before
+
+
+@pytest.mark.parametrize("point", ["", "given", "put"])
+def test_a_rewind_to_before_an_undo_says_what_was_said_then(
+    root: Root, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    replayed(root, 2, 3)
+    stage(root, "r1", 2, merged=(late(7, hour(0)),))
+    root.swap("r1")
+    there, version = told(root), root.version
+    assert fates(root) == [("r1", 7), ("replay", 3)]
+    root.undo("r1")
+    assert fates(root) == [("replay", 2), ("replay", 3)]
+    if point:
+        with monkeypatch.context() as patch:
+            killed_at(patch, point)
+            with pytest.raises(KeyboardInterrupt):
+                take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    assert (told(root), root.states()["r1"]) == (there, "swapped")
+
+
+def test_where_its_staging_is_gone_by_then_the_rewind_ends_and_the_records_wait(root: Root) -> None:
+    stage(root, "r1", 4, merged=(late(7, hour(0)),))
+    root.swap("r1")
+    version = root.version
+    root.undo("r1")
+    shutil.rmtree(str(root.paths.staging("r1")))
+    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    assert (fates(root), root.states()["r1"]) == ([], "swapped")
+
+
+def test_a_record_that_a_replay_has_brought_since_is_said_once(root: Root) -> None:
+    replayed(root, 2)
+    stage(root, "r1", 2)
+    root.swap("r1")
+    replayed(root, 2, by="later")
+    root.undo("r1")
+    assert fates(root) == [("later", 2)]
+
+
+def test_the_fate_of_a_replay_that_is_taken_back_too_is_not_given_back(root: Root) -> None:
+    replayed(root, 2)
+    known = {"pipeline": SPEC.name, "repair_id": "replay", "generation": "g1", "kind": "replay"}
+    repairs.put(root.paths.root, [known | {"state": "swapped", "table_version": root.version}])
+    stage(root, "r1", 2)
+    root.swap("r1")
+    take_back(SPEC, root.paths, ("g1",), 0, {0: 6})
+    assert told(root) == []
+
+
+def replayed(root: Root, *offsets: int, by: str = "replay") -> None:
+    """A replay has brought these into the rows."""
+    fate = {
+        "pipeline": SPEC.name,
+        "generation": "g1",
+        "topic_id": "topic-1",
+        "partition": 0,
+        "source": "quarantine",
+        "repair_id": by,
+        "fate": "merged",
+        "position": NOW,
+        "event_time": NOW,
+    }
+    ops_tables.append(root.paths.root, "merged", [fate | {"offset": each} for each in offsets])
+
+
+def fates(root: Root) -> list[tuple[str, int]]:
+    """Repair and offset of the records of which readers know that they are in the rows."""
+    return [
+        (row["repair_id"], row["offset"])
+        for row in told(root)
+        if row["source"] in {"late", "quarantine"}
+    ]
+
+
+def told(root: Root) -> list[dict[str, Any]]:
+    """All rows of ops.merged."""
+    rows = ops_tables.query(root.paths.root, "merged", "SELECT * FROM merged").to_pylist()
+    return sorted(rows, key=lambda row: (row["repair_id"], row["offset"]))
+
+
+def killed_at(patch: pytest.MonkeyPatch, point: str) -> None:
+    """put: before ops.repairs is written; given: right behind the fates that are given back."""
+    if "." in point:
+        patch.setitem(failpoint.ACTIVE, point, "raise")
+        return
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if point == "put":
+        patch.setattr(swapping.repairs, "put", killed)
+        return
+    give_back = taken_out.give_back
+
+    def given(root: Any, pipeline: str, ids: Any) -> None:
+        give_back(root, pipeline, ids)
+        raise KeyboardInterrupt
+
+    patch.setattr(taken_out, "give_back", given)
 
 
 def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_back_since(
@@ -133,11 +310,9 @@ def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_ba
 ) -> None:
     stage(root, "r1", 2)
     root.swap("r1")
-    fate = {"pipeline": SPEC.name, "generation": "g1", "source": "quarantine", "partition": 0}
-    fates = [{**fate, "repair_id": "replay", "offset": 2, "fate": "merged"}]
-    ops_tables.append(root.paths.root, "merged", fates)
+    replayed(root, 2)
     root.swap("r1")
-    assert root.merged() == [("replay", 2)]
+    assert fates(root) == [("replay", 2)]
 
 
 def test_after_an_undo_they_stay_since_another_repair_may_have_left_them_out_too(
@@ -160,3 +335,52 @@ def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(ro
     before = kept(root)
     take_back(SPEC, root.paths, ("g1",), 6, {0: 4})
     assert kept(root) == before
+
+
+@long_form
+def test_a_swap_keeps_a_part_of_what_was_found_bad_in_memory_and_not_all_of_it(root: Root) -> None:
+    root.stage("r1", CHANGE, merged=())
+    folder = str(root.paths.staging("r1") / BAD)
+    apart(f"written({folder!r})")
+    grown = int(apart(f"put_of({folder!r}, {str(root.paths.root)!r})"))
+    rows = ops_tables.query(root.paths.root, "quarantine", "SELECT count(*) AS n FROM quarantine")
+    assert rows.to_pylist() == [{"n": MANY + len(BEFORE)}]
+    # In one table they would be there several times over, as rows and as Parquet.
+    assert grown < MANY * BYTES * 1.5
+
+
+MANY, BYTES = 600_000, 1_000
+
+
+def apart(call: str) -> str:
+    """What a process of its own prints that calls it."""
+    code = f"from tests.unit import test_bad_rows as it; print(it.{call})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def written(folder: str) -> None:
+    """A staging of many records that were found bad, in row groups as Spark writes them."""
+
+    def parts() -> Iterator[pa.RecordBatch]:
+        for first in range(10, MANY + 10, 5_000):
+            rows = [
+                bad(offset, "stage-r1") | {"value": os.urandom(BYTES)}
+                for offset in range(first, first + 5_000)
+            ]
+            yield from pa.Table.from_pylist(rows, SCHEMAS["quarantine"]).to_batches()
+
+    deltalake.write_deltalake(
+        folder,
+        pa.RecordBatchReader.from_batches(SCHEMAS["quarantine"], parts()),
+        writer_properties=deltalake.WriterProperties(max_row_group_size=100_000),
+    )
+
+
+def put_of(folder: str, root: str) -> int:
+    """By how many bytes the process grows that puts them into quarantine, at the most."""
+    paths = Paths(root, SPEC)
+    manifest = read_manifest(paths, Path(folder).parent.name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    put_bad(paths, manifest)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
