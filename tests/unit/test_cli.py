@@ -55,6 +55,7 @@ OPTIONS = {
     "doctor": ("--execute",),
     "accept": ("--check", "--reason", "--execute"),
     "maintain": ("--execute",),
+    "worker": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2
