@@ -23,6 +23,7 @@ class Job:
         self.abandoned = False
         """Whether its client is gone."""
         self._over = threading.Event()
+        self._answered = threading.Event()
 
     @property
     def run(self) -> str:
@@ -30,7 +31,7 @@ class Job:
         return " ".join(self.wanted.words)
 
     def attend(self) -> None:
-        """Until the client has gone: pass its stop on, and take its end for one before the job's.
+        """Until the client is answered: pass its stop on, and take its end for one.
 
         The drain hears of it as one of its own process does: by SIGTERM.
         """
@@ -42,6 +43,7 @@ class Job:
         while not self._over.is_set():
             os.kill(os.getpid(), signal.SIGTERM)
             self._over.wait(AGAIN_SECONDS)
+        self._answered.wait()
 
     def end(self) -> None:
         """Its run is over."""
@@ -52,3 +54,4 @@ class Job:
         self.link.close_files()  # whoever reads to their end has it now
         with suppress(Gone):
             self.link.send(Ended(status))
+        self._answered.set()

@@ -16,11 +16,10 @@ from pathlib import Path
 from types import ModuleType
 
 from spark_jobs.contract import registry
+from spark_jobs.warm.output import passed_on
 from spark_jobs.warm.variables import of_the_worker
 
 SLUICE = __name__.partition(".")[0]
-OUTPUT, ERROR = 1, 2
-"""The descriptors of a process."""
 
 
 @contextmanager
@@ -36,7 +35,7 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
     _set_environment({**of_the_worker(before[0]), **variables})
     os.chdir(folder)
     try:
-        with _redirected(output):
+        with passed_on(output):
             yield
     finally:
         _forget(_users_modules())
@@ -46,30 +45,6 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
         sys.path[:] = before[2]
         os.chdir(before[1])
         _set_environment(before[0])
-
-
-@contextmanager
-def _redirected(output: int) -> Iterator[None]:
-    kept = os.dup(OUTPUT), os.dup(ERROR)
-    _flush()
-    os.dup2(output, OUTPUT)
-    os.dup2(output, ERROR)
-    try:
-        yield
-    finally:
-        _flush()
-        os.dup2(kept[0], OUTPUT)
-        os.dup2(kept[1], ERROR)
-        for each in kept:
-            os.close(each)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            continue  # nobody reads any more
 
 
 def _set_environment(variables: Mapping[str, str]) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from spark_jobs.warm.output import write_all
 
 POLL_SECONDS = 0.1
 
@@ -24,8 +26,8 @@ def followed(log: Path, error: int) -> Iterator[None]:
 
         def follow() -> None:
             while not over.wait(POLL_SECONDS):
-                _pass_on(file.read(), error)
-            _pass_on(file.read(), error)
+                write_all(file.read(), error)
+            write_all(file.read(), error)
 
         thread = threading.Thread(target=follow, name="tail", daemon=True)
         thread.start()
@@ -34,9 +36,3 @@ def followed(log: Path, error: int) -> Iterator[None]:
         finally:
             over.set()
             thread.join()
-
-
-def _pass_on(content: bytes, error: int) -> None:
-    with suppress(OSError):  # nobody reads any more
-        while content:
-            content = content[os.write(error, content) :]

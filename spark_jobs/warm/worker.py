@@ -112,30 +112,43 @@ class Worker:
                     status = _status(self._run, job.wanted.words)
             finally:
                 job.end()
-                try:
-                    self._jvm.clean()
-                except Exception as failed:  # noqa: BLE001 - the JVM is gone, or in no state for another drain
-                    problem = f"it cannot clean up: {failed}"
+                problem = self._left_behind()
         self._drains += 1
         with self._lock:
-            problem = problem or self._limits.end_because(
-                status, self._drains, 0 if problem else self._jvm.memory_mb()
-            )
             if job.abandoned:
                 problem = "the client of its drain is gone"
+            problem = problem or self._limits.end_because(status, self._drains, self._memory_mb())
             self._job = None
             if problem or self._ending:
-                self._end(problem or self._ending)
+                self._end(problem)
         self._note(f"the drain ended with exit status {status}")
         job.answer(status)
 
+    def _left_behind(self) -> str:
+        """Clean up behind a drain. Returns why the worker cannot do another; empty if it can."""
+        try:
+            self._jvm.clean()
+        except Exception as error:  # noqa: BLE001 - the JVM is gone, or in no state for another drain
+            return f"it cannot clean up: {error}"
+        return ""
+
+    def _memory_mb(self) -> int:
+        """0 if the JVM is gone."""
+        with suppress(Exception):
+            return self._jvm.memory_mb()
+        return 0
+
     def _end(self, why: str) -> None:
-        """End behind the job at work, if there is one. From now on nobody finds this worker."""
+        """End behind the job at work, if there is one."""
+        self._retire(why)
+        self._jobs.put(None)
+
+    def _retire(self, why: str) -> None:
+        """From now on nobody finds this worker; it ends when its main thread wakes."""
         with self._lock:
             if not self._ending:
                 self._address.unlink(missing_ok=True)
             self._ending = self._ending or why
-            self._jobs.put(None)
 
     def _listen(self, listener: socket) -> None:
         def accept() -> None:
@@ -159,10 +172,11 @@ class Worker:
                 if (job := self._take(asked, link)) is not None:
                     job.attend()
             elif isinstance(asked, Look | End):
-                why = "somebody asked it to (sluice worker stop)" if isinstance(asked, End) else ""
-                link.send(self._shown(why))
-                if why:
-                    self._end(why)
+                if isinstance(asked, End):
+                    self._retire("somebody asked it to (sluice worker stop)")
+                link.send(self._shown())
+                if isinstance(asked, End):
+                    self._jobs.put(None)
             else:
                 self._note(f"refused: {type(asked).__name__} is no question")
         except Gone:
@@ -181,27 +195,25 @@ class Worker:
                 link.send(Busy(self._job.run))
                 return None
             if parts := changed(self._born, wanted.fingerprint):
+                self._retire(f"changed since it started: {', '.join(parts)}")
                 try:
                     link.send(Changed(parts))
                 finally:
-                    self._end(f"changed since it started: {', '.join(parts)}")
+                    self._jobs.put(None)
                 return None
             link.send(Accepted(os.getppid()))
             self._job = job = Job(wanted, link)
             self._jobs.put(job)
             return job
 
-    def _shown(self, ending: str) -> Shown:
-        memory = 0
-        with suppress(Exception):  # it is ending
-            memory = self._jvm.memory_mb()
+    def _shown(self) -> Shown:
         return Shown(
             os.getppid(),
             self._started_at.isoformat(timespec="seconds"),
             self._drains,
-            memory,
+            self._memory_mb(),
             self._job.run if self._job else "",
-            self._ending or ending,
+            self._ending,
         )
 
     def _note(self, line: str) -> None:

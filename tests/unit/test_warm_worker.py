@@ -190,9 +190,9 @@ def test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_ch
 ) -> None:
     worker = start()
     now = {"code": "2", "variable A": "1"}
-    assert (
-        Client(worker, "say", born=now).answer == Changed(changed(BORN, now)) == Changed(["code"])
-    )
+    client = Client(worker, "say", born=now)
+    client.link.close()
+    assert client.answer == Changed(changed(BORN, now)) == Changed(["code"])
     assert not worker.socket.exists()
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert "drain 1" not in worker.log
