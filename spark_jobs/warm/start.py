@@ -19,6 +19,8 @@ BORN = "SLUICE_WORKER_BORN"
 """The variable with the fingerprint that the worker is started with."""
 START_SECONDS = 120.0
 POLL_SECONDS = 0.02
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""The workers that this process started and does not wait for."""
 
 
 def start(
@@ -44,10 +46,12 @@ def start(
         )
     finally:
         os.close(opened)
+    _STARTED[:] = [process, *(each for each in _STARTED if each.poll() is None)]
     until = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < until:
         if socket.exists() and (link := connected(socket)) is not None:
             return link
         time.sleep(POLL_SECONDS)
     kill_tree(process.pid)
+    process.wait()
     return None

@@ -16,23 +16,28 @@ import psutil
 import pytest
 
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import ReportMissing, Stopped
-from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import REPO
+from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree
+from spark_jobs.warm import start
+from spark_jobs.warm.client import begun
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Shown
 from spark_jobs.warm.place import log_path, socket_path
 from tests.harness import pipelines
+from tests.harness.long_form import long_form
 from tests.harness.process import lives
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 PATIENCE_SECONDS = 180
 PACKAGE = "deployed_beside_a_worker"
-COUNTED = "    print('{name} is loaded', file=sys.stderr)\n"
 FIRST, SECOND = "departure_delays", "flight_events"
+TURNS = (FIRST, SECOND, "aircraft_rotations", "silent_gates")
+MOST_GROWTH_MB = 300
 
 
 class Installation:
@@ -49,13 +54,41 @@ class Installation:
         self.waiting = folder / "waiting"
         self.waiting.mkdir()
 
+    def variables(self) -> dict[str, str]:
+        """Of its processes, beside those of this one."""
+        return {
+            **self.scene.settings._replace(warm="on", pipelines=PACKAGE).environment(),
+            "PYTHONPATH": f"{REPO}:{self.code.parent}",
+            "SLUICE_TEST_TOPIC": self.scene.topic,
+        }
+
+    @contextlib.contextmanager
+    def environment(self, **more: str) -> Iterator[None]:
+        """Within the block, this process has them too, and can import the pipelines."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {**self.variables(), **more}.items():
+                patch.setenv(name, value)
+            patch.syspath_prepend(str(self.code.parent))
+            yield
+
+    def drain_here(self, pipeline: str, run_id: str) -> None:
+        """A drain as this process's own client, without the command line's start. Within
+        `environment`.
+        """
+        settings = Settings.from_environment()
+        words = submit.arguments("drain", pipeline, self.report_path(run_id), run_id)
+        variables = {**os.environ, **submit.environment(settings)}
+        with (self.folder / "said").open("wb") as said:
+            files = (said.fileno(), said.fileno())
+            run = begun(settings, pipeline, words, variables, 1, files)
+            assert run is not None, log_path(self.socket).read_text()
+            run.follow()
+
     def start(self, pipeline: str, run_id: str, failpoints: str = "") -> subprocess.Popen[str]:
         """`sluice drain`, begun."""
         variables = {
             **os.environ,
-            **self.scene.settings._replace(warm="on", pipelines=PACKAGE).environment(),
-            "PYTHONPATH": f"{REPO}:{self.code.parent}",
-            "SLUICE_TEST_TOPIC": self.scene.topic,
+            **self.variables(),
             "SLUICE_FAILPOINTS": failpoints,
             "SLUICE_FAILPOINTS_WAITING": str(self.waiting),
         }
@@ -113,12 +146,14 @@ def installation(kafka: str, tmp_path: Path) -> Iterator[Installation]:
             with contextlib.suppress(psutil.Error):
                 if str(made.socket) in process.cmdline():
                     kill_tree(process.pid)
+        for started in start._STARTED:  # noqa: SLF001 - nobody else waits for them here
+            started.wait()
 
 
-def test_two_pipelines_in_turn_in_one_worker_which_changed_code_a_kill_and_a_stop_each_end(
+def test_two_pipelines_in_turn_in_one_worker_that_changed_code_ends_and_a_kill_of_it_is_a_kill_of_its_drain(
     spark: object, installation: Installation
 ) -> None:
-    scene, socket = installation.scene, installation.socket
+    scene = installation.scene
     scene.deliver()
     assert "starts cold" not in installation.drain(FIRST, "first")
     born = installation.worker
@@ -135,6 +170,7 @@ def test_two_pipelines_in_turn_in_one_worker_which_changed_code_a_kill_and_a_sto
     killed = installation.start(FIRST, "killed", "planned=wait")
     installation.hold(killed, "planned")
     worker = installation.worker
+    planned = Checkpoint(scene.paths.checkpoint).planned()[-1]
     assert worker.process != born.process
     wait(lambda: not lives(born.process), "the first worker's end")
     kill_tree(worker.process)
@@ -146,12 +182,16 @@ def test_two_pipelines_in_turn_in_one_worker_which_changed_code_a_kill_and_a_sto
     assert not lives(worker.process)
     (installation.waiting / "planned").unlink()
 
-    installation.drain(FIRST, "recovers")
-    assert (
-        installation.report("recovers").batches[0]
-        == installation.scene.verifier.batches()[-2]["batch_id"]
-    )
+    recovered = scene.run("recovers")
+    assert recovered.batches[0] == planned
     scene.assert_exact()
+
+
+@long_form
+def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(
+    spark: object, installation: Installation
+) -> None:
+    scene = installation.scene
     scene.deliver()
     abandoned = installation.start(FIRST, "abandoned", "planned=wait")
     installation.hold(abandoned, "planned")
@@ -159,11 +199,39 @@ def test_two_pipelines_in_turn_in_one_worker_which_changed_code_a_kill_and_a_sto
     abandoned.send_signal(signal.SIGTERM)
     assert abandoned.wait(PATIENCE_SECONDS) == -signal.SIGTERM
     (installation.waiting / "planned").unlink()
-    wait(lambda: not socket.exists() and not lives(last.process), "the worker's end")
+    wait(lambda: not installation.socket.exists() and not lives(last.process), "the worker's end")
     abandoned.communicate()
     problem = installation.report("abandoned").problem
     assert problem is not None
     assert problem.code == Stopped.code
-    assert holder(Paths(scene.settings.root, scene.spec).lease) is None
+    assert holder(scene.paths.lease) is None
     scene.run("the last")
     scene.assert_exact()
+
+
+@long_form
+def test_a_worker_that_has_done_many_drains_has_not_grown(
+    spark: object, installation: Installation
+) -> None:
+    """SLUICE_WARM_LONG says how many; the worker may grow by MOST_GROWTH_MB after the first of
+    them.
+    """
+    count = int(os.environ.get("SLUICE_WARM_LONG", "60"))
+    scene, folder = installation.scene, installation.folder
+    rounds = count // len(TURNS)
+    many = Scene(
+        scene.kafka, folder, FIRST, events=40 * rounds, deliveries=rounds, topic=scene.topic
+    )
+    with installation.environment(SLUICE_WARM_DRAINS=str(count + 1)):
+        memory = list[int]()
+        for number in range(rounds):
+            many.deliver()
+            for pipeline in TURNS:
+                installation.drain_here(pipeline, f"{pipeline}-{number}")
+                assert installation.report(f"{pipeline}-{number}").problem is None
+            memory.append(installation.worker.memory_mb)
+        (folder / "memory").write_text(f"MB after each round: {memory}")
+    assert installation.worker.drains == rounds * len(TURNS)
+    many.assert_exact()
+    first = max(memory[: max(5, rounds // 10)])
+    assert max(memory) - first <= MOST_GROWTH_MB, memory
