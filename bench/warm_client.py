@@ -1,5 +1,5 @@
-"""`python -m bench.warm_client PIPELINE REPORT RUN_ID`: one drain through a worker, as Airflow's task
-does it. Ends with 1 where no worker took it.
+"""`python -m bench.warm_client PIPELINE REPORT RUN_ID`: one drain through a worker, as a task of
+Airflow does it. Ends with 1 where no worker took it.
 """
 
 from __future__ import annotations

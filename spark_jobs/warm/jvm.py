@@ -24,8 +24,11 @@ GONE_SECONDS: Final = 5.0
 class Jvm:
     """The JVM of this process, with a Spark context."""
 
-    def __init__(self) -> None:
-        """Start the context, with the settings that no running session can change."""
+    def __init__(self, process: int | None = None) -> None:
+        """Start the context, with the settings that no running session can change. `process` is
+        the JVM's id, by default that of this process's parent.
+        """
+        self._process = process or os.getppid()
         builder = SparkSession.builder.appName("sluice worker")
         for key, value in STATIC.items():
             builder = builder.config(key, value)
@@ -51,18 +54,18 @@ class Jvm:
         _object(self._java, f"{STATE}.StateStore$").stop()
         # A table may be another one at the same path when the next drain opens it.
         _object(self._java, "org.apache.spark.sql.delta.DeltaLog$").clearCache()
-        end_python_workers()
+        end_python_workers(self._process)
 
     def memory_mb(self) -> int:
         """Megabytes of this process and its JVM."""
-        processes = [psutil.Process(), psutil.Process(os.getppid())]
+        processes = [psutil.Process(), psutil.Process(self._process)]
         return int(sum(process.memory_info().rss for process in processes) // 2**20)
 
 
-def end_python_workers() -> None:
+def end_python_workers(jvm: int) -> None:
     """Kill the Python workers, which have loaded the pipeline's code; the daemon forks others."""
     killed = []
-    for daemon in psutil.Process(os.getppid()).children():
+    for daemon in psutil.Process(jvm).children():
         with suppress(psutil.Error):
             if DAEMON in daemon.cmdline():
                 killed += daemon.children()

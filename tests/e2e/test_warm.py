@@ -213,10 +213,10 @@ def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(
 def test_a_worker_that_has_done_many_drains_has_not_grown(
     spark: object, installation: Installation
 ) -> None:
-    """SLUICE_WARM_LONG says how many; the worker may grow by MOST_GROWTH_MB after the first of
+    """SLUICE_WARM_RUNS says how many; the worker may grow by MOST_GROWTH_MB after the first of
     them.
     """
-    count = int(os.environ.get("SLUICE_WARM_LONG", "60"))
+    count = int(os.environ.get("SLUICE_WARM_RUNS", "60"))
     scene, folder = installation.scene, installation.folder
     rounds = count // len(TURNS)
     many = Scene(
