@@ -13,12 +13,15 @@ from bench.process import Cost
 from bench.results import Measure
 from bench.rounds import MOST_GIGABYTES, Rounds, Say, Target, costs
 from bench.topic import Topic
+from bench.warm import Warm
 from spark_jobs.contract.settings import Settings
 
 SLUICE, EXPERT, GUIDE = "Sluice", "expert's script", "guide's script"
 BATCH, LIMIT = "Spark batch", "DuckDB"
 HADOOP = "Sluice with Hadoop's local files"
 """What setting a file's mode without a process gains."""
+WARM = "Sluice, warm"
+"""Drains through a worker, which keeps its JVM."""
 SCRIPTS = {EXPERT: "expert.py", GUIDE: "baseline.py", BATCH: "batch.py"}
 FROM_NOTHING = (BATCH, LIMIT)
 """They resume nothing: a delivery would be the whole topic again."""
@@ -69,21 +72,32 @@ class Bench:
         ]
 
     def deliveries(self, count: int) -> list[Measure]:
-        """One delivery after another, each drained by every arm in a process of its own."""
+        """One delivery after another, each drained by every arm in a process of its own, and by
+        Sluice through a worker too.
+        """
         self._arms[HADOOP] = self._arm(HADOOP, 1)
         self._turns.drained(self._arms[HADOOP], "load", self._topic.sent)
+        warm = self._warm()
         rounds = []
-        for number in range(1, count + 1):
-            records = self._topic.publish_next()
-            label = f"delivery-{number}"
-            rounds.append(self._turns.round(self._arms, label, records, turn=number))
+        try:
+            for number in range(1, count + 1):
+                records = self._topic.publish_next()
+                label = f"delivery-{number}"
+                arms = self._arms | {WARM: warm}
+                rounds.append(self._turns.round(arms, label, records, turn=number))
+        finally:
+            warm.end()
         targets = {
             EXPERT: Target(process=2.2),
             GUIDE: Target(query=8.0, process=2.5),
             HADOOP: Target(),
         }
-        work = f"{count} deliveries of {records:,} records, cold"
-        return costs(work, rounds, SLUICE, targets)
+        work = f"{count} deliveries of {records:,} records"
+        against = {EXPERT: Target(process=6.0), SLUICE: Target()}
+        return [
+            *costs(f"{work}, cold", rounds, SLUICE, targets),
+            *costs(f"{work}, warm", rounds, WARM, against),
+        ]
 
     def nothing_new(self, repetitions: int) -> list[Measure]:
         """A run that finds nothing to do, against a spark-submit of an empty script."""
@@ -123,6 +137,13 @@ class Bench:
         return on_cluster.measures(
             self._home, self._topic, self._settings, self._turns.drained, repetitions
         )
+
+    def _warm(self) -> Warm:
+        """Its worker has drained what the topic holds, which was its start."""
+        home = self._home / "Sluice-warm"
+        warm = Warm(home, self._topic.brokers, self._settings, WARM)
+        warm.load("load")
+        return warm
 
     def _arm(self, name: str, number: int) -> Arm:
         home = self._home / f"{name.replace(' ', '-')}-{number}"

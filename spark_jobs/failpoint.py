@@ -86,6 +86,14 @@ ACTIVE = _parse(os.environ.get("SLUICE_FAILPOINTS", ""))
 WAITING = os.environ.get("SLUICE_FAILPOINTS_WAITING")
 
 
+def read_again() -> None:
+    """Set what the environment says now: a process may do several runs."""
+    global WAITING  # noqa: PLW0603 - tests set it, as they do ACTIVE
+    ACTIVE.clear()
+    ACTIVE.update(_parse(os.environ.get("SLUICE_FAILPOINTS", "")))
+    WAITING = os.environ.get("SLUICE_FAILPOINTS_WAITING")
+
+
 def at(name: str) -> None:
     """Do what is set for this failpoint: exit, raise Failure, or wait.
 

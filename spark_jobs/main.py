@@ -1,5 +1,5 @@
 """The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
-`stage`, `explain`, `validate` and `state`.
+`stage`, `explain`, `validate`, `state` and `serve`.
 
 Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
 drain (docs/operations.md).
@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import gc
 import inspect
+import json
 import logging
 import os
 import sys
 import time
 from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
 from spark_jobs import failpoint, log
@@ -36,6 +38,9 @@ from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.warm.recycling import Limits
+from spark_jobs.warm.start import BORN
+from spark_jobs.warm.worker import Worker
 
 RUNS: Final = ("drain", "stage")
 """The commands that leave a report. Their sequences are runs/drain.py and repair/stage.py."""
@@ -43,10 +48,11 @@ LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str], *, warm: bool = False) -> int:
     """Run one command.
 
-    A run always leaves a report, unless it is killed. Returns the exit status.
+    A run always leaves a report, unless it is killed. Returns the exit status. `warm`: in a worker,
+    which attends to whoever waits for the run.
     """
     wanted = _parse(words)
     log.setup(log_format())
@@ -58,17 +64,27 @@ def main(words: list[str]) -> int:
     gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
+    if wanted.command == "serve":
+        return _serve(wanted.socket)
     if wanted.command not in RUNS:
         return _print(wanted)
     with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
-        return _run(wanted)
+        return _run(wanted, warm=warm)
 
 
-def _run(wanted: argparse.Namespace) -> int:
+def _serve(socket: Path) -> int:
+    """Be a worker for warm drains until it ends."""
+    born = json.loads(os.environ.pop(BORN))
+    limits = Limits.of(Settings.from_environment())
+    return Worker(socket, born, limits, lambda words: main(words, warm=True)).work()
+
+
+def _run(wanted: argparse.Namespace, *, warm: bool) -> int:
     with (
         stop_on_signals() as stop
     ):  # until the report is written: a run without one counts as failed
-        parent_watch.watch()
+        if not warm:
+            parent_watch.watch()
         with Watchdog(wanted.command, wanted.run_id, wanted.report) as watchdog:
             report = _written(_report_of(wanted, stop, watchdog), wanted)
     failpoint.at("reported")
@@ -166,6 +182,8 @@ def _parse(words: list[str]) -> argparse.Namespace:
             command.add_argument("--repair", required=True, help="the repair's id, from its plan")
         command.add_argument("--report", type=opened, required=True, help="path of the JSON report")
         command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
+    command = commands.add_parser("serve", help="be a worker for warm drains (spark_jobs/warm)")
+    command.add_argument("socket", type=Path, help="path of the socket to listen at")
     command = commands.add_parser(
         "explain", help="print the physical plan and its use of state; reads no records"
     )

@@ -1,4 +1,5 @@
-"""Submission: an application of Sluice that a task gives to Spark by spark-submit, in client mode.
+"""Submission: an application of Sluice that a task gives to Spark by spark-submit, in client mode;
+a drain to the worker of this machine, if SLUICE_WARM says so.
 
 By the hook of Airflow's Spark provider. The provider's operator would load the OpenLineage client,
 and half a second with it, whenever a DAG is parsed.
@@ -28,6 +29,8 @@ from spark_jobs.launch.processes import end_tree
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+    from spark_jobs.warm.client import Warm
+
 LOG = logging.getLogger(__name__)
 GRACE_SECONDS = 3.0
 """Airflow gives a killed task 5 seconds in total."""
@@ -42,6 +45,8 @@ class Submission:
         self.hook: SparkSubmitHook | None = None
         """Of the newest one."""
         self._secrets: tuple[Path, ...] = ()
+        self._warm: Warm | None = None
+        """The run that a worker has begun."""
 
     def settings(self) -> Settings:
         """The task's settings, with master and options of the connection to Spark.
@@ -70,15 +75,20 @@ class Submission:
         with config_in_file(own) as settings:
             declaration = Path(settings.kafka_config.path) if settings != own else None
             self._secrets = tuple(filter(None, (declaration, keys)))
-            self.hook = self._hook_for(settings, records, arguments(path))
-            self._submit(self.hook)
+            words = arguments(path)
+            if not self._run_warm(settings, records, words):
+                self.hook = self._hook_for(settings, records, words)
+                self._submit(self.hook)
         return read_report(path)
 
     def kill(self) -> None:
-        """Ends spark-submit, its driver in Python and the driver's workers.
+        """Ends spark-submit, its driver in Python and the driver's workers; of a warm run the
+        worker, and so the run.
 
         The provider's hook would end only the JVM.
         """
+        if self._warm is not None and self._warm.process is not None:
+            end_tree(self._warm.process.pid, GRACE_SECONDS)
         submitted = getattr(self.hook, "_submit_sp", None)
         if submitted is not None:
             end_tree(submitted.pid, GRACE_SECONDS)
@@ -90,11 +100,6 @@ class Submission:
     def _hook_for(self, settings: Settings, records: int, words: list[str]) -> SparkSubmitHook:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - parsing a DAG submits nothing
 
-        # The provider finds spark-submit by its name only, so this interpreter's folder comes first
-        # on the PATH.
-        search = os.pathsep.join(
-            (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
-        )
         return SparkSubmitHook(
             conf=submit.configuration(
                 settings, records, pipeline=submit.options(self.pipeline, settings.root)
@@ -104,8 +109,31 @@ class Submission:
             # Also if the connection says otherwise: the report is a file of this machine.
             deploy_mode="client",
             application_args=words,
-            env_vars={**submit.environment(settings), "PATH": search},
+            env_vars=_variables(settings),
         )
+
+    def _run_warm(self, settings: Settings, records: int, words: list[str]) -> bool:
+        """Whether a worker has done the run, to its end. Logs what it writes, as the hook does."""
+        if settings.warm != "on" or words[0] != "drain":
+            return False
+        from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
+
+        variables = {**os.environ, **_variables(settings)}
+        read, write = os.pipe()
+        with os.fdopen(read, encoding="utf-8", errors="replace") as said:
+            try:
+                run = begun(settings, self.pipeline, words, variables, records, (write, write))
+            finally:
+                os.close(write)
+            self._warm = run
+            if run is None:
+                return False
+            for line in said:  # to the end of the run: then the worker closes it
+                LOG.info("%s", line.strip())
+        while not run.over():
+            pass
+        self._warm = None
+        return True
 
     def _submit(self, hook: SparkSubmitHook) -> None:
         try:
@@ -127,6 +155,14 @@ class Submission:
             output = getattr(getattr(hook, "_submit_sp", None), "stdout", None)
             if output is not None:
                 output.close()
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Of the environment of spark-submit, what this process has not."""
+    # The provider finds spark-submit by its name only, so this interpreter's folder comes first on
+    # the PATH.
+    search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    return {**submit.environment(settings), "PATH": search}
 
 
 def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.cli import admin, coverage, look, rebuild, repair, report, run
+from spark_jobs.cli import admin, coverage, look, rebuild, repair, report, run, worker
 from spark_jobs.cli.terminal import examples
 from spark_jobs.cli.version import print_versions
 
@@ -29,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (run, look, coverage, report, repair, rebuild, admin):
+for group in (run, look, coverage, report, repair, rebuild, admin, worker):
     app.add_typer(group.commands)
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
 LOG = logging.getLogger(__name__)
+STDOUT, STDERR = 1, 2
+"""The descriptors that a run writes to."""
 
 
 @commands.command(
@@ -135,9 +137,10 @@ def archive(
 
 def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415
-    from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
+    from spark_jobs.launch.submit import application, arguments, command, environment  # noqa: PLC0415
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - as above
     from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
+    from spark_jobs.warm.client import begun  # noqa: PLC0415 - as above
 
     run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
@@ -152,8 +155,15 @@ def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
                 return
             path = report or report_path(settings.root, pipeline, run_id)
             path.unlink(missing_ok=True)
-            words = command(settings, pipeline, path, run_id, planned.new_offsets)
-            run_in_foreground(words, {**os.environ, **environment(settings)}, application())
+            variables = {**os.environ, **environment(settings)}
+            words = arguments("drain", pipeline, path, run_id)
+            if run := begun(
+                settings, pipeline, words, variables, planned.new_offsets, (STDOUT, STDERR)
+            ):
+                run.follow()
+            else:
+                words = command(settings, pipeline, path, run_id, planned.new_offsets)
+                run_in_foreground(words, variables, application())
             _summarise(read_report(path), path)
 
 

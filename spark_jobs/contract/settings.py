@@ -96,6 +96,20 @@ VARIABLES = {
         "Airflow's UI (docs/seeing.md): off or on",
         "off",
     ),
+    "SLUICE_WARM": (
+        "whether drains on this machine share a worker, which keeps Spark's JVM between them "
+        "(docs/operations.md): off or on",
+        "off",
+    ),
+    "SLUICE_WARM_DRAINS": (
+        "drains after which the worker ends, and the next drain starts one",
+        "100",
+    ),
+    "SLUICE_WARM_IDLE_MINUTES": ("minutes without a drain after which the worker ends", "15"),
+    "SLUICE_WARM_MEMORY_MB": (
+        "megabytes of driver and JVM together above which the worker ends after a drain",
+        "4096",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
         "",
@@ -108,6 +122,7 @@ LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
 DOCUMENTS = ("off", "on")
+WARM = ("off", "on")
 FOREVER = "forever"
 NEVER = "never"
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
@@ -137,6 +152,10 @@ class Settings(NamedTuple):
     maintain_cron: str = "17 3 * * 0"
     record_bytes: str = "hidden"
     documents: str = "off"
+    warm: str = "off"
+    warm_drains: str = "100"
+    warm_idle_minutes: str = "15"
+    warm_memory_mb: str = "4096"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -211,6 +230,10 @@ class Settings(NamedTuple):
                 DOCUMENTS,
                 "with on, each run stores one",
             ),
+            _one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
+            _whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
+            _whole_number("SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]),
+            _whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
             kafka_config,
         )
 
@@ -386,6 +409,15 @@ def _cron(value: str) -> str:
         raise SettingInvalid(
             f"SLUICE_MAINTAIN_CRON is {value!r}: {why}.",
             f"Leave it out for weekly, or set {NEVER}.",
+        )
+    return value
+
+
+def _whole_number(name: str, value: str) -> str:
+    if not (value.isascii() and value.isdigit() and int(value)):
+        raise SettingInvalid(
+            f"{name} is {value!r}: it is not a whole number greater than 0.",
+            f"Leave it out for {VARIABLES[name][1]}.",
         )
     return value
 

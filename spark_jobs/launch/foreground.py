@@ -27,7 +27,7 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
     The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in
     the middle of a batch.
     """
-    with _interrupts() as pressed:
+    with interrupts() as pressed:
         submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
         asked = False
         while submitted.returncode is None:
@@ -45,7 +45,7 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
 
 
 @contextmanager
-def _interrupts() -> Iterator[list[int]]:
+def interrupts() -> Iterator[list[int]]:
     """The Ctrl-C of the block, one entry each.
 
     None is raised: one that came while another is handled would abandon the drain.

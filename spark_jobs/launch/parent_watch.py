@@ -19,18 +19,19 @@ REPORT_SECONDS = 20.0
 """How long a run whose JVM died has to fail and write its report."""
 
 
-def watch() -> None:
+def watch(generations: int = 2) -> None:
     """Start to watch: send this process SIGTERM once its parent, spark-submit's JVM, or the JVM's
-    parent has died.
+    parent has died. With one generation the JVM's parent may die.
 
     While the JVM lives, the run may finish its current batch. Once it is dead, the run can only
     report that, and the watch kills the process REPORT_SECONDS later.
     """
-    threading.Thread(target=_watch, args=(_ancestors(),), name="parent-watch", daemon=True).start()
+    ancestors = _ancestors(generations)
+    threading.Thread(target=_watch, args=(ancestors,), name="parent-watch", daemon=True).start()
 
 
 def _watch(ancestors: tuple[int, ...]) -> None:
-    while _ancestors() == ancestors:
+    while _ancestors(len(ancestors)) == ancestors:
         time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
     while os.getppid() == ancestors[0]:
@@ -39,12 +40,14 @@ def _watch(ancestors: tuple[int, ...]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _ancestors() -> tuple[int, ...]:
-    """The process ids of the parent and its parent.
+def _ancestors(generations: int) -> tuple[int, ...]:
+    """The process ids of the parent and, of two generations, its parent.
 
     The kernel gives another parent to a process whose parent died.
     """
     parent = os.getppid()
+    if generations == 1:
+        return (parent,)
     try:
         return parent, psutil.Process(parent).ppid()
     except psutil.NoSuchProcess:

@@ -53,6 +53,8 @@ SCHEDULED = {
 """Scheduling on a cluster. An installation or a spec may set other values."""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
+DAEMON = "spark_jobs.warm.python_daemon"
+"""The process from which a worker for warm drains forks Python workers."""
 LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"}
 """The class that writes Delta's log on S3.
 
@@ -315,13 +317,26 @@ def _for_inspection(settings: Settings) -> Settings:
     return settings if settings.local else settings._replace(master=INSPECTION_MASTER)
 
 
-def submit_command(settings: Settings, pipeline: str, words: list[str], records: int) -> list[str]:
-    """The spark-submit command with these arguments of the application."""
+def serve_command(settings: Settings, pipeline: str, socket: Path) -> list[str]:
+    """The spark-submit command of a worker for warm drains, with the options of Spark that a drain
+    of this pipeline has.
+    """
+    words = ["serve", str(socket)]
+    return submit_command(settings, pipeline, words, 0, {"spark.python.daemon.module": DAEMON})
+
+
+def submit_command(
+    settings: Settings, pipeline: str, words: list[str], records: int, more: Options | None = None
+) -> list[str]:
+    """The spark-submit command with these arguments of the application, and `more` of Spark's
+    options.
+    """
     conf = [
         word
-        for key, value in configuration(
-            settings, records, pipeline=options(pipeline, settings.root)
-        ).items()
+        for key, value in {
+            **configuration(settings, records, pipeline=options(pipeline, settings.root)),
+            **(more or {}),
+        }.items()
         for word in ("--conf", f"{key}={value}")
     ]
     submit = str(Path(sys.executable).parent / "spark-submit")

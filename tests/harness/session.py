@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch.session import STATIC
-from spark_jobs.launch.submit import LOG_STORE, configuration, environment, s3_jars
-from tests.harness import python_daemon
+from spark_jobs.launch.submit import DAEMON, LOG_STORE, configuration, environment, s3_jars
 
 SESSION = pytest.StashKey[SparkSession]()
 COMPILED = {
@@ -86,7 +85,7 @@ def start(settings: Settings, **more: str) -> SparkSession:
     """Start Spark's JVM, with the environment that this process has now."""
     builder = SparkSession.builder.master("local[2]").appName("sluice tests")
     options = configuration(settings)
-    daemon = {"spark.python.daemon.module": python_daemon.__name__}
+    daemon = {"spark.python.daemon.module": DAEMON}
     for key, value in {**options, **daemon, **LOG_STORE, **STATIC, **more}.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:

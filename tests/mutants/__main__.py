@@ -45,6 +45,7 @@ from tests.mutants import (
     slices,
     store,
     told,
+    warm,
     web,
 )
 from tests.mutants.mutant import Mutant
@@ -69,6 +70,7 @@ MUTANTS = (
     *rebuild.MUTANTS,
     *slices.MUTANTS,
     *told.MUTANTS,
+    *warm.MUTANTS,
     *web.MUTANTS,
     *documents.MUTANTS,
     *after_drain.MUTANTS,

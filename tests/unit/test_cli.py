@@ -55,6 +55,7 @@ OPTIONS = {
     "doctor": ("--execute",),
     "accept": ("--check", "--reason", "--execute"),
     "maintain": ("--execute",),
+    "worker": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2
@@ -144,7 +145,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
-            if command not in {"show", "archive"}
+            if command not in {"show", "archive", "worker"}
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),

@@ -105,7 +105,7 @@ def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards
     before = signal.SIG_IGN if ignored else signal.default_int_handler
     signal.signal(signal.SIGINT, before)
     try:
-        with foreground._interrupts() as pressed:  # noqa: SLF001 - that nothing comes of a signal cannot be waited for
+        with foreground.interrupts() as pressed:
             signal.raise_signal(signal.SIGINT)
         assert pressed == ([] if ignored else [signal.SIGINT])
         assert signal.getsignal(signal.SIGINT) is before

@@ -1,4 +1,4 @@
-"""The Python daemon of the tests' session: the process from which Spark forks Python workers.
+"""The Python daemon of a worker: the process from which Spark forks Python workers.
 
 Spark's own (pyspark.daemon) imports nothing before it forks, so each worker imports pandas, pyarrow
 and the decoder anew, half a processor second: a fifth of what warm drains take. This one imports
@@ -6,8 +6,10 @@ them once. Spark's reason not to is that a library may start threads, which a fo
 along: of these, only Arrow's allocator has one, and it is made for forks (jemalloc's
 pthread_atfork).
 
-A drain of its own has Spark's: there the imports of two workers at once end sooner than those of one
-process before them (docs/architecture.md). Drains in processes of their own are tested with it.
+It never loads a pipeline's code: the workers that have are killed behind each drain (jvm.py).
+
+A drain of its own has Spark's: there the imports of two workers at once end sooner than those of
+one process before them (docs/architecture.md).
 
 Source: spark.python.daemon.module, in org.apache.spark.api.python.PythonWorkerFactory.
 """

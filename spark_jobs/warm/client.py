@@ -1,0 +1,155 @@
+"""Client: gives a drain to the worker of its root, and follows it to its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from spark_jobs.contract.settings import Settings
+from spark_jobs.launch.foreground import interrupts
+from spark_jobs.launch.processes import kill_tree
+from spark_jobs.launch.submit import serve_command
+from spark_jobs.warm.fingerprint import taken
+from spark_jobs.warm.fits import unfit_because
+from spark_jobs.warm.link import PATIENCE_SECONDS, BadMessage, Gone, Link, connected
+from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Stop
+from spark_jobs.warm.place import log_path, socket_path, starting
+from spark_jobs.warm.start import start
+
+LOG = logging.getLogger(__name__)
+POLL_SECONDS = 0.1
+
+
+class Warm:
+    """A run that a worker may do. `variables` is its environment, `words` main.py's arguments."""
+
+    def __init__(
+        self, settings: Settings, pipeline: str, words: list[str], variables: Mapping[str, str]
+    ) -> None:
+        self._settings = settings
+        self._socket = socket_path(settings.root)
+        self._command = serve_command(settings, pipeline, self._socket)
+        self._variables = dict(variables)
+        self._wanted = Drain(
+            words,
+            self._variables,
+            str(Path.cwd()),
+            taken(settings, self._command, self._variables),
+        )
+        self._link: Link | None = None
+        self._process: psutil.Process | None = None
+
+    def begin(self, output: int, error: int) -> str:
+        """Give it to a worker, which is started if there is none. Returns why it must start cold;
+        empty if a worker has begun it, and writes to these descriptors.
+        """
+        for _ in range(2):  # a second time where a worker has just ended itself
+            link = self._found()
+            if isinstance(link, str):
+                return link
+            answer = _asked(link, self._wanted, (output, error))
+            if isinstance(answer, Accepted):
+                self._link = link
+                with suppress(psutil.NoSuchProcess):
+                    self._process = psutil.Process(answer.process)
+                return ""
+            link.close()
+            if isinstance(answer, Busy):
+                return f"the worker is busy: {answer.run}"
+            if isinstance(answer, Changed):
+                LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
+        return f"the worker does not answer; see {log_path(self._socket)}"
+
+    def follow(self) -> None:
+        """Until the run has ended. Ctrl-C asks it to stop; a second one kills the worker."""
+        with interrupts() as pressed:
+            asked = False
+            while not self.over():
+                if not pressed:
+                    continue
+                pressed.pop()
+                if asked:
+                    LOG.info("ending at once; the next run resumes, as after a kill")
+                    self.kill()
+                else:
+                    LOG.info(
+                        "stopping when the batch at work has ended; Ctrl-C again ends it at once"
+                    )
+                    self.stop()
+                asked = True
+
+    def over(self) -> bool:
+        """Whether the run has ended, after waiting a moment for that."""
+        assert self._link is not None
+        try:
+            if not isinstance(self._link.receive(POLL_SECONDS), Ended):
+                return False
+        except (Gone, BadMessage):
+            LOG.error(  # noqa: TRY400 - how the link broke says nothing
+                "the worker died in this run, or was killed: the next run resumes; see %s",
+                log_path(self._socket),
+            )
+        self._link.close()
+        return True
+
+    def stop(self) -> None:
+        """Ask the run to stop as SIGTERM would."""
+        if self._link is not None:
+            with suppress(Gone):
+                self._link.send(Stop())
+
+    def kill(self) -> None:
+        """SIGKILL to the worker, and so to the run."""
+        if self._process is not None and self._process.is_running():
+            kill_tree(self._process.pid)
+
+    @property
+    def process(self) -> psutil.Process | None:
+        """The topmost process of the worker that has the run."""
+        return self._process
+
+    def _found(self) -> Link | str:
+        """A link to the worker, which is started if there is none; else why there is none."""
+        with suppress(BadMessage):
+            if (link := connected(self._socket)) is not None:
+                return link
+        with starting(self._socket) as alone:
+            if not alone:
+                return "another run is starting the worker"
+            found = start(self._socket, self._command, self._variables, self._wanted.fingerprint)
+            return found or f"no worker came up; see {log_path(self._socket)}"
+
+
+def begun(
+    settings: Settings,
+    pipeline: str,
+    words: list[str],
+    variables: Mapping[str, str],
+    records: int,
+    files: tuple[int, int],
+) -> Warm | None:
+    """A run that a worker has begun; None if it must start cold, which is said unless
+    SLUICE_WARM is off. `files`: its output and error.
+    """
+    if settings.warm != "on":
+        return None
+    why = unfit_because(settings, records)
+    if not why:
+        run = Warm(settings, pipeline, words, variables)
+        if not (why := run.begin(*files)):
+            return run
+    LOG.info("this run starts cold: %s", why)
+    return None
+
+
+def _asked(link: Link, wanted: Drain, files: tuple[int, int]) -> object:
+    """The worker's answer; None if it gave none."""
+    try:
+        link.send(wanted, files)
+        return link.receive(PATIENCE_SECONDS)
+    except (Gone, BadMessage):
+        return None

@@ -1,0 +1,101 @@
+"""Fingerprint: what a worker was started with. If any of it has changed since, the worker ends
+before the next drain.
+
+Files are compared by their status (inode, size, times of content and of status), not by content: a
+file that was changed and changed back may have been read in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.settings import Settings
+from spark_jobs.warm.variables import of_the_worker
+
+LEFT_OUT = "__pycache__"
+
+
+def taken(
+    settings: Settings, command: Iterable[str], variables: Mapping[str, str]
+) -> dict[str, str]:
+    """Part -> digest, as it is now. `command` starts the worker: it has Spark's options.
+
+    Of each variable it has a digest, and no value.
+    """
+    tops = sorted({__name__.partition(".")[0], registry.package().partition(".")[0]})
+    environment = {
+        f"variable {name}": _digest([value]) for name, value in of_the_worker(variables).items()
+    }
+    return {
+        "Spark's options": _digest(command),
+        "Python": _digest([sys.executable, sys.version]),
+        "installed packages": _of_files(_installed()),
+        "jars": _of_files(_files_in(settings.jars)),
+        "Spark's configuration files": _of_files(_spark_files(variables)),
+        "folder": _digest([str(Path.cwd())]),
+        **{f"code of {top}": _of_files(_code(top)) for top in tops},
+        **environment,
+    }
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The parts that differ, that are new or that are gone, sorted."""
+    return sorted(part for part in before.keys() | now.keys() if before.get(part) != now.get(part))
+
+
+def _digest(texts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        content = text.encode(errors="surrogateescape")
+        digest.update(len(content).to_bytes(8, "big") + content)
+    return digest.hexdigest()[:16]
+
+
+def _of_files(paths: Iterable[Path]) -> str:
+    return _digest(f"{path} {_status(path)}" for path in sorted(paths))
+
+
+def _status(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError as error:
+        return str(error.errno)
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _code(top: str) -> list[Path]:
+    module = importlib.import_module(top)
+    return [path for folder in module.__path__ for path in _files_in(Path(folder))]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """All files below the folder, but those that Python compiles."""
+    found = []
+    for where, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != LEFT_OUT and not name.startswith(".")]
+        found += [Path(where, name) for name in files]
+    return found
+
+
+def _installed() -> list[Path]:
+    """The folders in which package managers keep what they have installed, one a package."""
+    places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    return [path for place in places for path in Path(place).glob("*-info")]
+
+
+def _spark_files(variables: Mapping[str, str]) -> list[Path]:
+    homes = [variables.get("SPARK_HOME"), *_pyspark()]
+    folders = [variables.get("SPARK_CONF_DIR"), *(f"{home}/conf" for home in homes if home)]
+    return [path for folder in folders if folder for path in _files_in(Path(folder))]
+
+
+def _pyspark() -> list[str]:
+    place = Path(sysconfig.get_path("purelib"), "pyspark")
+    return [str(place)] if place.exists() else []

@@ -1,0 +1,56 @@
+"""Place: where the worker of a root has its socket, its log and the lock of whoever starts it.
+
+One worker a user and a root, in a folder of the temporary folder that only this user may enter. The
+root's own folder would not do: the path of a socket may have 108 bytes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spark_jobs.contract.errors import SparkFailed
+
+
+def socket_path(root: str) -> Path:
+    """The path of the socket of this root's worker. Makes the folder. Raises SparkFailed."""
+    digest = hashlib.sha256(os.path.abspath(root).encode()).hexdigest()[:12]  # noqa: PTH100 - no link is followed, as Spark follows none
+    return _folder() / f"{digest}.sock"
+
+
+def log_path(socket: Path) -> Path:
+    """Where the worker at this socket and its JVM write."""
+    return socket.with_suffix(".log")
+
+
+@contextmanager
+def starting(socket: Path) -> Iterator[bool]:
+    """Within the block, whether this process alone may start the worker at this socket."""
+    descriptor = os.open(socket.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def _folder() -> Path:
+    """The folder, which only this user may enter: anyone else could hand it code."""
+    folder = Path(tempfile.gettempdir()) / f"sluice-warm-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink():
+        raise SparkFailed(
+            f"{folder} is not this user's alone, and a worker would run what is sent to it there.",
+            "Remove it, or set TMPDIR to a folder of your own.",
+        )
+    return folder

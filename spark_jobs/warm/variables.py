@@ -1,0 +1,37 @@
+"""Variables: which of the environment belong to one run, and not to the worker.
+
+Another value of any other one is another environment: it may be one that the JVM, a Python worker
+or a pipeline's code has read already. So the worker ends then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+OF_A_RUN: Final = {
+    "SLUICE_KAFKA_CONFIG",  # only the driver reads the file, at the start of each drain
+    "SLUICE_FAILPOINTS",
+    "SLUICE_FAILPOINTS_WAITING",
+    # of the shell or the terminal
+    "_",
+    "SHLVL",
+    "OLDPWD",
+    "COLUMNS",
+    "LINES",
+    "WINDOWID",
+    # of the test that starts the run
+    "PYTEST_CURRENT_TEST",
+}
+PREFIXES: Final = ("AIRFLOW_CTX_", "_AIRFLOW_", "__AIRFLOW_")
+"""Of an Airflow task: its ids, and what its supervisor hands it, a token among that."""
+
+
+def of_a_run(name: str) -> bool:
+    """Whether this variable may differ from one run to the next."""
+    return name in OF_A_RUN or name.startswith(PREFIXES)
+
+
+def of_the_worker(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that do not belong to one run."""
+    return {name: value for name, value in variables.items() if not of_a_run(name)}

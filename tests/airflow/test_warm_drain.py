@@ -1,0 +1,139 @@
+"""The drain task with SLUICE_WARM=on: a real worker that needs no Spark does its runs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from spark_jobs.contract.errors import ReportMissing
+from spark_jobs.launch.processes import kill_tree
+from spark_jobs.warm import start
+from spark_jobs.warm.look import shown
+from spark_jobs.warm.message import Shown
+from spark_jobs.warm.place import socket_path
+from tests.airflow.test_tasks import Installation, report
+from tests.harness.process import lives
+
+PATIENCE_SECONDS = 60
+PYTHON = sys.executable
+WORKER = """
+import json, os, shutil, sys, time
+from pathlib import Path
+from spark_jobs.warm.recycling import Limits
+from spark_jobs.warm.start import BORN
+from spark_jobs.warm.worker import Worker
+
+class NoSpark:
+    def new_session(self): pass
+    def clean(self): pass
+    def memory_mb(self): return 10
+
+def run(words):
+    print("warm", words[0], os.environ.get("AIRFLOW_CTX_TRY_NUMBER"), flush=True)
+    held = Path(sys.argv[1]).parent / "held"
+    while held.exists():
+        time.sleep(0.01)
+    path = Path(words[words.index("--report") + 1])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(sys.argv[1], path)
+    return 0
+
+born = json.loads(os.environ.pop(BORN))
+sys.exit(Worker(Path(sys.argv[2]), born, Limits(9, 600, 100), run, NoSpark).work())
+"""
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
+    made = Installation(tmp_path, monkeypatch)
+    monkeypatch.setenv("SLUICE_WARM", "on")
+    report().write(made.bin / "report.json")
+    (made.bin / "worker.py").write_text(WORKER)
+    # As spark-submit it stays the parent: its process is the topmost one, as the JVM is.
+    made.spark_does(
+        'for last in "$@"; do :; done',
+        f'{PYTHON} {made.bin / "worker.py"} {made.bin / "report.json"} "$last" &',
+        "wait",
+    )
+    socket = socket_path(str(made.root))
+    try:
+        yield made
+    finally:
+        for process in psutil.process_iter():
+            try:
+                if str(socket) in process.cmdline():
+                    kill_tree(process.pid)
+            except psutil.Error:
+                continue
+        for started in start._STARTED:  # noqa: SLF001 - a task's process ends, and init waits for them
+            started.wait()
+
+
+def worker(installation: Installation) -> Shown:
+    found = shown(socket_path(str(installation.root)))
+    assert found is not None
+    return found
+
+
+def test_the_first_drain_starts_a_worker_and_the_next_one_submits_nothing(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setenv("AIRFLOW_CTX_TRY_NUMBER", "1")
+    assert installation.run("drain")["status"] == "succeeded"
+    monkeypatch.setenv("AIRFLOW_CTX_TRY_NUMBER", "2")
+    assert installation.run("drain")["status"] == "succeeded"
+    (submitted,) = installation.called.read_text().splitlines()
+    assert "serve" in submitted.split()
+    assert worker(installation).drains == 2
+    assert {"warm drain 1", "warm drain 2"} <= {*caplog.messages}
+
+
+def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation.spark_reports(report(), 0)
+    for name, value in (
+        ("SLUICE_WARM", "off"),
+        ("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "spark://m", "port": 7077}'),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert installation.run("drain")["status"] == "succeeded"
+    for submitted in installation.called.read_text().splitlines():
+        assert "drain" in submitted.split()
+
+
+def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
+    installation: Installation,
+) -> None:
+    held = installation.bin / "held"
+    held.touch()
+    outcome: list[type[Exception]] = []
+
+    def drain() -> None:
+        try:
+            installation.run("drain")
+        except ReportMissing as error:
+            outcome.append(type(error))
+
+    task = threading.Thread(target=drain)
+    task.start()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := shown(socket_path(str(installation.root)))) or not found.run:
+        assert time.monotonic() < deadline, "no worker has begun the drain"
+        time.sleep(0.02)
+    installation.dag.get_task("drain").on_kill()
+    task.join(PATIENCE_SECONDS)
+    assert outcome == [ReportMissing]
+    assert not lives(found.process)
+    held.unlink()
+    assert installation.run("drain")["status"] == "succeeded"
+    assert worker(installation).process != found.process

@@ -1,0 +1,237 @@
+"""Drains through a worker that keeps a JVM: `sluice drain` as processes, with SLUICE_WARM=on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import ReportMissing, Stopped
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.launch import submit
+from spark_jobs.launch.processes import kill_tree
+from spark_jobs.warm import start
+from spark_jobs.warm.client import begun
+from spark_jobs.warm.look import shown
+from spark_jobs.warm.message import Shown
+from spark_jobs.warm.place import log_path, socket_path
+from tests.harness import pipelines
+from tests.harness.long_form import long_form
+from tests.harness.process import lives
+from tests.harness.scene import Scene
+
+pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+PATIENCE_SECONDS = 180
+PACKAGE = "deployed_beside_a_worker"
+FIRST, SECOND = "departure_delays", "flight_events"
+TURNS = (FIRST, SECOND, "aircraft_rotations", "silent_gates")
+MOST_GROWTH_MB = 300
+
+
+class Installation:
+    """A root, a deployed copy of the pipelines, and the command line with a worker."""
+
+    def __init__(self, kafka: str, folder: Path) -> None:
+        self.folder = folder
+        self.code = folder / "code" / PACKAGE
+        shutil.copytree(Path(pipelines.__file__).parent, self.code)
+        self.scene = Scene(
+            kafka, folder, FIRST, events=2400, deliveries=3, checked=True, stores=None
+        )
+        self.socket = socket_path(self.scene.settings.root)
+        self.waiting = folder / "waiting"
+        self.waiting.mkdir()
+
+    def variables(self) -> dict[str, str]:
+        """Of its processes, beside those of this one."""
+        return {
+            **self.scene.settings._replace(warm="on", pipelines=PACKAGE).environment(),
+            "PYTHONPATH": f"{REPO}:{self.code.parent}",
+            "SLUICE_TEST_TOPIC": self.scene.topic,
+        }
+
+    @contextlib.contextmanager
+    def environment(self, **more: str) -> Iterator[None]:
+        """Within the block, this process has them too, and can import the pipelines."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {**self.variables(), **more}.items():
+                patch.setenv(name, value)
+            patch.syspath_prepend(str(self.code.parent))
+            yield
+
+    def drain_here(self, pipeline: str, run_id: str) -> None:
+        """A drain as this process's own client, without the command line's start. Within
+        `environment`.
+        """
+        settings = Settings.from_environment()
+        words = submit.arguments("drain", pipeline, self.report_path(run_id), run_id)
+        variables = {**os.environ, **submit.environment(settings)}
+        with (self.folder / "said").open("wb") as said:
+            files = (said.fileno(), said.fileno())
+            run = begun(settings, pipeline, words, variables, 1, files)
+            assert run is not None, log_path(self.socket).read_text()
+            run.follow()
+
+    def start(self, pipeline: str, run_id: str, failpoints: str = "") -> subprocess.Popen[str]:
+        """`sluice drain`, begun."""
+        variables = {
+            **os.environ,
+            **self.variables(),
+            "SLUICE_FAILPOINTS": failpoints,
+            "SLUICE_FAILPOINTS_WAITING": str(self.waiting),
+        }
+        words = ["drain", pipeline, "--run-id", run_id, "--report", str(self.report_path(run_id))]
+        return subprocess.Popen(
+            [sys.executable, "-m", "spark_jobs.cli", *words],
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def drain(self, pipeline: str, run_id: str) -> str:
+        """What a drain that ends well said."""
+        with self.start(pipeline, run_id) as process:
+            said = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        assert process.returncode == 0, said
+        return said
+
+    def hold(self, process: subprocess.Popen[str], place: str) -> None:
+        """Until the failpoint holds the drain."""
+        wait(lambda: (self.waiting / place).exists() or process.poll() is not None, place)
+        assert process.poll() is None, process.communicate()[0]
+
+    def report_path(self, run_id: str) -> Path:
+        return self.folder / f"{run_id}.json"
+
+    def report(self, run_id: str) -> Report:
+        return read_report(self.report_path(run_id))
+
+    @property
+    def worker(self) -> Shown:
+        """The worker, which is there."""
+        found = shown(self.socket)
+        assert found is not None, log_path(self.socket).read_text()
+        return found
+
+
+def wait(moment: Callable[[], bool], what: str) -> None:
+    """Until the moment has come."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not moment():
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def installation(kafka: str, tmp_path: Path) -> Iterator[Installation]:
+    """It leaves no worker."""
+    made = Installation(kafka, tmp_path)
+    try:
+        yield made
+    finally:
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if str(made.socket) in process.cmdline():
+                    kill_tree(process.pid)
+        for started in start._STARTED:  # noqa: SLF001 - nobody else waits for them here
+            started.wait()
+
+
+def test_two_pipelines_in_turn_in_one_worker_that_changed_code_ends_and_a_kill_of_it_is_a_kill_of_its_drain(
+    spark: object, installation: Installation
+) -> None:
+    scene = installation.scene
+    scene.deliver()
+    assert "starts cold" not in installation.drain(FIRST, "first")
+    born = installation.worker
+    assert (born.drains, born.run, born.ending) == (1, "", "")
+    installation.drain(SECOND, "second")
+    assert (installation.worker.process, installation.worker.drains) == (born.process, 2)
+    other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
+    scene.assert_exact()
+    other.assert_exact()
+
+    scene.deliver()
+    with (installation.code / FIRST / "spec.py").open("a") as spec:
+        spec.write("\nimport sys\nprint('this is the changed code', file=sys.stderr)\n")
+    killed = installation.start(FIRST, "killed", "planned=wait")
+    installation.hold(killed, "planned")
+    worker = installation.worker
+    planned = Checkpoint(scene.paths.checkpoint).planned()[-1]
+    assert worker.process != born.process
+    wait(lambda: not lives(born.process), "the first worker's end")
+    kill_tree(worker.process)
+    said = killed.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert killed.returncode == ReportMissing.exit_status, said
+    assert "changed since the last one: code of" in said
+    assert "this is the changed code" in said
+    assert "the worker died in this run, or was killed" in said
+    assert not lives(worker.process)
+    (installation.waiting / "planned").unlink()
+
+    recovered = scene.run("recovers")
+    assert recovered.batches[0] == planned
+    scene.assert_exact()
+
+
+@long_form
+def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(
+    spark: object, installation: Installation
+) -> None:
+    scene = installation.scene
+    scene.deliver()
+    abandoned = installation.start(FIRST, "abandoned", "planned=wait")
+    installation.hold(abandoned, "planned")
+    last = installation.worker
+    abandoned.send_signal(signal.SIGTERM)
+    assert abandoned.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+    (installation.waiting / "planned").unlink()
+    wait(lambda: not installation.socket.exists() and not lives(last.process), "the worker's end")
+    abandoned.communicate()
+    problem = installation.report("abandoned").problem
+    assert problem is not None
+    assert problem.code == Stopped.code
+    assert holder(scene.paths.lease) is None
+    scene.run("the last")
+    scene.assert_exact()
+
+
+@long_form
+def test_a_worker_that_has_done_many_drains_has_not_grown(
+    spark: object, installation: Installation
+) -> None:
+    """SLUICE_WARM_RUNS says how many; the worker may grow by MOST_GROWTH_MB after the first of
+    them.
+    """
+    count = int(os.environ.get("SLUICE_WARM_RUNS", "60"))
+    scene, folder = installation.scene, installation.folder
+    rounds = count // len(TURNS)
+    many = Scene(
+        scene.kafka, folder, FIRST, events=40 * rounds, deliveries=rounds, topic=scene.topic
+    )
+    with installation.environment(SLUICE_WARM_DRAINS=str(count + 1)):
+        memory = list[int]()
+        for number in range(rounds):
+            many.deliver()
+            for pipeline in TURNS:
+                installation.drain_here(pipeline, f"{pipeline}-{number}")
+                assert installation.report(f"{pipeline}-{number}").problem is None
+            memory.append(installation.worker.memory_mb)
+        (folder / "memory").write_text(f"MB after each round: {memory}")
+    assert installation.worker.drains == rounds * len(TURNS)
+    many.assert_exact()
+    first = max(memory[: max(5, rounds // 10)])
+    assert max(memory) - first <= MOST_GROWTH_MB, memory

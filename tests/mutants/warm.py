@@ -1,0 +1,103 @@
+"""Mutants of this subject. See mutant.py."""
+
+from tests.mutants.mutant import Mutant
+
+WORKER_TEST = "tests/unit/test_warm_worker.py"
+PRINT_TEST = "tests/unit/test_warm_fingerprint.py"
+JVM_TEST = "tests/spark/test_warm_jvm.py"
+WARM = "spark_jobs/warm"
+NOTHING_LEFT = f"{JVM_TEST}::test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_before"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a worker goes on with code that has changed",
+        f"{WARM}/worker.py",
+        "if parts := changed(self._born, wanted.fingerprint):",
+        "if parts := changed(self._born, self._born):",
+        f"{WORKER_TEST}::test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_changed",
+    ),
+    Mutant(
+        "a file that was changed and changed back counts as unchanged",
+        f"{WARM}/fingerprint.py",
+        " {status.st_mtime_ns} {status.st_ctime_ns}",
+        " {status.st_mtime_ns}",
+        f"{PRINT_TEST}::test_a_changed_file_of_code_or_jars_is_named",
+    ),
+    Mutant(
+        "a second client waits for the drain of the first",
+        f"{WARM}/worker.py",
+        "            if self._job is not None:\n                link.send(Busy(self._job.run))",
+        "            if self._ending:\n                link.send(Busy(self._ending))",
+        f"{WORKER_TEST}::test_a_second_client_is_told_at_once_that_the_worker_is_busy",
+    ),
+    Mutant(
+        "a drain whose client has vanished goes on",
+        f"{WARM}/job.py",
+        "            os.kill(os.getpid(), signal.SIGTERM)\n",
+        "",
+        f"{WORKER_TEST}::test_a_client_that_vanishes_stops_its_run_and_ends_the_worker",
+    ),
+    Mutant(
+        "a worker lives on behind a drain that failed",
+        f"{WARM}/recycling.py",
+        "        if status:\n",
+        "        if status < 0:\n",
+        f"{PRINT_TEST}::test_a_worker_ends_behind_a_failed_drain_the_last_one_or_one_that_left_it_large",
+    ),
+    Mutant(
+        "a drain finds the variables of the one before",
+        f"{WARM}/surroundings.py",
+        "        _set_environment(before[0])\n",
+        "",
+        f"{WORKER_TEST}::test_each_run_has_its_own_environment_and_folder_and_finds_nothing_of_the_one_before",
+    ),
+    Mutant(
+        "users' modules stay loaded",
+        f"{WARM}/surroundings.py",
+        "        _forget(_users_modules())\n",
+        "",
+        f"{WORKER_TEST}::test_each_run_has_its_own_environment_and_folder_and_finds_nothing_of_the_one_before",
+    ),
+    Mutant(
+        "another user's process may hand a worker code",
+        f"{WARM}/link.py",
+        "    if user != os.getuid():\n",
+        "    if user < 0:\n",
+        "tests/unit/test_warm_messages.py::test_another_users_process_is_refused",
+    ),
+    Mutant(
+        "a task's token stays in a worker's environment",
+        f"{WARM}/variables.py",
+        'PREFIXES: Final = ("AIRFLOW_CTX_", "_AIRFLOW_", "__AIRFLOW_")',
+        'PREFIXES: Final = ("AIRFLOW_CTX_",)',
+        f"{PRINT_TEST}::test_a_worker_is_started_with_no_variable_of_a_run",
+    ),
+    Mutant(
+        "state stores stay loaded behind a drain",
+        f"{WARM}/jvm.py",
+        '        _object(self._java, f"{STATE}.StateStore$").stop()\n',
+        "",
+        NOTHING_LEFT,
+    ),
+    Mutant(
+        "Python workers with a pipeline's code stay",
+        f"{WARM}/jvm.py",
+        "        end_python_workers(self._process)\n",
+        "",
+        NOTHING_LEFT,
+    ),
+    Mutant(
+        "settings of one drain's session are those of the next",
+        f"{WARM}/jvm.py",
+        "        made = self._first.newSession()\n",
+        "        made = SparkSession._instantiatedSession or self._first\n",
+        NOTHING_LEFT,
+    ),
+    Mutant(
+        "a killed task leaves the worker at its drain",
+        "plugins/sluice_airflow/submission.py",
+        "            end_tree(self._warm.process.pid, GRACE_SECONDS)\n",
+        "            pass\n",
+        "tests/airflow/test_warm_drain.py::test_a_killed_task_kills_the_worker_and_the_next_one_starts_another",
+    ),
+)

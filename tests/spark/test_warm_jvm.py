@@ -1,0 +1,78 @@
+"""What a worker's JVM keeps of a drain for the next one: nothing. Over the JVM of the tests' session."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from spark_jobs.launch.submit import DAEMON
+from spark_jobs.warm.jvm import Jvm
+from tests.harness.scene import Scene
+
+LEAK = "spark.sql.shuffle.partitions"
+
+
+@pytest.fixture
+def jvm(spark: Any) -> Iterator[Jvm]:
+    """The session's JVM as a worker has it; afterwards the tests' session is found again."""
+    yield Jvm(_java(spark))
+    SparkSession._instantiatedSession = spark  # noqa: SLF001 - as the worker sets its own
+    ours = spark._jvm.org.apache.spark.sql.classic.SparkSession  # noqa: SLF001
+    ours.setDefaultSession(spark._jsparkSession)  # noqa: SLF001
+    ours.setActiveSession(spark._jsparkSession)  # noqa: SLF001
+
+
+def _java(spark: Any) -> int:
+    """The process id of the session's JVM."""
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001 - Java knows its own
+
+
+def workers(java: int) -> list[psutil.Process]:
+    """The Python workers that have run a pipeline's code."""
+    found = []
+    for child in psutil.Process(java).children():
+        with contextlib.suppress(psutil.Error):
+            if DAEMON in child.cmdline():
+                found += child.children()
+    return found
+
+
+def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_before(
+    spark: Any, jvm: Jvm, scene: Callable[..., Scene]
+) -> None:
+    one = scene("departure_delays", events=600, deliveries=2)
+    one.deliver()
+    java = _java(spark)
+    jvm.new_session()
+    first = SparkSession.builder.getOrCreate()
+    assert first is not spark
+    one.run("first")
+    first.conf.set(LEAK, "77")
+    first.conf.set("spark.sql.ansi.enabled", "false")
+    first.sql("SELECT 1 AS a").createTempView("left_behind")
+    states = spark._jvm.org.apache.spark.sql.execution.streaming.state  # noqa: SLF001 - no public way
+    stores = getattr(getattr(states, "StateStore$"), "MODULE$")
+    assert stores.isMaintenanceRunning()
+    assert workers(java)
+
+    jvm.clean()
+    assert not stores.isMaintenanceRunning()
+    assert workers(java) == []
+    jvm.new_session()
+    second = SparkSession.builder.getOrCreate()
+    assert second.conf.get(LEAK) == spark.conf.get(LEAK) != "77"
+    assert second.conf.get("spark.sql.ansi.enabled") == spark.conf.get("spark.sql.ansi.enabled")
+    with pytest.raises(AnalysisException):
+        second.table("left_behind")
+
+    one.deliver()
+    one.run("second")
+    jvm.clean()
+    one.assert_exact()
+    assert jvm.memory_mb() > 100

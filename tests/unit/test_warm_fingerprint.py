@@ -1,0 +1,144 @@
+"""What ends a worker before the next drain: anything that it was started with has changed."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from spark_jobs.contract.settings import Settings
+from spark_jobs.warm.fingerprint import changed, taken
+from spark_jobs.warm.fits import unfit_because
+from spark_jobs.warm.recycling import Limits
+from spark_jobs.warm.variables import of_the_worker
+
+PARTS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("12"))
+LIMITS = Limits(drains=3, idle_seconds=60, memory_mb=100)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """An installation with a package of pipelines and jars of its own."""
+    package = tmp_path / "code" / "deployed_warm"
+    (package / "hourly").mkdir(parents=True)
+    (package / "hourly" / "logic.py").write_text("RATE = 1")
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "delta.jar").write_bytes(b"")
+    monkeypatch.syspath_prepend(tmp_path / "code")
+    monkeypatch.setenv("SLUICE_PIPELINES", "deployed_warm")
+    return Settings("root", "k:1", tmp_path / "jars", "local[2]", "2g", pipelines="deployed_warm")
+
+
+def change(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text("RATE = 2")
+
+
+def change_and_back(file: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    before, status = path.read_bytes(), path.stat()
+    path.write_text("RATE = 2")
+    path.write_bytes(before)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def add(_file: str, tmp_path: Path) -> None:
+    (tmp_path / "code/deployed_warm/hourly/rates.py").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("what", "file", "part"),
+    [
+        (change, "code/deployed_warm/hourly/logic.py", "code of deployed_warm"),
+        (change_and_back, "code/deployed_warm/hourly/logic.py", "code of deployed_warm"),
+        (add, "", "code of deployed_warm"),
+        (change, "jars/delta.jar", "jars"),
+        (change, "jars/classes.jsa", "jars"),
+    ],
+)
+def test_a_changed_file_of_code_or_jars_is_named(
+    settings: Settings, tmp_path: Path, what: Callable[[str, Path], None], file: str, part: str
+) -> None:
+    before = taken(settings, ["spark-submit"], {})
+    assert changed(before, taken(settings, ["spark-submit"], {})) == []
+    what(file, tmp_path)
+    assert changed(before, taken(settings, ["spark-submit"], {})) == [part]
+
+
+def test_what_python_compiles_is_no_code(settings: Settings, tmp_path: Path) -> None:
+    before = taken(settings, [], {})
+    cache = tmp_path / "code/deployed_warm/hourly/__pycache__"
+    cache.mkdir()
+    (cache / "logic.pyc").write_bytes(b"")
+    assert changed(before, taken(settings, [], {})) == []
+
+
+def test_another_option_folder_or_variable_is_named_and_none_of_a_run(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = taken(settings, ["--conf", "a=1"], {"A": "1", "B": "1", "AIRFLOW_CTX_TRY_NUMBER": "1"})
+    now = {"A": "2", "C": "1", "AIRFLOW_CTX_TRY_NUMBER": "2", "SLUICE_KAFKA_CONFIG": "/tmp/once"}
+    monkeypatch.chdir(tmp_path)
+    assert changed(before, taken(settings, ["--conf", "a=2"], now)) == [
+        "Spark's options",
+        "folder",
+        "variable A",
+        "variable B",
+        "variable C",
+    ]
+
+
+def test_no_value_of_a_variable_is_in_it(settings: Settings) -> None:
+    found = taken(settings, [], {"PASSWORD": "open sesame"})
+    assert "variable PASSWORD" in found
+    assert "open sesame" not in str(found)
+
+
+def test_a_worker_is_started_with_no_variable_of_a_run() -> None:
+    given = {"PATH": "/bin", "_AIRFLOW__STARTUP_MSG": "token", "AIRFLOW_CTX_DAG_ID": "d", "_": "x"}
+    assert of_the_worker(given) == {"PATH": "/bin"}
+
+
+@given(PARTS, PARTS)
+def test_two_fingerprints_differ_in_nothing_only_if_they_are_equal(
+    before: dict[str, str], now: dict[str, str]
+) -> None:
+    assert (changed(before, now) == []) == (before == now)
+    assert changed(before, now) == changed(now, before)
+
+
+@pytest.mark.parametrize(
+    ("status", "drains", "memory", "why"),
+    [
+        (0, 1, 100, ""),
+        (42, 1, 100, "exit status 42"),
+        (0, 3, 100, "SLUICE_WARM_DRAINS"),
+        (0, 2, 101, "SLUICE_WARM_MEMORY_MB"),
+    ],
+)
+def test_a_worker_ends_behind_a_failed_drain_the_last_one_or_one_that_left_it_large(
+    status: int, drains: int, memory: int, why: str
+) -> None:
+    found = LIMITS.end_because(status, drains, memory)
+    assert why in found
+    assert bool(why) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "records", "why"),
+    [
+        ({}, 10, ""),
+        ({"master": "spark://m:7077"}, 10, "spark://m:7077"),
+        ({"master": "yarn"}, 10, "yarn"),
+        ({"master": "local-cluster[1,1,1024]"}, 10, "local-cluster"),
+        ({"root": "s3://bucket/x"}, 10, "object store"),
+        ({}, 3_000_000, "3,000,000"),
+    ],
+)
+def test_a_cluster_an_object_store_and_a_large_load_start_cold(
+    settings: Settings, given: dict[str, Any], records: int, why: str
+) -> None:
+    found = unfit_because(settings._replace(**given), records)
+    assert why in found
+    assert bool(why) == bool(found)
