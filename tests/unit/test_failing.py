@@ -72,7 +72,7 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     policy = CapturePolicy.of(0, 1, 1767268800000)
     decoder, keeps = JsonDecoder(fields), RawFilter(fields, policy)
     failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
-    rows = _decoded(batch, fields, decoder, keeps, failing).to_pylist()
+    rows = _decoded(batch, fields, fields.fields, decoder, keeps, failing).to_pylist()
     assert [row["malformed"] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]
     assert rows[2]["malformed"].startswith("not JSON"), "the decoder's own reason comes first"
     assert [row["id"] for row in rows] == ["a", None, None]
