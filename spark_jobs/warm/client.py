@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from spark_jobs.contract.errors import SparkFailed
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch.foreground import interrupts
 from spark_jobs.launch.processes import kill_tree
@@ -139,9 +140,12 @@ def begun(
         return None
     why = unfit_because(settings, records)
     if not why:
-        run = Warm(settings, pipeline, words, variables)
-        if not (why := run.begin(*files)):
-            return run
+        try:
+            run = Warm(settings, pipeline, words, variables)
+            if not (why := run.begin(*files)):
+                return run
+        except (SparkFailed, OSError) as error:
+            why = f"no worker can be started: {error}"
     LOG.info("this run starts cold: %s", why)
     return None
 

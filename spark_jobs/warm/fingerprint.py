@@ -2,7 +2,8 @@
 before the next drain.
 
 Files are compared by their status (inode, size, times of content and of status), not by content: a
-file that was changed and changed back may have been read in between.
+file that was changed and changed back may have been read in between. Of jars the time of the status
+does not count, which a second hard link changes too: a JVM opens them when it starts.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def taken(
         "Spark's options": _digest(command),
         "Python": _digest([sys.executable, sys.version]),
         "installed packages": _of_files(_installed()),
-        "jars": _of_files(_files_in(settings.jars)),
+        "jars": _of_files(_files_in(settings.jars), touched=False),
         "Spark's configuration files": _of_files(_spark_files(variables)),
         "folder": _digest([str(Path.cwd())]),
         **{f"code of {top}": _of_files(_code(top)) for top in tops},
@@ -58,16 +59,18 @@ def _digest(texts: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _of_files(paths: Iterable[Path]) -> str:
-    return _digest(f"{path} {_status(path)}" for path in sorted(paths))
+def _of_files(paths: Iterable[Path], *, touched: bool = True) -> str:
+    return _digest(f"{path} {_status(path, touched=touched)}" for path in sorted(paths))
 
 
-def _status(path: Path) -> str:
+def _status(path: Path, *, touched: bool) -> str:
+    """`touched`: with the time of the status, which nobody can set back."""
     try:
         status = path.stat()
     except OSError as error:
         return str(error.errno)
-    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+    since = f" {status.st_ctime_ns}" if touched else ""
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns}{since}"
 
 
 def _code(top: str) -> list[Path]:

@@ -33,8 +33,8 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
     before = dict(os.environ), Path.cwd(), [*sys.path], [*warnings.filters]
     root, handlers, level = logging.root, [*logging.root.handlers], logging.root.level
     _set_environment({**of_the_worker(before[0]), **variables})
-    os.chdir(folder)
     try:
+        os.chdir(folder)
         with passed_on(output):
             yield
     finally:

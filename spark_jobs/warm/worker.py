@@ -65,6 +65,7 @@ class Worker:
         self._run = run
         self._start = start
         self._started_at = datetime.now(UTC)
+        self._parent = os.getppid()
         self._drains = 0
         self._job: Job | None = None
         self._ending = ""
@@ -189,6 +190,8 @@ class Worker:
     def _take(self, wanted: Drain, link: Link) -> Job | None:
         """The job, if this worker does it; else the client has been told why not."""
         with self._lock:
+            if os.getppid() != self._parent:
+                self._end("its JVM is gone")
             if self._ending or len(link.files) != 2:  # noqa: PLR2004 - output and error
                 return None
             if self._job is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -137,3 +139,23 @@ def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
     held.unlink()
     assert installation.run("drain")["status"] == "succeeded"
     assert worker(installation).process != found.process
+
+
+def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
+    installation: Installation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    installation.spark_reports(report(), 1)
+    assert installation.run("drain")["status"] == "succeeded"
+    first, second = installation.called.read_text().splitlines()
+    assert "serve" in first.split()
+    assert "drain" in second.split()
+    assert any("starts cold: no worker came up" in line for line in caplog.messages)
+
+    others = installation.bin / "temporary"
+    (others / f"sluice-warm-{os.getuid()}").mkdir(parents=True, mode=0o777)
+    (others / f"sluice-warm-{os.getuid()}").chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(others))
+    assert installation.run("drain")["status"] == "succeeded"
+    assert "this user's alone" in caplog.text
+    assert "drain" in installation.called.read_text().splitlines()[2].split()

@@ -66,6 +66,12 @@ def test_a_changed_file_of_code_or_jars_is_named(
     assert changed(before, taken(settings, ["spark-submit"], {})) == [part]
 
 
+def test_a_second_link_to_a_jar_is_no_change(settings: Settings, tmp_path: Path) -> None:
+    before = taken(settings, [], {})
+    os.link(tmp_path / "jars/delta.jar", tmp_path / "link")
+    assert changed(before, taken(settings, [], {})) == []
+
+
 def test_what_python_compiles_is_no_code(settings: Settings, tmp_path: Path) -> None:
     before = taken(settings, [], {})
     cache = tmp_path / "code/deployed_warm/hourly/__pycache__"

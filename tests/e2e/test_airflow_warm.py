@@ -1,0 +1,54 @@
+"""A real Airflow whose drain tasks share a worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from local import airflow
+from local.airflow_api import Api
+from spark_jobs.launch.processes import kill_tree
+from spark_jobs.warm.look import shown
+from spark_jobs.warm.place import log_path, socket_path
+from tests.e2e import pipelines
+from tests.e2e.test_airflow_run import EVENTS, PATIENCE_SECONDS, PIPELINE
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@long_form
+def test_the_drain_of_the_next_dag_run_finds_the_worker_of_the_first(
+    kafka: str, tmp_path: Path
+) -> None:
+    home, root = tmp_path / "airflow", tmp_path / "root"
+    scene = Scene(kafka, tmp_path, PIPELINE, events=EVENTS, deliveries=2, topic="flights")
+    variables = {
+        "SLUICE_KAFKA": kafka,
+        "SLUICE_ROOT": str(root),
+        "SLUICE_PIPELINES": pipelines.__name__,
+        "SLUICE_WARM": "on",
+    }
+    socket, seen = socket_path(str(root)), list[str]()
+    try:
+        running = airflow.start(home, variables, schedule=False)
+        with Api(running) as api:
+            api.await_dags({PIPELINE})
+            for run_id in ("first", "second"):
+                scene.deliver()
+                api.trigger(PIPELINE, run_id)
+                states = api.wait(run_id, [PIPELINE], seen.append, seconds=PATIENCE_SECONDS)
+                errors = api.errors(PIPELINE, run_id)
+                assert states == {PIPELINE: "success"}, "\n".join([*seen, *errors])
+        worker = shown(socket)
+        assert worker is not None, log_path(socket).read_text()
+        assert worker.drains == 2, log_path(socket).read_text()
+        assert not log_path(socket).with_suffix(".log.before").exists(), "one worker did both"
+        scene.assert_exact()
+    finally:
+        airflow.stop(home)
+        if (left := shown(socket)) is not None and psutil.pid_exists(left.process):
+            kill_tree(left.process)
