@@ -66,8 +66,9 @@ def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_
     assert workers(java) == []
     jvm.new_session()
     second = SparkSession.builder.getOrCreate()
-    assert second.conf.get(LEAK) == spark.conf.get(LEAK) != "77"
-    assert second.conf.get("spark.sql.ansi.enabled") == spark.conf.get("spark.sql.ansi.enabled")
+    untouched = spark.newSession()  # other tests set things in the session itself
+    assert second.conf.get(LEAK) == untouched.conf.get(LEAK) != "77"
+    assert second.conf.get("spark.sql.ansi.enabled") == untouched.conf.get("spark.sql.ansi.enabled")
     with pytest.raises(AnalysisException):
         second.table("left_behind")
 
