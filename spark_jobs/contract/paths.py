@@ -166,6 +166,11 @@ def document_path(root: str, pipeline: str, run_id: str, *, values: bool) -> UPa
     return document_folders(root, pipeline)[values] / f"{_plain(run_id)}.html"
 
 
+def older_document_path(root: str, pipeline: str, run_id: str, *, values: bool) -> UPath:
+    """Where an older Sluice put it: under a name that several ids shared."""
+    return document_folders(root, pipeline)[values] / f"{_shared(run_id)}.html"
+
+
 def document_folders(root: str, pipeline: str) -> tuple[UPath, UPath]:
     """Where the pipeline's documents are: those without values of records, and those with them."""
     folder = opened(root) / "documents" / pipeline
@@ -175,12 +180,24 @@ def document_folders(root: str, pipeline: str) -> tuple[UPath, UPath]:
 def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
     """The parts of the path.
 
-    >>> _report("flight_events", "manual__2026-01-01T10:00:00+00:00")
-    ('reports', 'flight_events', 'manual__2026-01-01T10_00_00_00_00.json')
+    >>> _report("flight_events", "by-hand")
+    ('reports', 'flight_events', 'by-hand.json')
     """
     return "reports", pipeline, f"{_plain(run_id)}.json"
 
 
 def _plain(run_id: str) -> str:
-    """The run's id without characters that a shell or a URL interprets."""
+    """The run's id without characters that a shell or a URL interprets. What then is the same for
+    several ids has a digest of its own id behind it.
+
+    >>> _plain("manual__2026-01-01T10:00"), _plain("manual__2026-01-01T10+00")
+    ('manual__2026-01-01T10_00-536f495e', 'manual__2026-01-01T10_00-a1df0237')
+    """
+    plain = _shared(run_id)
+    if plain == run_id:
+        return plain
+    return f"{plain}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+
+
+def _shared(run_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", run_id)

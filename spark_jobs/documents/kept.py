@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract.files import write_whole
-from spark_jobs.contract.paths import document_path
+from spark_jobs.contract.paths import document_path, older_document_path
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.store import is_remote
 from spark_jobs.contract.visible import visible
@@ -99,7 +99,7 @@ class KeptResults:
 def is_stored(root: UPath, pipeline: str, run_id: str) -> bool:
     """Whether the run has a document."""
     found: Any = document_path(str(root), pipeline, run_id, values=False).exists()
-    return bool(found)
+    return bool(found) or _older(root, pipeline, run_id, values=False) is not None
 
 
 def stored(root: UPath, pipeline: str, run_id: str, *, values: bool) -> str | None:
@@ -110,9 +110,22 @@ def stored(root: UPath, pipeline: str, run_id: str, *, values: bool) -> str | No
         try:
             content = document_path(str(root), pipeline, run_id, values=wanted).read_bytes()
         except FileNotFoundError:
-            continue
+            older = _older(root, pipeline, run_id, values=wanted)
+            if older is None:
+                continue
+            content = older
         return framed(_title(pipeline, run_id), content.decode("utf-8", "replace"))
     return None
+
+
+def _older(root: UPath, pipeline: str, run_id: str, *, values: bool) -> bytes | None:
+    """The document that an older Sluice stored, if it is this run's: others had the same name."""
+    path = older_document_path(str(root), pipeline, run_id, values=values)
+    if not path.exists():
+        return None
+    content: bytes = path.read_bytes()
+    title = escape(_title(pipeline, run_id)).encode("ascii", "xmlcharrefreplace")
+    return content if b"<h1>" + title + b"</h1>" in content else None
 
 
 def _title(pipeline: str, run_id: str) -> str:

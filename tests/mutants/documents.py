@@ -130,4 +130,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/spark/test_drain.py::"
         "test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late",
     ),
+    Mutant(
+        "runs whose ids differ in a colon and a plus share their report",
+        "spark_jobs/contract/paths.py",
+        "    if plain == run_id:\n",
+        "    if plain:\n",
+        "tests/unit/test_paths.py::test_two_runs_whose_ids_differ_in_such_characters_alone_have_two_"
+        "reports_and_documents",
+    ),
+    Mutant(
+        "a run is shown the document that an older Sluice stored of another",
+        "spark_jobs/documents/kept.py",
+        'return content if b"<h1>" + title',
+        'return content if content or b"<h1>" + title',
+        "tests/unit/test_paths.py::test_a_document_of_an_older_sluice_is_found_by_its_run_and_by_no_"
+        "other",
+    ),
 )

@@ -194,4 +194,12 @@ MUTANTS = (
         "            done = None\n",
         "tests/unit/test_swap.py::test_a_second_swap_does_nothing",
     ),
+    Mutant(
+        "brackets in a root's name are read as a pattern",
+        "spark_jobs/repair/records.py",
+        '.option("__globPaths__", "false")',
+        "",
+        "tests/spark/test_root_name.py::test_what_a_repair_keeps_under_such_a_root_is_read_and_no_"
+        "file_that_the_pattern_would_match[a[b]-ab]",
+    ),
 )

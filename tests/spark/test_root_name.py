@@ -1,0 +1,30 @@
+"""A root whose name has the characters of a pattern: Spark reads what is there, and nothing beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from upath import UPath
+
+from spark_jobs.repair import kept
+from spark_jobs.repair.records import _file
+
+
+@pytest.mark.parametrize(
+    ("name", "matched"), [("a[b]", "ab"), ("a*", "ac"), ("a?", "ad"), ("a{b,c}", "ab")]
+)
+def test_what_a_repair_keeps_under_such_a_root_is_read_and_no_file_that_the_pattern_would_match(
+    spark: SparkSession, tmp_path: Path, name: str, matched: str
+) -> None:
+    for folder, offset in ((name, 1), (matched, 2)):
+        (tmp_path / folder).mkdir()
+        rows = pa.Table.from_pylist(
+            [{"partition": 0, "offset": offset}], kept.arrow_schema(kept.PLACE)
+        )
+        pq.write_table(rows, tmp_path / folder / "places.parquet")
+    found = _file(spark, UPath(tmp_path / name / "places.parquet"), kept.PLACE)
+    assert [row["offset"] for row in found.collect()] == [1]
