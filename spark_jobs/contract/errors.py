@@ -299,7 +299,9 @@ class TableContended(SluiceError):
 
 
 class ExpressionFailed(SluiceError):
-    """Spark could not compute an expression of the spec, and no few records are to blame."""
+    """Spark could not compute an expression of the spec: for more than the few records that a drain
+    puts aside, or in a repair, which puts none aside.
+    """
 
     code, exit_status = "EXPRESSION_FAILED", 55
     usual_remedy = "Correct the expression, and name the old one in `compatible_expressions`."

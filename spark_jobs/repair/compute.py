@@ -72,7 +72,7 @@ def compute(
     spec = way.spec
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    clock_ms, failing = int(datetime.now(UTC).timestamp() * 1000), _failing(paths, plan)
+    clock_ms, failing = int(datetime.now(UTC).timestamp() * 1000), known_failing(paths, plan)
 
     def judged(fetched: Fetched, counts: Observation | None = None) -> Dataflow:
         given = records(spark, spec, settings, paths, plan, fetched)
@@ -144,8 +144,9 @@ def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
     return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
 
 
-def _failing(paths: Paths, plan: RepairPlan) -> Reasons:
-    """Without those that a replay brings: their expression has been corrected."""
+def known_failing(paths: Paths, plan: RepairPlan) -> Reasons:
+    """The records on which drains saw an expression fail, without those that a replay brings:
+    their expression has been corrected."""
     known = read_failing(paths.failing).reasons
     return {
         (partition, offset): why

@@ -97,6 +97,15 @@ class RepairPlan(Stored):
         """How many offsets are read, from Kafka and from the archive."""
         return offsets_in(self.parts) + offsets_in(self.archived)
 
+    @property
+    def records_read(self) -> int:
+        """How many records are read at most, for launch/session.py for_records, which only decides
+        how Spark makes its queries.
+
+        The table's rows, which these are compared with, do not count: a row has one record or more.
+        """
+        return self.offsets + self.late + self.from_quarantine
+
 
 def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:
     """How many offsets the ranges have."""

@@ -8,6 +8,8 @@ import logging
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
@@ -32,11 +34,13 @@ from spark_jobs.repair.account import Compared, change_of, counted, drained_of
 from spark_jobs.repair.bad import Bad, write_bad
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
+from spark_jobs.repair.failing import expression_failed
 from spark_jobs.repair.fates import fates, places
 from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.staged import differing, write_changes, write_rows
+from spark_jobs.runs.data_error import DataError
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
@@ -111,8 +115,8 @@ def _run(
         stop.raise_if_asked()
         try:
             scene = _Scene(ranged(spec), settings, paths, plan, spark)
-            with for_records(spark, plan.offsets + plan.late):
-                return _compute_and_judge(scene, outcome, stop, warming)
+            with for_records(spark, plan.records_read):
+                return _named_if_data_fails(scene, outcome, stop, warming)
         finally:
             spark.catalog.clearCache()
             _remove_kept(paths, plan)
@@ -135,6 +139,21 @@ def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:
             "Plan another one.",
         )
     (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)
+
+
+def _named_if_data_fails(
+    scene: _Scene, outcome: RunOutcome, stop: StopRequest, warming: Thread
+) -> SluiceError | None:
+    """_compute_and_judge; an expression that fails is told with the records on which it does."""
+    try:
+        return _compute_and_judge(scene, outcome, stop, warming)
+    except (PySparkException, Py4JJavaError) as error:
+        if (data := DataError.of(str(error))) is None:
+            raise
+        stop.raise_if_asked()
+        way, settings, paths, plan, spark = scene
+        spark.catalog.clearCache()
+        raise expression_failed(spark, way, settings, paths, plan, data) from error
 
 
 def _compute_and_judge(

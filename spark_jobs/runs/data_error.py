@@ -21,6 +21,7 @@ _ADVICE = re.compile(r" *(?:Use [`']try_\w+[`'][^.]*\.|If necessary,? set .*)", 
 _CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
+REPEATS = "The next run repeats the batch on the same state."
 
 
 class DataError(NamedTuple):
@@ -77,13 +78,15 @@ class DataError(NamedTuple):
         """Why a record is malformed on which it happens."""
         return f"{self.where(spec)}: {self.condition}: {self.message}"
 
-    def failed(self, pipeline: str, where: str, why: str) -> ExpressionFailed:
-        """The error of a run for which no few records are to blame. `why` says so."""
+    def failed(self, pipeline: str, where: str, why: str, then: str = REPEATS) -> ExpressionFailed:
+        """The error of a run that cannot go on without the expression. `why` says so, and `then`
+        what comes after its correction.
+        """
         return ExpressionFailed(
             f"{pipeline}: {where}: {self.condition}: {self.message}. {why}",
             "Correct the expression in spec.py (try_divide and try_cast give null where / and CAST "
             "fail), and add its old text to compatible_expressions; of one in logic.py, the digest "
-            "to compatible_logic. The next run repeats the batch on the same state.",
+            f"to compatible_logic. {then}",
         )
 
 

@@ -10,6 +10,10 @@ REPLAYED = (
 )
 
 KEPT = "tests/unit/test_kept.py::"
+NAMED = (
+    "tests/spark/test_failing_repair.py::test_a_repair_names_the_record_on_which_an_expression_"
+    "fails_and_is_done_when_that_is_corrected"
+)
 MUTANTS = (
     Mutant(
         "a repair takes late records that came after its plan",
@@ -201,5 +205,26 @@ MUTANTS = (
         "",
         "tests/spark/test_root_name.py::test_what_a_repair_keeps_under_such_a_root_is_read_and_no_"
         "file_that_the_pattern_would_match[a[b]-ab]",
+    ),
+    Mutant(
+        "a repair does not look for the records on which an expression fails",
+        "spark_jobs/repair/stage.py",
+        "        raise expression_failed(spark, way, settings, paths, plan, data) from error\n",
+        "        raise\n",
+        NAMED,
+    ),
+    Mutant(
+        "a late record on which an expression fails is not found",
+        "spark_jobs/repair/failing.py",
+        "NEVER_LATE_MS = int(datetime(1, 1, 1",
+        "NEVER_LATE_MS = int(datetime(2100, 1, 1",
+        NAMED,
+    ),
+    Mutant(
+        "records from quarantine do not count for how Spark makes its queries",
+        "spark_jobs/repair/plan.py",
+        "return self.offsets + self.late + self.from_quarantine",
+        "return self.offsets + self.late",
+        f"{KEPT}test_records_of_every_source_count_for_how_spark_makes_its_queries",
     ),
 )

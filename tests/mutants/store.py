@@ -36,6 +36,14 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{RECOVERY}::test_beginning_anew_moves_every_object_and_says_how_many",
     ),
     Mutant(
+        "the rows of a repair are written as on a disk",
+        "spark_jobs/repair/staged.py",
+        "    rows.write.parquet(spark_url(path))",
+        "    rows.write.parquet(str(path))",
+        "tests/store/test_repair.py::test_late_records_are_repaired_by_a_swap_that_a_second_try_"
+        "completes_and_an_undo_takes_back",
+    ),
+    Mutant(
         "a bucket that is not there is made",
         "spark_jobs/storage/object_store.py",
         "        refuse_unusable(str(paths.version))",

@@ -13,7 +13,7 @@ from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.decode.decoder import _decoded
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
-from spark_jobs.runs.failing_search import spans
+from spark_jobs.runs.record_search import spans
 from tests.unit.specs import topic
 
 RECORDS = [

@@ -124,3 +124,8 @@ def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(pa
         assert len(rows(found.late)) == 1
     kept.remove(paths, plan())
     assert not kept.folder(paths, plan()).exists()
+
+
+def test_records_of_every_source_count_for_how_spark_makes_its_queries() -> None:
+    read = {"parts": {0: ((0, 5),)}, "archived": {1: ((7, 9),)}}
+    assert plan(**read, late=3, quarantined={0: (1,), 1: (2, 4)}).records_read == 5 + 2 + 3 + 3

@@ -1,0 +1,85 @@
+"""Failing: names the records of a repair on which an expression of the spec fails.
+
+Drains put such records into quarantine, and a repair leaves those out. It can meet others: a late
+record, of which a drain computes nothing behind its first step, and any record after the expression
+has changed, or that no drain has read.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
+
+from spark_jobs.classify.classifier import good_records
+from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.position import Position
+from spark_jobs.dataflow import dataflow
+from spark_jobs.repair.compute import known_failing
+from spark_jobs.repair.records import Fetched, records
+from spark_jobs.runs.record_search import failing
+from spark_jobs.steps import chain
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.errors import ExpressionFailed
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.ranged import Ranged
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.repair.plan import RepairPlan
+    from spark_jobs.runs.data_error import DataError
+
+NAMED = 3
+"""Failing records that are looked for: each takes some twenty queries of a million records."""
+NEVER_LATE_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
+THEN = "Nothing was changed: then plan the repair again."
+
+
+def expression_failed(
+    spark: SparkSession,
+    way: Ranged,
+    settings: Settings,
+    paths: Paths,
+    plan: RepairPlan,
+    error: DataError,
+) -> ExpressionFailed:
+    """The error of a staging that ended with it: with the places of the first NAMED records that
+    fail by themselves.
+    """
+    spec, needed = way.spec, F.expr(Position(way.spec.topic.event_time).sql(plan.needed))
+
+    def computed(rows: DataFrame) -> DataFrame:
+        return chain.row_part(chain.stateful_input(rows, spec).where(needed), spec, NEVER_LATE_MS)
+
+    unseen = Fetched(Observation(), Observation(), Observation())
+    given = records(spark, spec, settings, paths, plan, unseen)
+    clock_ms = int(datetime.now(UTC).timestamp() * 1000)
+    flow = dataflow(given, spec, clock_ms=clock_ms, failing=known_failing(paths, plan))
+    good = good_records(flow.classified).persist()
+    try:
+        found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]
+    finally:
+        good.unpersist()
+    places = [f"partition {each.partition} offset {each.offset}" for each in found[:NAMED]]
+    if not places:
+        why = (
+            f"No record of repair {plan.repair_id} fails by itself: several do together, or behind "
+            "a step that keeps state."
+        )
+    else:
+        error = found[0].error
+        more = ", and others" if len(found) > NAMED else ""
+        why = f"It fails on records of topic {spec.topic.name}: {', '.join(places)}{more}."
+    return error.failed(spec.name, error.where(spec), why, THEN)
+
+
+def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:
+    """The offsets from the first to the last good record of each partition."""
+    offset = F.col("kafka.offset")
+    ends = good.groupBy(F.col("kafka.partition").alias("partition")).agg(
+        F.min(offset).alias("first"), F.max(offset).alias("last")
+    )
+    rows = ends.collect()
+    start = {row["partition"]: row["first"] for row in rows}
+    return Batch(plan.batch, start, {row["partition"]: row["last"] + 1 for row in rows}, 0, 0)

@@ -1,0 +1,91 @@
+"""A late record on which an expression fails, behind a step that drops it in every drain: the
+repair that needs it ends, names it, and is done once the expression is corrected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from local.deliveries import split
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Deduplicate, Transform
+from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene, records
+from tests.spark.test_repair import Repairs
+
+EVENTS = 1200
+
+
+def late_ids() -> list[str]:
+    """Ids of good events that are delivered once, in the second delivery, and are late by then."""
+    first, second = split(records(EVENTS), 2)
+    times = Counter(each.event.event_id for each in (*first, *second) if each.event)
+    newest = max(each.event.event_time for each in first if each.event and each.kind == "good")
+    return [
+        each.event.event_id
+        for each in second
+        if each.event
+        and each.kind == "good"
+        and each.event.event_time < newest - timedelta(hours=3)
+        and times[each.event.event_id] == 1
+    ]
+
+
+def rate(division: str) -> Transform:
+    return Transform(sql=f"SELECT event_id, event_time, {division} AS rate FROM rows")
+
+
+@long_form
+def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when_that_is_corrected(
+    scene: Callable[..., Scene],
+) -> None:
+    wrong = late_ids()[0]
+    divisor = f"CAST(event_id <> '{wrong}' AS INT)"
+    spec = Pipeline(
+        name="failing_repair",
+        about="Flights, by an expression that one late record makes fail.",
+        topic=FLIGHTS,
+        watermark_delay="2 hours",
+        ranges=Ranges(by="event_time"),
+        steps=(Deduplicate(keys=("event_id",)), rate(f"12 div {divisor}")),
+    )
+    made = scene(spec, events=EVENTS, deliveries=2)
+    for number in range(2):
+        made.deliver()
+        made.run(f"drain-{number}")
+    [place] = [
+        (row["partition"], row["offset"])
+        for row in made.ledger.to_pylist()
+        if row["event_id"] == wrong and row["kind"] == "good"
+    ]
+    assert place in made.late()
+    work, before = Repairs(made), ids(made)
+    problem = work.stage(work.plan()).problem
+    assert problem is not None
+    assert problem.code == "EXPRESSION_FAILED", problem
+    assert not problem.error().retry
+    partition, offset = place
+    at = f"It fails on records of topic {made.topic}: partition {partition} offset {offset}."
+    assert at in problem.what
+    assert f"step 2 (transform), sql: SELECT event_id, event_time, 12 div {divisor}" in problem.what
+    assert "DIVIDE_BY_ZERO" in problem.what
+    assert "then plan the repair again" in problem.remedy
+    assert ids(made) == before
+
+    old = spec.steps[1].sql_texts[0].text
+    corrected = rate(f"12 div nullif({divisor}, 0)")
+    made.change(steps=(spec.steps[0], corrected), compatible_expressions=(old,))
+    report = work.stage(plan := work.plan())
+    assert report.problem is None, report.problem
+    work.swap(plan)
+    assert wrong in ids(made)
+    assert place in {(row["partition"], row["offset"]) for row in made.ops("merged")}
+
+
+def ids(made: Scene) -> set[Any]:
+    return {row["event_id"] for row in made.table()}
