@@ -73,6 +73,8 @@ def take_back(
         for row in (repairs.one(paths.root, paths.pipeline, each) for each in undone)
         if row and row["table_version"] <= version
     ]
+    # Undos came newest first: a later repair takes out what an earlier one has put there.
+    back.sort(key=lambda row: row["table_version"])
     # In this order. What later repairs took out of the rows is in them again, before those that
     # are back take out theirs. And an undo that has ended is not found again, after a kill in
     # between.
@@ -84,7 +86,7 @@ def take_back(
     # A swap that was cut off may have taken records out, and have told nothing else.
     there = f"state IN ('swapped', 'canonical') AND {ops_tables.among('generation', generations)}"
     in_table = [row["repair_id"] for row in repairs.stored(paths.root, paths.pipeline, there)]
-    taken_out.give_back_but(paths.root, paths.pipeline, in_table)
+    taken_out.give_back_but(paths.root, paths.pipeline, generations, in_table)
 
 
 def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> None:

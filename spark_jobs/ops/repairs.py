@@ -56,11 +56,13 @@ def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> N
     """Write what became of the records that a repair used, in place of what was written before.
 
     Without those of which another repair of the generation has said it: both may have been computed
-    at one time, and neither changed a row.
+    at one time, and neither changed a row. And without those that a later one has taken out of the
+    rows since.
     """
     told = _settled_by_others(root, pipeline, repair_id, rows)
     if new := [row for row in rows if _record(row) not in told]:
-        ops_tables.replace(root, "merged", new, _of(pipeline, [repair_id]))
+        ours = f"{_of(pipeline, [repair_id])} AND source <> '{taken_out.SOURCE}'"
+        ops_tables.replace(root, "merged", new, ours)
 
 
 def end(
@@ -105,8 +107,13 @@ def _settled_by_others(
     if not rows:
         return set()
     of_one = ops_tables.equals({"pipeline": pipeline, "generation": rows[0]["generation"]})
-    other = ops_tables.equals({"repair_id": repair_id})
-    sql = f'SELECT source, "partition", "offset" FROM merged WHERE {of_one} AND NOT ({other})'
+    own = ops_tables.equals({"repair_id": repair_id})
+    taken = f"source = '{taken_out.SOURCE}'"
+    sql = (
+        f"SELECT CASE WHEN {taken} THEN 'quarantine' ELSE source END AS source, "
+        '"partition", "offset" FROM merged '
+        f"WHERE {of_one} AND ({own}) = ({taken})"
+    )
     return {_record(row) for row in ops_tables.query(root, "merged", sql).to_pylist()}
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.contract.errors import ApprovalMissing, RepairUnknown, SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import repairs
-from spark_jobs.repair.bad_rows import put_bad
+from spark_jobs.repair.bad_rows import put_bad, take_out_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.preconditions import Claim
@@ -121,6 +123,21 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
     repairs.put(paths.root, [row])
     # After it: a rewind in between finds no fate of a repair that it does not know to be there.
     put_fates(paths, manifest)
+    if version is not None:
+        _let_later_ones_take_out(paths, manifest, version)
+
+
+def _let_later_ones_take_out(paths: Paths, manifest: Manifest, version: int) -> None:
+    """Of this repair's records: it may be told late that it is in the table, after a kill, when a
+    later one has found some of them bad.
+    """
+    known = read_identity(paths)
+    generations = known.generations if known else (manifest.generation,)
+    for row in repairs.swapped_after(paths.root, manifest.pipeline, generations, version):
+        with suppress(RepairUnknown):  # an undo, or its staging is kept no longer
+            later = read_manifest(paths, row["repair_id"])
+            if later.newly_bad:
+                take_out_bad(paths, later, generations, manifest.repair_id)
 
 
 def put_fates(paths: Paths, manifest: Manifest) -> None:

@@ -92,4 +92,35 @@ MUTANTS = (
         "(theirs.join(told.slice(0, 0), RECORD",
         f"{BAD}::test_a_record_that_a_replay_has_brought_since_is_said_once",
     ),
+    Mutant(
+        "a rewind restores the fates of repairs in the order of their undos",
+        "spark_jobs/admin/taken_back.py",
+        '    back.sort(key=lambda row: row["table_version"])\n',
+        "",
+        "tests/unit/test_bad_rows.py::test_of_two_undos_that_a_rewind_takes_back_the_later_repair_"
+        "still_takes_out",
+    ),
+    Mutant(
+        "a swap given again says again what a later repair took out",
+        "spark_jobs/ops/repairs.py",
+        "AND ({own}) = ({taken})",
+        "AND NOT ({own}) AND NOT ({taken})",
+        "tests/unit/test_bad_rows.py::test_a_swap_that_is_given_again_does_not_say_what_a_later_"
+        "repair_took_out",
+    ),
+    Mutant(
+        "a swap that is told late to be there says what a later repair took out",
+        "spark_jobs/repair/swap.py",
+        "    if version is not None:\n        _let",
+        "    if version is None:\n        _let",
+        "tests/unit/test_bad_rows.py::test_nor_does_one_that_was_killed_behind_its_commit",
+    ),
+    Mutant(
+        "a rewind gives back fates of another checkpoint of the pipeline",
+        "spark_jobs/ops/taken_out.py",
+        """equals({'pipeline': pipeline})} AND {of_these}\"""",
+        """equals({'pipeline': pipeline})}\"""",
+        "tests/unit/test_bad_rows.py::test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_"
+        "pipeline",
+    ),
 )

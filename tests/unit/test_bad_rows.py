@@ -253,7 +253,81 @@ def test_the_fate_of_a_replay_that_is_taken_back_too_is_not_given_back(root: Roo
     assert told(root) == []
 
 
-def replayed(root: Root, *offsets: int, by: str = "replay") -> None:
+def by_replay(root: Root) -> None:
+    """A replay, r1, is staged, by which offset 2 gets into the rows."""
+    root.stage("r1", [(None, row(3, "z"))], merged=(brought(2),))
+    known = {"pipeline": SPEC.name, "repair_id": "r1", "generation": "g1", "state": "staged"}
+    known |= {"request": "{}", "kind": "replay", "horizon": json.dumps({"0": 6})}
+    repairs.put(root.paths.root, [known])
+
+
+def brought(offset: int) -> MergedRecord:
+    return MergedRecord(
+        topic_id="topic-1",
+        partition=0,
+        offset=offset,
+        source="quarantine",
+        fate="merged",
+        position=hour(3),
+    )
+
+
+def found_bad_since(root: Root) -> None:
+    """A backfill, r2, has left the replayed record out of the rows."""
+    stage(root, "r2", 2, changes=[(row(3, "z"), None)])
+    root.swap("r2")
+
+
+def taken(root: Root) -> list[tuple[str, str, str | None]]:
+    return [(row["repair_id"], row["source"], row["taken_out_by"]) for row in told(root)]
+
+
+OUT = [("r1", "taken out", "r2")]
+
+
+def test_of_two_undos_that_a_rewind_takes_back_the_later_repair_still_takes_out(root: Root) -> None:
+    by_replay(root)
+    root.swap("r1")
+    found_bad_since(root)
+    version = root.version
+    assert taken(root) == OUT
+    root.undo("r2")
+    root.undo("r1")
+    assert taken(root) == []
+    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    assert taken(root) == OUT
+
+
+def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(root: Root) -> None:
+    by_replay(root)
+    root.swap("r1")
+    found_bad_since(root)
+    shutil.rmtree(str(root.paths.staging("r2")))  # as sluice maintain does in time
+    assert root.swap("r1").again
+    assert taken(root) == OUT
+
+
+def test_nor_does_one_that_was_killed_behind_its_commit(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_replay(root)
+    with monkeypatch.context() as patch:
+        patch.setitem(failpoint.ACTIVE, "swap.committed", "raise")
+        with pytest.raises(failpoint.Failure):
+            root.swap("r1")
+    found_bad_since(root)
+    root.swap("r1")
+    assert taken(root) == OUT
+
+
+def test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_pipeline(root: Root) -> None:
+    replayed(root, 2, by="r1", generation="g0", source="taken out", taken_out_by="r2")
+    before = told(root)
+    take_back(SPEC, root.paths, ("g1",), root.version, {0: 6})
+    assert told(root) == before
+
+
+def replayed(root: Root, *offsets: int, by: str = "replay", **more: str) -> None:
     """A replay has brought these into the rows."""
     fate = {
         "pipeline": SPEC.name,
@@ -266,7 +340,8 @@ def replayed(root: Root, *offsets: int, by: str = "replay") -> None:
         "position": NOW,
         "event_time": NOW,
     }
-    ops_tables.append(root.paths.root, "merged", [fate | {"offset": each} for each in offsets])
+    rows = [fate | more | {"offset": each} for each in offsets]
+    ops_tables.append(root.paths.root, "merged", rows)
 
 
 def fates(root: Root) -> list[tuple[str, int]]:
