@@ -81,7 +81,7 @@ MUTANTS = (
     Mutant(
         "what a swap took out that was cut off stays out for ever",
         "spark_jobs/admin/taken_back.py",
-        "    taken_out.give_back_but(paths.root, paths.pipeline, in_table)\n",
+        "    taken_out.give_back_but(paths.root, paths.pipeline, generations, in_table)\n",
         "",
         f"{BAD}::test_a_rewind_gives_back_what_a_swap_took_that_was_cut_off_and_told_nothing",
     ),
