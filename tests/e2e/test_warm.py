@@ -150,7 +150,7 @@ def installation(kafka: str, tmp_path: Path) -> Iterator[Installation]:
             started.wait()
 
 
-def test_two_pipelines_in_turn_in_one_worker_that_changed_code_ends_and_a_kill_of_it_is_a_kill_of_its_drain(
+def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(
     spark: object, installation: Installation
 ) -> None:
     scene = installation.scene
@@ -164,6 +164,15 @@ def test_two_pipelines_in_turn_in_one_worker_that_changed_code_ends_and_a_kill_o
     scene.assert_exact()
     other.assert_exact()
 
+
+@long_form
+def test_changed_code_ends_the_worker_and_a_kill_of_it_is_a_kill_of_its_drain(
+    spark: object, installation: Installation
+) -> None:
+    scene = installation.scene
+    scene.deliver()
+    installation.drain(FIRST, "first")
+    born = installation.worker
     scene.deliver()
     with (installation.code / FIRST / "spec.py").open("a") as spec:
         spec.write("\nimport sys\nprint('this is the changed code', file=sys.stderr)\n")
