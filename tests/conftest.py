@@ -3,7 +3,7 @@ own where it needs them.
 
 A test goes to whichever lane is free. Those of one file stay together where they share what takes
 long to make, and so do those of a folder that start, kill and time processes: they have no other of
-their kind beside them.
+their kind beside them. Those of Airflow share its imports, its database and its server.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ LONGEST_FIRST = (
     "cluster",
     "faults",
     "store",
-    "spark",
     "airflow",
+    "spark",
     "unit",
     "examples",
 )
-A_LANE_EACH = ("stack", "e2e", "browser", "cluster", "faults", "store")
+A_LANE_EACH = ("stack", "e2e", "browser", "cluster", "faults", "store", "airflow")
 TOGETHER = (
     "spark/test_repair.py",
     "spark/test_state.py",
@@ -70,7 +70,7 @@ class Lanes(LoadScopeScheduling):
         folder = file.partition("/")[0]
         if folder in A_LANE_EACH:
             return folder
-        return file if file in TOGETHER or folder == "airflow" else nodeid
+        return file if file in TOGETHER else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
