@@ -96,7 +96,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a killed task leaves the worker at its drain",
         "plugins/sluice_airflow/submission.py",
-        "            end_tree(self._warm.process.pid, GRACE_SECONDS)\n",
+        "            end_tree(run.process.pid, GRACE_SECONDS)\n",
         "            pass\n",
         "tests/airflow/test_warm_drain.py::test_a_killed_task_kills_the_worker_and_the_next_one_starts_another",
     ),
