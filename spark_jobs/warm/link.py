@@ -122,6 +122,9 @@ def listening(path: Path) -> socket.socket:
     mask = os.umask(0o177)
     try:
         made.bind(str(path))
+    except OSError:
+        made.close()
+        raise
     finally:
         os.umask(mask)
     made.listen()
