@@ -6,6 +6,7 @@ import logging
 import os
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,16 @@ WORDS = ["drain", "departure_delays"]
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def short() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's, as that of a test's own may not."""
+    with tempfile.TemporaryDirectory(prefix="w") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """An installation whose workers have a folder of their own, and none of them starts."""
-    short = tempfile.mkdtemp(prefix="w")
-    monkeypatch.setattr(tempfile, "tempdir", short)
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "delta-spark_0.jar").touch()
 
@@ -81,9 +88,8 @@ def test_where_the_sockets_path_is_too_long_for_a_socket(
     assert "set TMPDIR to a shorter folder" in cold(settings, caplog)
 
 
-def test_the_longest_path_that_fits_is_one_of_a_socket(tmp_path: Path) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="w"))
-    path = folder / ("x" * (MOST_PATH_BYTES - len(str(folder)) - 1))
+def test_the_longest_path_that_fits_is_one_of_a_socket(short: Path) -> None:
+    path = short / ("x" * (MOST_PATH_BYTES - len(str(short)) - 1))
     listening(path).close()
     with pytest.raises(OSError, match="too long"):
         listening(Path(f"{path}x"))
