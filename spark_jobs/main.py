@@ -76,7 +76,7 @@ def _serve(socket: Path) -> int:
     """Be a worker for warm drains until it ends."""
     born = json.loads(os.environ.pop(BORN))
     limits = Limits.of(Settings.from_environment())
-    return Worker(socket, born, limits, lambda words: main(words, warm=True)).work()
+    Worker(socket, born, limits, lambda words: main(words, warm=True)).work()
 
 
 def _run(wanted: argparse.Namespace, *, warm: bool) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 GRACE_SECONDS = 3.0
 """Airflow gives a killed task 5 seconds in total."""
+SAID_SECONDS = 5.0
+"""How long the last lines of a warm run may take to be logged."""
 
 
 class Submission:
@@ -87,8 +90,9 @@ class Submission:
 
         The provider's hook would end only the JVM.
         """
-        if self._warm is not None and self._warm.process is not None:
-            end_tree(self._warm.process.pid, GRACE_SECONDS)
+        run = self._warm
+        if run is not None and not run.ended and run.process is not None:
+            end_tree(run.process.pid, GRACE_SECONDS)
         submitted = getattr(self.hook, "_submit_sp", None)
         if submitted is not None:
             end_tree(submitted.pid, GRACE_SECONDS)
@@ -120,19 +124,20 @@ class Submission:
 
         variables = {**os.environ, **_variables(settings)}
         read, write = os.pipe()
-        with os.fdopen(read, encoding="utf-8", errors="replace") as said:
-            try:
-                run = begun(settings, self.pipeline, words, variables, records, (write, write))
-            finally:
-                os.close(write)
-            self._warm = run
-            if run is None:
-                return False
-            for line in said:  # to the end of the run: then the worker closes it
-                LOG.info("%s", line.strip())
+        # Whoever holds the pipe beyond the run must not hold the task: the worker tells its end.
+        said = threading.Thread(target=_log_lines, args=(read,), name="said", daemon=True)
+        said.start()
+        try:
+            run = begun(settings, self.pipeline, words, variables, records, (write, write))
+        finally:
+            os.close(write)
+        if run is None:
+            return False
+        self._warm = run
         while not run.over():
             pass
         self._warm = None
+        said.join(SAID_SECONDS)
         return True
 
     def _submit(self, hook: SparkSubmitHook) -> None:
@@ -155,6 +160,13 @@ class Submission:
             output = getattr(getattr(hook, "_submit_sp", None), "stdout", None)
             if output is not None:
                 output.close()
+
+
+def _log_lines(read: int) -> None:
+    """Log each line that comes, until nobody can write any more."""
+    with os.fdopen(read, encoding="utf-8", errors="replace") as said:
+        for line in said:
+            LOG.info("%s", line.strip())
 
 
 def _variables(settings: Settings) -> dict[str, str]:

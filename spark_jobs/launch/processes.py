@@ -5,9 +5,13 @@ Its process group is not enough: PySpark's worker daemon has its own.
 
 from __future__ import annotations
 
+import os
+import time
 from contextlib import suppress
 
 import psutil
+
+POLL_SECONDS = 0.01
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -22,6 +26,17 @@ def tree(pid: int) -> list[psutil.Process]:
 def kill_tree(pid: int) -> None:
     """Send SIGKILL to the process and all its descendants."""
     _kill(tree(pid))
+
+
+def kill_others(pid: int, seconds: float) -> None:
+    """Send SIGKILL to the process and all its descendants but this one. Returns when they are
+    gone, at the latest after `seconds`.
+    """
+    others = [process for process in tree(pid) if process.pid != os.getpid()]
+    _kill(others)
+    until = time.monotonic() + seconds
+    while any(_does_something(process) for process in others) and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
 
 
 def end_tree(pid: int, grace_seconds: float) -> None:
@@ -49,3 +64,11 @@ def _kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+def _does_something(process: psutil.Process) -> bool:
+    """Whether it is neither gone nor, for want of somebody who waits for it, only listed."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

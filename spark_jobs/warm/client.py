@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from spark_jobs.contract.errors import SparkFailed
+from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch.foreground import interrupts
 from spark_jobs.launch.processes import kill_tree
@@ -17,7 +17,7 @@ from spark_jobs.launch.submit import serve_command
 from spark_jobs.warm.fingerprint import taken
 from spark_jobs.warm.fits import unfit_because
 from spark_jobs.warm.link import PATIENCE_SECONDS, BadMessage, Gone, Link, connected
-from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Stop
+from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.warm.place import log_path, socket_path, starting
 from spark_jobs.warm.start import start
 
@@ -43,6 +43,7 @@ class Warm:
         )
         self._link: Link | None = None
         self._process: psutil.Process | None = None
+        self._ended = False
 
     def begin(self, output: int, error: int) -> str:
         """Give it to a worker, which is started if there is none. Returns why it must start cold;
@@ -53,7 +54,7 @@ class Warm:
             if isinstance(link, str):
                 return link
             answer = _asked(link, self._wanted, (output, error))
-            if isinstance(answer, Accepted):
+            if isinstance(answer, Accepted) and _confirmed(link):
                 self._link = link
                 with suppress(psutil.NoSuchProcess):
                     self._process = psutil.Process(answer.process)
@@ -61,6 +62,8 @@ class Warm:
             link.close()
             if isinstance(answer, Busy):
                 return f"the worker is busy: {answer.run}"
+            if isinstance(answer, Ending) and answer.run:
+                return f"the worker ends behind {answer.run}: {answer.why}"
             if isinstance(answer, Changed):
                 LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
         return f"the worker does not answer; see {log_path(self._socket)}"
@@ -94,8 +97,16 @@ class Warm:
                 "the worker died in this run, or was killed: the next run resumes; see %s",
                 log_path(self._socket),
             )
+        self._ended = True
         self._link.close()
         return True
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended, also if `over` has not looked yet: the worker may be at
+        another client's run already.
+        """
+        return self._ended or (self._link is not None and self._link.is_told())
 
     def stop(self) -> None:
         """Ask the run to stop as SIGTERM would."""
@@ -105,7 +116,7 @@ class Warm:
 
     def kill(self) -> None:
         """SIGKILL to the worker, and so to the run."""
-        if self._process is not None and self._process.is_running():
+        if not self.ended and self._process is not None and self._process.is_running():
             kill_tree(self._process.pid)
 
     @property
@@ -138,14 +149,13 @@ def begun(
     """
     if settings.warm != "on":
         return None
-    why = unfit_because(settings, records)
-    if not why:
-        try:
+    try:
+        if not (why := unfit_because(settings, records)):
             run = Warm(settings, pipeline, words, variables)
             if not (why := run.begin(*files)):
                 return run
-        except (SparkFailed, OSError) as error:
-            why = f"no worker can be started: {error}"
+    except (SluiceError, OSError, ValueError) as error:  # nothing has begun: a cold run says it too
+        why = f"no worker can be started: {error}"
     LOG.info("this run starts cold: %s", why)
     return None
 
@@ -157,3 +167,12 @@ def _asked(link: Link, wanted: Drain, files: tuple[int, int]) -> object:
         return link.receive(PATIENCE_SECONDS)
     except (Gone, BadMessage):
         return None
+
+
+def _confirmed(link: Link) -> bool:
+    """Whether the worker was told that its client waits for the run."""
+    try:
+        link.send(Go())
+    except Gone:
+        return False
+    return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import resource
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,9 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.warm.variables import of_the_worker
 
 LEFT_OUT = "__pycache__"
+CONFIGURATION = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""Variables with a folder of configuration that spark-submit reads."""
+PACKAGES = ("site-packages", "dist-packages")
 
 
 def taken(
@@ -41,6 +45,7 @@ def taken(
         "jars": _of_files(_files_in(settings.jars), touched=False),
         "Spark's configuration files": _of_files(_spark_files(variables)),
         "folder": _digest([str(Path.cwd())]),
+        "process limits": _digest(_process_limits()),
         **{f"code of {top}": _of_files(_code(top)) for top in tops},
         **environment,
     }
@@ -79,9 +84,14 @@ def _code(top: str) -> list[Path]:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """All files below the folder, but those that Python compiles."""
-    found = []
-    for where, folders, files in os.walk(folder):
+    """All files below the folder, also behind links, but those that Python compiles."""
+    found, seen = list[Path](), set[tuple[int, int]]()
+    for where, folders, files in os.walk(folder, followlinks=True):
+        status = os.stat(where)  # noqa: PTH116 - as os.walk has it
+        if (status.st_dev, status.st_ino) in seen:  # a link to a folder above it would have no end
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
         folders[:] = [name for name in folders if name != LEFT_OUT and not name.startswith(".")]
         found += [Path(where, name) for name in files]
     return found
@@ -89,13 +99,23 @@ def _files_in(folder: Path) -> list[Path]:
 
 def _installed() -> list[Path]:
     """The folders in which package managers keep what they have installed, one a package."""
-    places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    places = own | {place for place in sys.path if Path(place).name in PACKAGES}
     return [path for place in places for path in Path(place).glob("*-info")]
+
+
+def _process_limits() -> list[str]:
+    """What a process has of its parent beside the environment, and makes or opens files by."""
+    mask = os.umask(0o077)  # there is no other way to ask
+    os.umask(mask)
+    limits = [resource.getrlimit(each) for each in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS)]
+    return [f"{mask:o}", str(os.getegid()), str(sorted(os.getgroups())), *map(str, limits)]
 
 
 def _spark_files(variables: Mapping[str, str]) -> list[Path]:
     homes = [variables.get("SPARK_HOME"), *_pyspark()]
-    folders = [variables.get("SPARK_CONF_DIR"), *(f"{home}/conf" for home in homes if home)]
+    named = [variables.get(name) for name in CONFIGURATION]
+    folders = [*named, *(f"{home}/conf" for home in homes if home)]
     return [path for folder in folders if folder for path in _files_in(Path(folder))]
 
 

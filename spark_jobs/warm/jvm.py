@@ -13,6 +13,7 @@ from typing import Any, Final
 import psutil
 from pyspark.sql import SparkSession
 
+from spark_jobs.launch.processes import kill_others
 from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import DAEMON
 
@@ -55,6 +56,14 @@ class Jvm:
         # A table may be another one at the same path when the next drain opens it.
         _object(self._java, "org.apache.spark.sql.delta.DeltaLog$").clearCache()
         end_python_workers(self._process)
+
+    def stop(self) -> None:
+        """Stop the context; the JVM ends behind this process."""
+        self._first.stop()
+
+    def kill(self) -> None:
+        """SIGKILL to the JVM, and to all that it has started but this process."""
+        kill_others(self._process, GONE_SECONDS)
 
     def memory_mb(self) -> int:
         """Megabytes of this process and its JVM."""

@@ -61,6 +61,13 @@ class Link:
         except ValueError as error:  # msgspec's errors are
             raise BadMessage(str(error)) from None
 
+    def is_told(self) -> bool:
+        """Whether the peer has said something that is not received yet. Takes nothing of it."""
+        with suppress(OSError, ValueError):  # closed
+            if select.select([self._socket], [], [], 0)[0]:
+                return bool(self._socket.recv(1, socket.MSG_PEEK))
+        return False
+
     def close_files(self) -> None:
         """Close the files that came."""
         for file in self.files:
@@ -85,6 +92,8 @@ class Link:
                 raise BadMessage("a message that was begun and not ended") from None
             except OSError as error:
                 raise Gone(str(error)) from None
+            for file in files:  # a process that the run starts would keep the client waiting
+                os.set_inheritable(file, False)
             self.files += tuple(files)
             if not part:
                 raise Gone("closed")
@@ -113,6 +122,9 @@ def listening(path: Path) -> socket.socket:
     mask = os.umask(0o177)
     try:
         made.bind(str(path))
+    except OSError:
+        made.close()
+        raise
     finally:
         os.umask(mask)
     made.listen()

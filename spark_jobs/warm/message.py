@@ -1,6 +1,12 @@
-"""Message: what a client and the worker say to each other, as JSON."""
+"""Message: what a client and the worker say to each other, as JSON in ASCII.
+
+A name or a variable of the system may have bytes that are no UTF-8: Python has each as half of a
+surrogate pair (PEP 383), which JSON may write and msgspec does not.
+"""
 
 from __future__ import annotations
+
+import json
 
 import msgspec
 
@@ -35,10 +41,22 @@ class End(_Message):
 
 
 class Accepted(_Message):
-    """The run begins."""
+    """The worker is ready for the run, which begins when the client says Go."""
 
     process: int
     """The id of the worker's topmost process, the JVM."""
+
+
+class Go(_Message):
+    """The client has heard that it is accepted, and waits for the run."""
+
+
+class Ending(_Message):
+    """The worker takes no drain any more."""
+
+    why: str
+    run: str
+    """The run at work; empty if none is, and another worker may be started."""
 
 
 class Busy(_Message):
@@ -73,16 +91,19 @@ class Shown(_Message):
     """Why the worker will end; empty if it will not."""
 
 
-Asked = Drain | Stop | Look | End
-Answer = Accepted | Busy | Changed | Ended | Shown
-_ANY: msgspec.json.Decoder[Asked | Answer] = msgspec.json.Decoder(Asked | Answer)
+Asked = Drain | Go | Stop | Look | End
+Answer = Accepted | Busy | Changed | Ending | Ended | Shown
 
 
 def encode(message: Asked | Answer) -> bytes:
     """The message as bytes."""
-    return msgspec.json.encode(message)
+    return json.dumps(msgspec.to_builtins(message), separators=(",", ":")).encode("ascii")
 
 
 def decode(content: bytes) -> Asked | Answer:
     """The message in these bytes. Raises ValueError, which names the field."""
-    return _ANY.decode(content)
+    try:
+        found: Asked | Answer = msgspec.convert(json.loads(content), Asked | Answer)
+    except RecursionError:
+        raise ValueError("lists or objects in each other, too many") from None
+    return found

@@ -7,8 +7,10 @@ is written is dropped, and no `print` of a pipeline's code fails.
 from __future__ import annotations
 
 import os
+import select
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -17,13 +19,16 @@ STANDARD = (1, 2)
 PART_BYTES = 65_536
 LEFT_SECONDS = 1.0
 """How long a process that the run has started and left may keep the pipe open."""
+SLOW_SECONDS = 10.0
+"""How long the client may take to read what was written before the run ended."""
+POLL_SECONDS = 0.05
 
 
 @contextmanager
 def passed_on(client: int) -> Iterator[None]:
     """Within the block, standard output and error go to this descriptor."""
     read, write = os.pipe()
-    pump = threading.Thread(target=_pump, args=(read, client), name="output", daemon=True)
+    pump = _Pump(read, client)
     pump.start()
     kept = [os.dup(each) for each in STANDARD]
     _flush()
@@ -37,7 +42,7 @@ def passed_on(client: int) -> Iterator[None]:
         for each, before in zip(STANDARD, kept, strict=True):
             os.dup2(before, each)
             os.close(before)
-        pump.join(LEFT_SECONDS)
+        pump.let_go()
 
 
 def write_all(content: bytes, client: int) -> None:
@@ -47,14 +52,49 @@ def write_all(content: bytes, client: int) -> None:
             content = content[os.write(client, content) :]
 
 
-def _pump(read: int, client: int) -> None:
-    own = os.dup(client)  # the client's may be closed, and its number another file's
-    try:
-        while content := os.read(read, PART_BYTES):
-            write_all(content, own)
-    finally:
-        os.close(own)
-        os.close(read)
+class _Pump(threading.Thread):
+    """Writes what comes from a pipe to a client, until it lets the client go."""
+
+    def __init__(self, read: int, client: int) -> None:
+        super().__init__(name="output", daemon=True)
+        self._read = read
+        self._client = os.dup(client)  # the client's may be closed, and its number another file's
+        self._empty = False
+        """Whether all that was written has been passed on."""
+        self._open = True
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Until nobody can write to the pipe any more."""
+        try:
+            while True:
+                self._empty = not select.select([self._read], [], [], 0)[0]
+                content = os.read(self._read, PART_BYTES)
+                self._empty = False
+                if not content:
+                    return
+                write_all(content, self._client)
+        finally:
+            with self._lock:
+                self._open = False
+                os.close(self._client)
+            os.close(self._read)
+
+    def let_go(self) -> None:
+        """Pass on what the run has written; then drop the rest, and keep no file of the client.
+
+        A process that the run has left behind may hold the pipe for as long as it lives.
+        """
+        self.join(LEFT_SECONDS)
+        until = time.monotonic() + SLOW_SECONDS
+        while self.is_alive() and not self._empty and time.monotonic() < until:
+            self.join(POLL_SECONDS)
+        with self._lock:
+            if self._open:
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                # The number stays the pump's: a write that has begun ends in the client's file.
+                os.dup2(nothing, self._client, inheritable=False)
+                os.close(nothing)
 
 
 def _flush() -> None:

@@ -1,7 +1,7 @@
 """Place: where the worker of a root has its socket, its log and the lock of whoever starts it.
 
 One worker a user and a root, in a folder of the temporary folder that only this user may enter. The
-root's own folder would not do: the path of a socket may have 108 bytes.
+root's own folder would not do: the path of a socket may have MOST_PATH_BYTES.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from spark_jobs.contract.errors import SparkFailed
+
+MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
+"""Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
 
 
 def socket_path(root: str) -> Path:

@@ -10,29 +10,33 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from spark_jobs.warm.output import write_all
+from spark_jobs.warm.output import PART_BYTES, write_all
 
 POLL_SECONDS = 0.1
 
 
 @contextmanager
-def followed(log: Path, error: int) -> Iterator[None]:
-    """Within the block, whatever is added to the log goes to the descriptor `error` too."""
+def followed(log: int, error: int) -> Iterator[None]:
+    """Within the block, whatever is added to the log goes to the descriptor `error` too. `log`: a
+    descriptor.
+    """
     over = threading.Event()
-    with log.open("rb") as file:
-        file.seek(0, os.SEEK_END)
+    read = os.fstat(log).st_size
 
-        def follow() -> None:
-            while not over.wait(POLL_SECONDS):
-                write_all(file.read(), error)
-            write_all(file.read(), error)
+    def follow() -> None:
+        nonlocal read
+        last = False
+        while not last:
+            last = over.wait(POLL_SECONDS)
+            while content := os.pread(log, PART_BYTES, read):
+                read += len(content)
+                write_all(content, error)
 
-        thread = threading.Thread(target=follow, name="tail", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+    thread = threading.Thread(target=follow, name="tail", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -26,7 +26,7 @@ from tests.harness.process import lives
 PATIENCE_SECONDS = 60
 PYTHON = sys.executable
 WORKER = """
-import json, os, shutil, sys, time
+import json, os, shutil, subprocess, sys, time
 from pathlib import Path
 from spark_jobs.warm.recycling import Limits
 from spark_jobs.warm.start import BORN
@@ -35,6 +35,8 @@ from spark_jobs.warm.worker import Worker
 class NoSpark:
     def new_session(self): pass
     def clean(self): pass
+    def stop(self): pass
+    def kill(self): pass
     def memory_mb(self): return 10
 
 def run(words):
@@ -42,6 +44,12 @@ def run(words):
     held = Path(sys.argv[1]).parent / "held"
     while held.exists():
         time.sleep(0.01)
+    if (Path(sys.argv[1]).parent / "leaks").exists():
+        # As a library of a pipeline's may: all pipes, the client's too, go to a process that stays.
+        pipes = [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")
+                 and os.readlink(f"/proc/self/fd/{fd}").startswith("pipe:")]
+        left = subprocess.Popen(["sleep", "60"], pass_fds=pipes)
+        (Path(sys.argv[1]).parent / "left").write_text(str(left.pid))
     path = Path(words[words.index("--report") + 1])
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(sys.argv[1], path)
@@ -139,6 +147,21 @@ def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
     held.unlink()
     assert installation.run("drain")["status"] == "succeeded"
     assert worker(installation).process != found.process
+
+
+def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    (installation.bin / "leaks").touch()
+    assert installation.run("drain")["status"] == "succeeded"
+    left = int((installation.bin / "left").read_text())
+    assert lives(left), "else this is no proof"
+    found = worker(installation)
+    installation.dag.get_task("drain").on_kill()
+    assert lives(found.process), "the run is over, and the worker may be at another one's"
+    psutil.Process(left).kill()
+    assert any(line.startswith("warm drain") for line in caplog.messages)
 
 
 def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -77,3 +79,37 @@ def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_
     jvm.clean()
     one.assert_exact()
     assert jvm.memory_mb() > 100
+
+
+def test_a_query_what_it_kept_and_a_tables_snapshot_are_gone_behind_a_drain(
+    jvm: Jvm, tmp_path: Path
+) -> None:
+    path, log = str(tmp_path / "table"), "org.apache.spark.sql.delta.DeltaLog"
+    jvm.new_session()
+    first = SparkSession.builder.getOrCreate()
+    first.range(3).write.format("delta").save(path)
+    kept = first.range(5).persist()
+    kept.count()
+    query = first.readStream.format("rate").load().writeStream.format("noop").start()
+    java: Any = first._jvm  # noqa: SLF001 - no public way
+    manager = first._jsparkSession.sharedState().cacheManager()  # noqa: SLF001 - as above
+    of_a_table = getattr(java, log).forTable
+
+    def snapshots() -> Any:
+        return of_a_table(first._jsparkSession, path)  # noqa: SLF001 - as above
+
+    before = snapshots()
+    assert before.equals(snapshots()), "else this is no proof"
+    assert query.isActive
+    assert not manager.isEmpty()
+
+    jvm.clean()
+    assert not query.isActive
+    assert manager.isEmpty()
+    shutil.rmtree(path)
+    jvm.new_session()
+    second = SparkSession.builder.getOrCreate()
+    second.range(4).selectExpr("id AS other").write.format("delta").save(path)
+    assert not before.equals(snapshots())
+    assert second.read.format("delta").load(path).columns == ["other"]
+    assert second.read.format("delta").load(path).count() == 4

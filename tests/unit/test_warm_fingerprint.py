@@ -1,6 +1,7 @@
 """What ends a worker before the next drain: anything that it was started with has changed."""
 
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,63 @@ def test_a_cluster_an_object_store_and_a_large_load_start_cold(
     found = unfit_because(settings._replace(**given), records)
     assert why in found
     assert bool(why) == bool(found)
+
+
+def test_another_mask_for_new_files_is_another_process(settings: Settings) -> None:
+    before = taken(settings, [], {})
+    mask = os.umask(0)
+    os.umask(mask ^ 0o020)
+    try:
+        now = taken(settings, [], {})
+        assert os.umask(mask) == mask ^ 0o020, "asking has left it as it was"
+    finally:
+        os.umask(mask)
+    assert changed(before, now) == ["process limits"]
+
+
+@pytest.mark.parametrize("limit", ["RLIMIT_NOFILE", "RLIMIT_AS"])
+def test_another_limit_is_another_process(
+    settings: Settings, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = taken(settings, [], {})
+    asked = resource.getrlimit
+    number = getattr(resource, limit)
+    monkeypatch.setattr(
+        "spark_jobs.warm.fingerprint.resource.getrlimit",
+        lambda each: (7, 7) if each == number else asked(each),
+    )
+    assert changed(before, taken(settings, [], {})) == ["process limits"]
+
+
+@pytest.mark.parametrize("name", ["SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"])
+def test_a_changed_file_of_configuration_is_named(
+    settings: Settings, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    before = taken(settings, [], {name: str(folder)})
+    (folder / "core-site.xml").write_text("<configuration/>")
+    now = taken(settings, [], {name: str(folder)})
+    assert changed(before, now) == ["Spark's configuration files"]
+
+
+@pytest.mark.parametrize("name", ["site-packages", "dist-packages"])
+def test_a_package_installed_elsewhere_on_the_path_is_seen(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path / name)
+    before = taken(settings, [], {})
+    (tmp_path / name / "more-1.dist-info").mkdir(parents=True)
+    assert changed(before, taken(settings, [], {})) == ["installed packages"]
+
+
+def test_code_behind_a_link_is_seen_and_a_link_to_a_folder_above_has_an_end(
+    settings: Settings, tmp_path: Path
+) -> None:
+    package = tmp_path / "code/deployed_warm"
+    (tmp_path / "elsewhere").mkdir()
+    (package / "linked").symlink_to(tmp_path / "elsewhere")
+    (package / "above").symlink_to(package)
+    before = taken(settings, [], {})
+    (tmp_path / "elsewhere" / "rates.py").write_text("")
+    assert changed(before, taken(settings, [], {})) == ["code of deployed_warm"]

@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from spark_jobs.contract.settings import REPO
 from spark_jobs.warm.fingerprint import changed
-from spark_jobs.warm.link import Gone, Link, connected
+from spark_jobs.warm.link import Gone, Link, connected, listening
 from spark_jobs.warm.look import shown
-from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Stop
+from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.warm.place import log_path, starting
+from tests.harness.process import lives
 
 PATIENCE_SECONDS = 60
 BORN = {"code": "1", "variable A": "1"}
@@ -24,11 +26,26 @@ import logging, os, sys, time
 from pathlib import Path
 from spark_jobs.stopping import stop_on_signals
 from spark_jobs.warm.recycling import Limits
+from spark_jobs.warm import job, worker
 from spark_jobs.warm.worker import Worker
 
+worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
+job.PATIENCE_SECONDS = 1.0
+
+def mark(word): Path(sys.argv[1]).with_suffix("." + word).touch()
+def words_of(word): return Path(sys.argv[1]).with_suffix("." + word).exists()
+
 class NoSpark:
-    def new_session(self): pass
-    def clean(self): Path(sys.argv[1]).with_suffix(".cleaned").touch()
+    def new_session(self):
+        if words_of("refuse"): raise RuntimeError("no session")
+    def clean(self):
+        mark("cleaned")
+        if words_of("clean-raises"): raise RuntimeError("the JVM is gone")
+        while words_of("clean-hangs"): time.sleep(0.01)
+    def stop(self):
+        mark("stopped")
+        while words_of("stop-hangs"): time.sleep(0.01)
+    def kill(self): mark("killed")
     def memory_mb(self): return 10
 
 def run(words):
@@ -38,7 +55,8 @@ def run(words):
         os.write(1, b"native\\n")
         Path(sys.argv[1]).with_suffix(".log").open("a").write("of the JVM\\n")
     elif words[0] == "environment":
-        print(os.environ.get("ONE"), os.environ.get("A"), os.getcwd(), flush=True)
+        words = os.environ.get("ONE"), os.environ.get("A"), os.getcwd()
+        os.write(1, os.fsencode(" ".join(map(str, words)) + "\\n"))
     elif words[0] == "leave":
         os.environ["ONE"] = "left"
         os.chdir("/")
@@ -54,6 +72,12 @@ def run(words):
                 time.sleep(0.01)
         print("stopped", flush=True)
         return 42
+    elif words[0] == "leave-child":
+        import subprocess
+        print(subprocess.Popen(["sleep", "60"]).pid, flush=True)
+    elif words[0] == "thread":
+        import threading
+        threading.Thread(target=lambda: time.sleep(60)).start()
     elif words[0] == "raise":
         raise RuntimeError("not foreseen")
     return int(words[1]) if words[0] == "status" else 0
@@ -74,7 +98,12 @@ class Client:
     """What a worker does for one connection."""
 
     def __init__(
-        self, worker: "Process", *words: str, born: dict[str, str] | None = None, **variables: str
+        self,
+        worker: "Process",
+        *words: str,
+        born: dict[str, str] | None = None,
+        goes: bool = True,
+        **variables: str,
     ) -> None:
         self.folder = worker.folder
         self.out, self.err = worker.folder / f"{id(self)}.out", worker.folder / f"{id(self)}.err"
@@ -85,6 +114,8 @@ class Client:
         with self.out.open("wb") as out, self.err.open("wb") as err:
             link.send(wanted, (out.fileno(), err.fileno()))
         self.answer = link.receive(PATIENCE_SECONDS)
+        if goes and isinstance(self.answer, Accepted):
+            link.send(Go())
 
     def end(self) -> object:
         """How the run ended."""
@@ -113,6 +144,10 @@ class Process:
         client = Client(self, *words, **variables)
         assert isinstance(client.answer, Accepted), client.answer
         return client
+
+    def marked(self, word: str) -> bool:
+        """Whether its Spark was asked for this."""
+        return self.socket.with_suffix(f".{word}").exists()
 
     @property
     def log(self) -> str:
@@ -220,7 +255,8 @@ def test_it_ends_behind_its_last_drain_and_behind_one_that_failed(
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert why in worker.log
     assert ("not foreseen" in client.out.read_text()) == (words == ("raise",))
-    assert worker.socket.with_suffix(".cleaned").exists()
+    assert worker.marked("stopped" if status == 0 else "killed")
+    assert not worker.marked("killed" if status == 0 else "cleaned")
 
 
 def test_it_ends_when_nobody_wants_a_drain(start: Callable[..., Process]) -> None:
@@ -252,7 +288,12 @@ def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(
     client = worker.run("wait", str(tmp_path / "waits"))
     wait((tmp_path / "waits").exists)
     assert shown(worker.socket, ends=True) is not None
-    wait(lambda: not worker.socket.exists())
+    found = shown(worker.socket)
+    assert found is not None
+    assert "worker stop" in found.ending
+    second = Client(worker, "say")
+    second.link.close()
+    assert second.answer == Ending(found.ending, f"wait {tmp_path / 'waits'}")
     assert worker.process.poll() is None
     client.link.send(Stop())
     assert client.end() == Ended(42)
@@ -282,6 +323,7 @@ def test_a_run_whose_output_nobody_reads_goes_on(start: Callable[..., Process]) 
     os.close(write)
     os.close(read)
     assert isinstance(link.receive(PATIENCE_SECONDS), Accepted)
+    link.send(Go())
     assert isinstance(link.receive(PATIENCE_SECONDS), Ended)
     link.close()
 
@@ -291,3 +333,165 @@ def test_two_clients_do_not_start_two_workers(tmp_path: Path) -> None:
         assert (first, second) == (True, False)
     with starting(tmp_path / "w.sock") as third:
         assert third
+
+
+def test_a_failed_drain_is_answered_when_the_jvm_is_dead_and_nothing_is_cleaned_at_leisure(
+    start: Callable[..., Process],
+) -> None:
+    worker = start()
+    client = worker.run("status", "7")
+    assert client.end() == Ended(7)
+    assert worker.marked("killed")
+    assert not worker.socket.exists()
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert not worker.marked("cleaned")
+    assert not worker.marked("stopped")
+
+
+def test_a_drain_whose_folder_is_gone_fails_and_says_so(
+    start: Callable[..., Process], tmp_path: Path
+) -> None:
+    worker = start()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    worker.folder = gone
+    client = Client(worker, "say")
+    assert client.end() == Ended(0)
+    for path in (client.out, client.err):
+        path.unlink()
+    link = connected(worker.socket)
+    assert link is not None
+    gone.rmdir()
+    with (tmp_path / "err").open("wb") as err:
+        link.send(Drain(["say"], {"A": "1"}, str(gone), BORN), (err.fileno(), err.fileno()))
+    assert isinstance(link.receive(PATIENCE_SECONDS), Accepted)
+    link.send(Go())
+    assert link.receive(PATIENCE_SECONDS) == Ended(1)
+    link.close()
+    assert "FileNotFoundError" in (tmp_path / "err").read_text()
+    assert worker.marked("killed")
+
+
+@pytest.mark.parametrize(
+    ("how", "why"), [("clean-hangs", "not done within"), ("clean-raises", "the JVM is gone")]
+)
+def test_a_worker_that_cannot_clean_up_in_time_answers_and_ends_at_once(
+    start: Callable[..., Process], how: str, why: str
+) -> None:
+    worker = start()
+    worker.socket.with_suffix(f".{how}").touch()
+    assert worker.run("say").end() == Ended(0)
+    assert worker.marked("killed")
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert "cannot clean up" in worker.log
+    assert why in worker.log
+
+
+def test_a_client_reads_to_the_end_though_the_run_has_left_a_process(
+    start: Callable[..., Process],
+) -> None:
+    worker = start()
+    link = connected(worker.socket)
+    assert link is not None
+    read, write = os.pipe()
+    link.send(Drain(["leave-child"], {"A": "1"}, str(worker.folder), BORN), (write, write))
+    os.close(write)
+    assert isinstance(link.receive(PATIENCE_SECONDS), Accepted)
+    link.send(Go())
+    with os.fdopen(read) as said:
+        child = psutil.Process(int(said.read()))
+    assert child.is_running(), "else this is no proof"
+    child.kill()
+    assert link.receive(PATIENCE_SECONDS) == Ended(0)
+    link.close()
+    assert worker.run("say").end() == Ended(0)
+
+
+def test_a_worker_that_cannot_make_a_session_accepts_nothing_and_ends(
+    start: Callable[..., Process],
+) -> None:
+    worker = start()
+    worker.socket.with_suffix(".refuse").touch()
+    client = Client(worker, "say")
+    assert isinstance(client.answer, Ending)
+    client.link.close()
+    assert "no session" in client.answer.why
+    assert client.answer.run == ""
+    assert not worker.socket.exists()
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert worker.marked("killed")
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_no_drain_begins_whose_client_does_not_say_that_it_waits(
+    start: Callable[..., Process], closes: bool
+) -> None:
+    worker = start()
+    silent = Client(worker, "say", goes=False)
+    assert isinstance(silent.answer, Accepted)
+    if closes:
+        silent.link.close()
+    wait(lambda: "dropped" in worker.log)
+    assert silent.out.read_text() == ""
+    silent.link.close()
+    assert worker.run("say").end() == Ended(0)
+    assert "drain 2" not in worker.log
+
+
+def test_a_worker_does_not_remove_the_socket_of_another_one(
+    start: Callable[..., Process], tmp_path: Path
+) -> None:
+    worker = start()
+    worker.socket.unlink()
+    with listening(worker.socket):
+        worker.process.send_signal(signal.SIGTERM)
+        assert worker.process.wait(PATIENCE_SECONDS) == 0
+        assert worker.socket.exists()
+
+
+def test_a_drain_is_done_though_the_log_was_removed(start: Callable[..., Process]) -> None:
+    worker = start()
+    log_path(worker.socket).unlink()
+    assert worker.run("say").end() == Ended(0)
+
+
+def test_neither_a_thread_of_a_run_nor_spark_holds_up_the_end(
+    start: Callable[..., Process],
+) -> None:
+    worker = start(drains=1)
+    worker.socket.with_suffix(".stop-hangs").touch()
+    assert worker.run("thread").end() == Ended(0)
+    assert worker.process.wait(PATIENCE_SECONDS / 2) == 0
+    assert "Spark does not stop" in worker.log
+    assert worker.marked("killed")
+
+
+def test_a_drain_finds_variables_that_are_no_utf_8(start: Callable[..., Process]) -> None:
+    client = start().run("environment", ONE=os.fsdecode(b"caf\xe9"))
+    assert client.end() == Ended(0)
+    assert client.out.read_bytes().startswith(b"caf\xe9 1 ")
+
+
+def test_all_above_a_process_is_killed_and_all_beside_it_and_the_process_lives(
+    tmp_path: Path,
+) -> None:
+    below = (
+        "import os, sys; from pathlib import Path;"
+        "from spark_jobs.launch.processes import kill_others, tree;"
+        "kill_others(os.getppid(), 60);"
+        "Path(sys.argv[1], 'lives').touch()"
+    )
+    above = (
+        "import subprocess, sys, time; from pathlib import Path;"
+        "beside = subprocess.Popen(['sleep', '60']);"
+        "Path(sys.argv[1], 'beside').write_text(str(beside.pid));"
+        "subprocess.Popen([sys.executable, '-c', sys.argv[2], sys.argv[1]]);"
+        "time.sleep(60)"
+    )
+    top = subprocess.Popen(
+        [sys.executable, "-c", above, str(tmp_path), below],
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+    )
+    assert top.wait(PATIENCE_SECONDS) == -signal.SIGKILL
+    wait((tmp_path / "lives").exists)
+    assert not lives(int((tmp_path / "beside").read_text()))
