@@ -136,7 +136,14 @@ class Process:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait(self.socket.exists)
+        wait(self._listens)
+
+    def _listens(self) -> bool:
+        """The file of its socket is there a moment before."""
+        link = connected(self.socket)
+        if link is not None:
+            link.close()
+        return link is not None
 
     def run(self, *words: str, **variables: str) -> Client:
         """A run that a worker begins."""
