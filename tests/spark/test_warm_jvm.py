@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.launch.submit import DAEMON
 from spark_jobs.warm.jvm import Jvm
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
+pytestmark = long_form  # it changes the session that the tests of a lane share
 LEAK = "spark.sql.shuffle.partitions"
 
 
