@@ -13,7 +13,7 @@ class Address:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._own: tuple[int, int] | None = None
+        self._own: tuple[int, int, int] | None = None
 
     def listen(self) -> socket:
         """The socket that listens there. Raises OSError."""
@@ -26,10 +26,12 @@ class Address:
         if self._own is not None and self._there() == self._own:
             self._path.unlink(missing_ok=True)
 
-    def _there(self) -> tuple[int, int] | None:
-        """Device and inode of the file that is there; None if there is none."""
+    def _there(self) -> tuple[int, int, int] | None:
+        """Device, inode and time of the file that is there; None if there is none. A file system
+        may give the inode of one that was removed to the next.
+        """
         try:
             status = self._path.lstat()
         except OSError:
             return None
-        return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino, status.st_ctime_ns

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,6 +40,10 @@ CLEAN_SECONDS = 30.0
 """How long the worker may clean up behind a drain: the client waits for that."""
 STOP_SECONDS = 30.0
 """How long Spark may take to stop."""
+LOOK_SECONDS = 1.0
+"""How often the main thread looks up: a signal that comes just before it waits, or that another
+thread is given, does not wake it.
+"""
 
 
 class Spark(Protocol):
@@ -102,12 +107,13 @@ class Worker:
 
     def _next(self) -> Job | None:
         """The next job; None if the worker is to end."""
+        idle_until = time.monotonic() + self._limits.idle_seconds
         while True:
             try:
-                job = self._jobs.get(timeout=self._limits.idle_seconds)
+                job = self._jobs.get(timeout=min(LOOK_SECONDS, self._limits.idle_seconds))
             except Empty:
                 with self._lock:
-                    if self._job is None:
+                    if self._job is None and time.monotonic() >= idle_until:
                         self._end("nobody wanted a drain for SLUICE_WARM_IDLE_MINUTES")
                 continue
             if job is not None:

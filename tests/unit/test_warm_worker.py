@@ -1,5 +1,6 @@
 """A worker as a process, over its real socket, with runs that need no Spark."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -285,6 +286,17 @@ def test_an_idle_worker_that_is_asked_to_end_does(
         assert "worker stop" in found.ending
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert shown(worker.socket) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a signal for one thread is Linux's")
+def test_a_signal_that_another_thread_is_given_ends_it_too(start: Callable[..., Process]) -> None:
+    """So does one that comes just before the main thread waits: neither wakes that thread."""
+    worker = start()
+    pid = worker.process.pid
+    threads = [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
+    other = next(thread for thread in threads if thread != pid)
+    assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
+    assert worker.process.wait(PATIENCE_SECONDS / 2) == 0
 
 
 def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(
