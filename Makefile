@@ -19,7 +19,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint bench operators screenshots reference up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint object-store bench operators screenshots reference up down clean lock \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -31,7 +31,7 @@ demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, 
 	@$(BIN)/python -m local.demo
 
 test: ## run every test: unit, Spark, Airflow, end to end; lint and types beside them
-	@$(MAKE) --no-print-directory -j 2 lint tests
+	@$(MAKE) --no-print-directory -j 3 lint object-store tests
 
 tests: $(READY)
 	@$(BIN)/python -u -m pytest $(PARALLEL) --durations=20
@@ -61,6 +61,9 @@ lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second 
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
+	@nice $(BIN)/python -m tests.harness.object_store
 
 bench: $(READY) ## measure against an expert's script and others; one and a half to two hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
 	@$(BIN)/python -m bench $(ARGS)

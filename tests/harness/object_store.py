@@ -1,5 +1,6 @@
 """A real S3 server on loopback: versitygw, built from its source by Go, which keeps objects as
-files of a folder.
+files of a folder. `python -m tests.harness.object_store` builds it, which `make test` does beside
+set-up.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -33,29 +37,36 @@ TRIES = 4
 
 
 def binary() -> Path | None:
-    """The server, built once; None where there is no go.
+    """The server, built once, by whoever comes first; None where there is no go.
 
     Raises subprocess.CalledProcessError with go's output.
     """
     made = HOME / "versitygw"
-    if not made.exists():
-        go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-        if go is None:
-            return None
-        HOME.mkdir(parents=True, exist_ok=True)
-        building = HOME / f"building-{os.getpid()}"
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if made.exists():
+        return made
+    if go is None:
+        return None
+    HOME.mkdir(parents=True, exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not made.exists():
+            _build(go, made)
+    return made
+
+
+def _build(go: str, made: Path) -> None:
+    with TemporaryDirectory(dir=made.parent) as building:
         # Away from this repository, whose folder go would take for a module's.
         subprocess.run(
             [go, "install", *QUICKLY, SERVER],
-            env=os.environ | {"GOBIN": str(building), "GOFLAGS": "", "CGO_ENABLED": "0"},
+            env=os.environ | {"GOBIN": building, "GOFLAGS": "", "CGO_ENABLED": "0"},
             cwd="/",
             check=True,
             timeout=BUILD_SECONDS,
             capture_output=True,
         )
-        (building / "versitygw").replace(made)
-        building.rmdir()
-    return made
+        Path(building, made.name).replace(made)
 
 
 @cache
@@ -191,3 +202,10 @@ def _healthy(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
             assert time.monotonic() < deadline, "the S3 server is not healthy"
             time.sleep(0.05)
     return False
+
+
+if __name__ == "__main__":
+    try:
+        binary()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"go cannot build {SERVER}:\n{failed.stderr.decode(errors='replace')}")
