@@ -11,7 +11,7 @@ NOTHING_LEFT = f"{JVM_TEST}::test_the_next_drain_finds_no_setting_view_store_or_
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a worker goes on with code that has changed",
-        f"{WARM}/worker.py",
+        f"{WARM}/reception.py",
         "if parts := changed(self._born, wanted.fingerprint):",
         "if parts := changed(self._born, self._born):",
         f"{WORKER_TEST}::test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_changed",
@@ -25,9 +25,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a second client waits for the drain of the first",
-        f"{WARM}/worker.py",
-        "            if self._job is not None:\n                link.send(Busy(self._job.run))",
-        "            if self._ending:\n                link.send(Busy(self._ending))",
+        f"{WARM}/reception.py",
+        "            if turn.job is not None:\n                link.send(Busy(turn.job.run))",
+        "            if turn.ending:\n                link.send(Busy(turn.ending))",
         f"{WORKER_TEST}::test_a_second_client_is_told_at_once_that_the_worker_is_busy",
     ),
     Mutant(
@@ -134,6 +134,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "and self._there() == self._own:",
         "and self._there():",
         f"{WORKER_TEST}::test_a_worker_does_not_remove_the_socket_of_another_one",
+    ),
+    Mutant(
+        "a worker knows its socket by an inode that another one may have been given",
+        f"{WARM}/address.py",
+        "status.st_ino, status.st_ctime_ns",
+        "status.st_ino, 0",
+        f"{WORKER_TEST}::test_a_worker_does_not_remove_the_socket_of_another_one",
+    ),
+    Mutant(
+        "a signal that does not wake the main thread is not heard",
+        f"{WARM}/turn.py",
+        "timeout=min(LOOK_SECONDS, idle_seconds)",
+        "timeout=idle_seconds",
+        f"{WORKER_TEST}::test_a_signal_that_another_thread_is_given_ends_it_too",
     ),
     Mutant(
         "a client kills the worker of another run behind its own",
