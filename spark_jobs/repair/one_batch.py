@@ -1,10 +1,10 @@
 """One batch: a GroupState over its whole input, as a streaming query whose micro-batch 0 holds all
 rows.
 
-Batch 0 is judged by watermark 0: no row is late, and their order does not matter. Then come closing
-batches, which Sluice plans in the offset log with the watermark that it wants, as a drain does for
-a silent topic (checkpoint/no_data_batch.py): Spark finds a batch that is planned and not committed,
-and runs it; its source may be files as well as Kafka.
+No row is late (`_stream`), and their order does not matter. Then come closing batches, which Sluice
+plans in the offset log with the watermark that it wants, as a drain does for a silent topic
+(checkpoint/no_data_batch.py): Spark finds a batch that is planned and not committed, and runs it;
+its source may be files as well as Kafka.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
@@ -40,6 +40,8 @@ LOG = logging.getLogger(__name__)
 MOST_CLOSING = 100
 """Closing batches before a processor is taken for one that sets timers without end."""
 SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
+WATERMARK = "_watermark"
+"""The column that has the watermark. No field of a topic is called so."""
 
 
 class OneBatch:
@@ -70,7 +72,8 @@ class OneBatch:
         self._checkpoint = Checkpoint(folder / "spark")
         self._event_time = event_time(spec, index)
         self._timers = Timers(spark)
-        self._context = StepContext(spec, index, self._event_time, root, self._timers)
+        hidden = WATERMARK if step.form == "apply" else None
+        self._context = StepContext(spec, index, self._event_time, root, self._timers, hidden)
 
     def output(self, rows: DataFrame, until: datetime) -> DataFrame:
         """The rows that the processor yields until the watermark is `until` and no timer is due."""
@@ -126,9 +129,19 @@ class OneBatch:
         return sum(int(each.customMetrics.get("numRegisteredTimers", 0)) for each in operators)
 
     def _stream(self, rows: DataFrame) -> DataFrame:
+        """The rows with a watermark, none of them late in batch 0.
+
+        Spark's watermark is never below 1970 (PropagateWatermarkSimulator), and a step drops the
+        rows whose column with a watermark is not after it (WatermarkSupport). So that column is not
+        the event time but a copy, in which every time is after 1970 began. transformWithState needs
+        none of its own; applyInPandasWithState does (UnsupportedOperationChecker).
+        """
         stream = self._spark.readStream.schema(rows.schema).parquet(spark_url(self._input))
         delay = interval(self._spec.watermark_delay or timedelta())
-        return stream.withWatermark(self._event_time, delay)
+        after_1970_began = F.timestamp_micros(F.lit(1))
+        copy = F.greatest(F.col(self._event_time), after_1970_began)
+        stream = stream.withColumn(WATERMARK, copy).withWatermark(WATERMARK, delay)
+        return stream if self._context.hidden else stream.drop(WATERMARK)
 
     def _write(self, batch: DataFrame, batch_id: int) -> None:
         batch.write.mode("append").parquet(spark_url(self._output))

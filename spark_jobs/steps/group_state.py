@@ -15,6 +15,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
+from spark_jobs.steps.hidden import hide_column
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
@@ -47,6 +48,7 @@ class GroupStateOperator(NamedTuple):
         grouped = rows.groupBy(*step.keys)
         if step.form == "apply":
             require_function(code, context.spec.name)
+            code = hide_column(code, context.hidden) if context.hidden else code
             return grouped.applyInPandasWithState(
                 count_timeouts(code, fired),
                 output,

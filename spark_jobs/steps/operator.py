@@ -31,6 +31,8 @@ class StepContext(NamedTuple):
     """The event time column of the input rows; empty if they have none."""
     root: UPath
     timers: Timers
+    hidden: str | None = None
+    """A column of the input rows that only Spark needs: the pipeline's code does not get it."""
 
 
 class Operator(Protocol):

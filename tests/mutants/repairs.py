@@ -14,7 +14,32 @@ NAMED = (
     "tests/spark/test_failing_repair.py::test_a_repair_names_the_record_on_which_an_expression_"
     "fails_and_is_done_when_that_is_corrected"
 )
+AROUND_1970 = (
+    "tests/spark/test_replay.py::"
+    "test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years"
+)
 MUTANTS = (
+    Mutant(
+        "Spark drops what a repair's GroupState has of 1970 and of years before",
+        "spark_jobs/repair/one_batch.py",
+        ".withWatermark(WATERMARK, delay)",
+        ".withWatermark(self._event_time, delay)",
+        f"{AROUND_1970}[row]",
+    ),
+    Mutant(
+        "Spark drops what a repair's applyInPandasWithState has of 1970 and of years before",
+        "spark_jobs/repair/one_batch.py",
+        "F.greatest(F.col(self._event_time), after_1970_began)",
+        "F.col(self._event_time)",
+        f"{AROUND_1970}[apply]",
+    ),
+    Mutant(
+        "a function for applyInPandasWithState gets a column of Sluice's own in a repair",
+        "spark_jobs/steps/hidden.py",
+        "        without = (frame.drop(columns=name) for frame in frames)\n",
+        "        without = frames\n",
+        "tests/unit/test_hidden.py::test_a_function_gets_all_columns_but_the_hidden_one",
+    ),
     Mutant(
         "a repair takes late records that came after its plan",
         "spark_jobs/repair/kept.py",

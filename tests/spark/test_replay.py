@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from upath import UPath
 
@@ -33,6 +35,7 @@ from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
+from tests.harness.moments import EPOCH
 from tests.spark import operators, truth
 from tests.spark.whole import FOR_EVER, sent, stateful_input
 
@@ -119,6 +122,45 @@ def test_each_form_gives_what_duckdb_gives_over_all_good_records(
     known = truth.canonical(operator, ledgers.read(ledger), FOR_EVER)
     assert len(known) > 2
     assert_same(oracle.comparable(found), oracle.comparable(known), form)
+
+
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize("form", ["row", "pandas", "apply"])
+def test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years(
+    spark: SparkSession, ledger: Path, tmp_path: Path, form: str
+) -> None:
+    """Spark's first watermark is 1970, and of a column that has it, Spark drops such rows."""
+    operator = FORMS[form]
+    moved = around_1970(ledger, tmp_path / "moved")
+    found = listed(
+        replayed(
+            spark, operator.spec, stateful_input(spark, operator.spec, moved), tmp_path, FOR_EVER
+        )
+    )
+    events = ledgers.read(moved)
+    assert_same(
+        oracle.comparable(found),
+        oracle.comparable(truth.canonical(operator, events, FOR_EVER)),
+        form,
+    )
+    late = events.filter(pc.less_equal(events["event_time"], EPOCH))
+    assert 0 < late.num_rows < events.num_rows - 100
+
+
+def around_1970(ledger: Path, folder: Path) -> Path:
+    """The same ledger, moved by whole days so that 1970 begins amid its events; one of them is of
+    its first moment.
+    """
+    events = ledgers.read(ledger)
+    times = sorted(set(events["event_time"].drop_null().to_pylist()))
+    middle = times[len(times) // 2]
+    by = EPOCH - middle.replace(hour=0, minute=0, second=0, microsecond=0)
+    times = [at and (EPOCH if at == middle else at + by) for at in events["event_time"].to_pylist()]
+    column = events.schema.get_field_index("event_time")
+    moved = events.set_column(column, "event_time", pa.array(times, ledgers.TIME))
+    folder.mkdir()
+    parquet.write_table(moved, ledgers.delivery_file(folder, 1))
+    return folder
 
 
 def rotations(

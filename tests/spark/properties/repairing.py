@@ -59,6 +59,8 @@ class Repairing:
         self._form = form
         self._sequence = sequence
         self._layers: list[Layer] = []
+        self._undone: list[Layer] = []
+        """Repairs that were taken out, each with the version of the table without it."""
         self._seen: list[Seen] = []
         self._late: list[Seen] = []
         self._watermark_us = 0
@@ -235,7 +237,11 @@ class Repairing:
         try:
             done = swap(self._scene.spec, self._scene.settings.root, plan.repair_id, "swap")
         except (RepairOverlapped, StagingStale):
-            assert overlapped or self._beside(ranges, plan.table_version), "nobody replaced a row"
+            undone = any(
+                each.version > plan.table_version and each.overlaps(ranges) for each in self._undone
+            )
+            beside = self._beside(ranges, plan.table_version)
+            assert overlapped or undone or beside, "nobody replaced a row"
             self.done["overlapped"] += 1
             return
         assert not overlapped
@@ -268,6 +274,7 @@ class Repairing:
             return
         assert not overlapped
         self._layers.remove(layer)
+        self._undone.append(layer._replace(version=table.version(self._scene.paths.table)))
         self.done["undone"] += 1
         self._hold(f"after the undo of {layer.repair_id}")
         self._hold_fates()

@@ -1,0 +1,34 @@
+"""A column that only Spark needs, kept from a pipeline's function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from spark_jobs.steps.hidden import hide_column
+from spark_jobs.steps.timers import StateFunction
+
+FRAMES = [
+    pd.DataFrame({"key": ["a", "a"], "value": [1, 2], "_watermark": [3, 4]}),
+    pd.DataFrame({"key": [], "value": [], "_watermark": []}),
+]
+
+
+def columns(key: Any, frames: Iterable[Any], state: Any) -> Iterator[Any]:
+    """What it was called with, for the test."""
+    for frame in frames:
+        yield key, list(frame.columns), len(frame), state
+
+
+def test_a_function_gets_all_columns_but_the_hidden_one() -> None:
+    function: StateFunction = hide_column(columns, "_watermark")
+    assert list(function(("a",), FRAMES, "state")) == [
+        (("a",), ["key", "value"], 2, "state"),
+        (("a",), ["key", "value"], 0, "state"),
+    ]
+
+
+def test_it_is_still_called_by_its_own_name() -> None:
+    assert hide_column(columns, "_watermark").__name__ == "columns"
