@@ -125,7 +125,7 @@ def test_each_form_gives_what_duckdb_gives_over_all_good_records(
 
 
 @pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize("form", ["row", "pandas", "apply"])
+@pytest.mark.parametrize("form", ["row", pytest.param("pandas", marks=[long_form]), "apply"])
 def test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years(
     spark: SparkSession, ledger: Path, tmp_path: Path, form: str
 ) -> None:
