@@ -128,8 +128,8 @@ def show_verdict(console: Console, reports: Reports, sent: Mapping[int, Mapping[
 
 
 def show_proof(console: Console, repairs: Iterable[Report], first: str, end: str) -> bool:
-    """Whether each verify among them, of [first, end), found its table as all records give it, in
-    a line; true without one. The numbers are those of its report.
+    """Whether each verify among them, of [first, end), found its table as all its records give it,
+    in a line; true without one. The numbers are those of `show_repairs`.
     """
     whole = True
     for report in repairs:
@@ -141,11 +141,9 @@ def show_proof(console: Console, repairs: Iterable[Report], first: str, end: str
             whole = False
             continue
         console.print(
-            f"[green]✓[/] {report.pipeline} is canonical from {first} to {end}: its "
-            f"{change.rows_before:,} rows there are those that one computation over all valid "
-            f"records gives, {change.merged:,} late ones among them; {report.account.read:,} "
-            f"records read again, {change.differs:,} rows differ, "
-            f"{change.unaccounted:,} records unaccounted."
+            f"[green]✓[/] {report.pipeline} is canonical from {first} to {end}: "
+            f"{change.rows_after:,} rows computed again from {report.account.read:,} records, "
+            f"{report.account.late:,} of them late; {change.differs:,} differ."
         )
     return whole
 
