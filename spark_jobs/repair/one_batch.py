@@ -40,8 +40,8 @@ LOG = logging.getLogger(__name__)
 MOST_CLOSING = 100
 """Closing batches before a processor is taken for one that sets timers without end."""
 SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
-WATERMARK = "_watermark"
-"""The column that has the watermark. No field of a topic is called so."""
+WATERMARK = "_sluice_watermark"
+"""The column that has the watermark. No field and no output column begins with `_`."""
 
 
 class OneBatch:

@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "a function for applyInPandasWithState gets a column of Sluice's own in a repair",
         "spark_jobs/steps/hidden.py",
-        "        without = (frame.drop(columns=name) for frame in frames)\n",
-        "        without = frames\n",
+        "        return function(key, (frame.drop(columns=name) for frame in frames), state)\n",
+        "        return function(key, frames, state)\n",
         "tests/unit/test_hidden.py::test_a_function_gets_all_columns_but_the_hidden_one",
     ),
     Mutant(
