@@ -150,6 +150,7 @@ $(JARS): | need
 	@rm -rf .local/jars && mkdir -p .local/jars && touch $@
 
 $(READY): $(PACKAGES) $(JARS)
+	@$(BIN)/python -m local.pyspark_zip
 	@$(BIN)/python -m local.files_jar
 	@echo '  class-data archive, by which every drain starts sooner ...'
 	@$(BIN)/python -m local.archive
