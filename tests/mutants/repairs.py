@@ -9,6 +9,10 @@ REPLAYED = (
     "decodes_until_it_is_undone"
 )
 
+REFUSED = "tests/unit/test_refused_repair.py::"
+NO_JAVA = (
+    "tests/unit/test_refused_commands.py::test_a_refused_repair_starts_no_java_and_loads_no_spark"
+)
 KEPT = "tests/unit/test_kept.py::"
 NAMED = (
     "tests/spark/test_failing_repair.py::test_a_repair_names_the_record_on_which_an_expression_"
@@ -180,6 +184,79 @@ MUTANTS = (
         "if any(at > end.get(int(p), 0)",
         "if any(at > 2**63",
         "tests/unit/test_repaired.py::test_a_rewind_takes_back_what_changed_no_row_if_it_knew_later_records",
+    ),
+    Mutant(
+        "a repair of a pipeline that never ran ends in Python's own error",
+        "spark_jobs/repair/planner.py",
+        "    if not committed:\n",
+        "    if committed is None:\n",
+        f"{REFUSED}test_of_a_pipeline_that_never_ran_no_row_is_computed_again",
+    ),
+    Mutant(
+        "a repair does not wait for the account of a batch",
+        "spark_jobs/repair/planner.py",
+        "found.cursor.audited < committed[-1] or ",
+        "",
+        f"{REFUSED}test_while_a_batch_has_no_account_nobody_knows_what_was_late_and_the_next_drain_"
+        "mends_it",
+    ),
+    Mutant(
+        "a repair does not wait for a batch that is begun",
+        "spark_jobs/repair/planner.py",
+        " or found.checkpoint.planned()[-1] != committed[-1]:",
+        ":",
+        f"{REFUSED}test_so_it_is_while_a_batch_is_begun_and_not_committed",
+    ),
+    Mutant(
+        "a backfill takes rows that drains still write, if the range begins before them",
+        "spark_jobs/repair/planner.py",
+        "if given[-1].end > closed.until:",
+        "if given[-1].start >= closed.until:",
+        f"{REFUSED}test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_rows_"
+        "are_final",
+    ),
+    Mutant(
+        "most_records is not kept to",
+        "spark_jobs/repair/planner.py",
+        "if plan.offsets > request.most_records:",
+        "if plan.offsets > 2**63:",
+        f"{REFUSED}test_more_records_than_the_request_allows_are_refused_with_both_numbers",
+    ),
+    Mutant(
+        "records that nobody has any more are left out of a repair without a word",
+        "spark_jobs/repair/planner.py",
+        "    if there.nowhere:\n",
+        "    if there.nowhere and broken:\n",
+        f"{REFUSED}test_records_that_kafka_has_no_longer_are_counted_and_the_range_that_is_left_is_"
+        "named",
+    ),
+    Mutant(
+        "the records of a topic that was made anew go into the table of the old one",
+        "spark_jobs/checkpoint/identity.py",
+        "    if known.topic_id != topic.id:\n",
+        "    if not topic.id:\n",
+        f"{REFUSED}test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones",
+    ),
+    Mutant(
+        "a repair is planned amid a switch that was cut off",
+        "spark_jobs/checkpoint/identity.py",
+        "    refuse_cut_off(paths.switching)\n",
+        "",
+        f"{REFUSED}test_a_rebuild_that_was_cut_off_in_its_switch_is_completed_by_a_drain_first",
+    ),
+    Mutant(
+        "the planner of repairs loads Spark",
+        "spark_jobs/repair/planner.py",
+        "import uuid\n",
+        "import uuid\nimport pyspark\n",
+        NO_JAVA,
+    ),
+    Mutant(
+        "a JVM starts before a repair is planned",
+        "spark_jobs/cli/carry_out.py",
+        "        spec = live_spec(spec, settings.root)\n",
+        "        spec = live_spec(spec, settings.root)\n        os.system('java -version')\n",
+        NO_JAVA,
     ),
     Mutant(
         "a row of the year 1 keeps every day from being published",
