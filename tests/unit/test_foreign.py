@@ -19,6 +19,7 @@ from spark_jobs.runs import preflight
 from spark_jobs.source.topic_state import TopicState
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import pipeline
+from tests.unit.test_rebuild_plan import began
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 BACKFILL = Request(kind="backfill", start=DAY, end=DAY + timedelta(days=1))
@@ -31,6 +32,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drains:
         monkeypatch.setattr(module, "topic_state", lambda *_: TopicState("topic-1", {0: 0}, {0: 5}))
     made = Drains(tmp_path / "root")
     made.drain(0, 4)
+    began(made, "g1")
     return made
 
 
