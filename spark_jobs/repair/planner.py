@@ -25,6 +25,7 @@ from spark_jobs.contract.span import Span, joined
 from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import Parts, Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count_within
 from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
@@ -68,7 +69,7 @@ def plan_repair(
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
     compared = table.version(paths.table) if is_table(paths.table) else 0
-    closed = _closed(way, preflight(spec, settings, paths))
+    closed = _closed(way, paths, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
     replays = _replays(way, paths, closed, request)
     spans, touching, waits = (
@@ -153,10 +154,13 @@ def _by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...
     return {partition: tuple(offsets) for partition, offsets in found.items()}
 
 
-def _closed(way: Ranged, found: Preflight) -> Closed:
-    """Raises RangeOpen before the first batch, AccountBehind while one has no account."""
+def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
+    """Raises RangeOpen before the first batch, CheckpointForeign if the table has batches of
+    another checkpoint, AccountBehind while one has no account.
+    """
     name, committed = way.spec.name, found.checkpoint.committed()
     if not committed:
+        refuse_foreign(way.spec, paths, found.identity.generation)
         raise RangeOpen(
             f"{name}: no drain has committed a batch yet, so there is no row to compute again.",
             f"Run it first: `sluice drain {name}`.",

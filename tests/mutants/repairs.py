@@ -14,6 +14,7 @@ NO_JAVA = (
     "tests/unit/test_refused_commands.py::test_a_refused_repair_starts_no_java_and_loads_no_spark"
 )
 KEPT = "tests/unit/test_kept.py::"
+FOREIGN = "tests/unit/test_foreign.py::"
 NAMED = (
     "tests/spark/test_failing_repair.py::test_a_repair_names_the_record_on_which_an_expression_"
     "fails_and_is_done_when_that_is_corrected"
@@ -43,6 +44,35 @@ MUTANTS = (
         "        return function(key, (frame.drop(columns=name) for frame in frames), state)\n",
         "        return function(key, frames, state)\n",
         "tests/unit/test_hidden.py::test_a_function_gets_all_columns_but_the_hidden_one",
+    ),
+    Mutant(
+        "a range of a GroupState is computed without its initial state",
+        "spark_jobs/contract/step/group_state.py",
+        "if self.initial_state is not None:\n            return (",
+        'if self.initial_state == "":\n            return (',
+        "tests/unit/test_ranged.py::test_what_no_range_can_be_computed_of_is_refused_with_the_"
+        "reason",
+    ),
+    Mutant(
+        "behind a raised state version a person is sent to a drain that is refused",
+        "spark_jobs/repair/planner.py",
+        "        refuse_foreign(way.spec, paths, found.identity.generation)\n",
+        "",
+        f"{FOREIGN}test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused",
+    ),
+    Mutant(
+        "a person is sent to a rebuild with a state version that was used",
+        "spark_jobs/repair/foreign.py",
+        "max(mine, *versions) + 1",
+        "theirs + 1",
+        f"{FOREIGN}test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused",
+    ),
+    Mutant(
+        "an end of a range is called by a name that no form and no option has",
+        "spark_jobs/contract/model.py",
+        "names.get(part, part) if n == 0 else part",
+        "part",
+        "tests/unit/test_cli.py::test_an_end_of_a_range_that_is_no_time_is_called_by_its_option",
     ),
     Mutant(
         "a repair takes late records that came after its plan",
