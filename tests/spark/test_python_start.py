@@ -8,15 +8,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 
-def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The file by which a worker has pyspark. It runs there."""
-    import pyspark  # noqa: PLC0415 - the worker's
-
-    for _ in batches:
-        yield pa.RecordBatch.from_pydict({"file": [pyspark.__file__]})
-
-
 def test_a_worker_has_pyspark_from_bytecode_that_set_up_has_made(spark: SparkSession) -> None:
     """Spark puts its zip of pyspark first on a worker's path, whatever is installed besides."""
-    [row] = spark.range(1, numPartitions=1).mapInArrow(place, "file string").collect()
+
+    def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyspark  # noqa: PLC0415 - the worker's
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"file": [pyspark.__file__]})
+
+    [row] = spark.range(0, 1, 1, 1).mapInArrow(place, "file string").collect()
     assert row.file.endswith("/python/lib/pyspark.zip/pyspark/__init__.pyc")
