@@ -24,7 +24,7 @@ from spark_jobs.repair.coverage import Coverage, coverage
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.sample import ROWS, sample
+from spark_jobs.repair.sample import ROWS, sample, sample_lines
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
@@ -219,8 +219,8 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
     assert proof.change.rows_after > 0
 
 
-def test_a_verify_of_a_table_that_lacks_late_records_fails_and_changes_nothing(
-    waiting: MakeScene,
+def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_changes_nothing(
+    waiting: MakeScene, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = waiting(operators.named("daily_flights"))
     before, work = table.version(made.paths.table), Repairs(made)
@@ -230,6 +230,10 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_and_changes_nothing(
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED", report.problem
     assert (table.version(made.paths.table), work.row(plan)["state"]) == (before, "failed")
+    rows = sample(made.paths.staging(plan.repair_id))
+    assert 0 < len(rows) <= ROWS
+    for line in sample_lines(rows):
+        assert line in caplog.messages
 
 
 def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(
