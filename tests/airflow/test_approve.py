@@ -100,7 +100,12 @@ def state(paths: Paths) -> str:
 
 def context(task: Any) -> Any:
     planned = {"repair_id": REPAIR_ID, "kind": "backfill"}
-    ti = SimpleNamespace(map_index=-1, xcom_pull=lambda **_: planned, xcom_push=lambda **_: None)
+    ti = SimpleNamespace(
+        try_number=1,
+        map_index=-1,
+        xcom_pull=lambda **_: planned,
+        xcom_push=lambda **_: None,
+    )
     return {"ti": ti, "task": task}
 
 
@@ -154,7 +159,7 @@ def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(
     staged(paths, "needed")
     reject(paths, REPAIR_ID, "ada")
     task = dag.get_task(name)
-    with pytest.raises(SwapRefused, match="is rejected.*clear the task `plan`"):
+    with pytest.raises(SwapRefused, match=r"is rejected.*clear the task `plan`"):
         task.execute(context(task) | {"run_id": "manual__1"})
     assert state(paths) == "rejected"
 

@@ -31,6 +31,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
 from tests.harness import oracle
+from tests.harness.command import answer, sluice
 from tests.harness.compare import assert_same
 from tests.harness.crash import copied
 from tests.harness.documents import assert_document
@@ -338,6 +339,32 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
     approve(made.paths, plan.repair_id, "a person")
     work.swap(plan)
     assert_same(rows(made), repaired, "the table without the copies")
+
+
+def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then_yes(
+    waiting: MakeScene,
+) -> None:
+    made = waiting(operators.named("daily_flights"))
+    Repairs(made).done()
+    whole = rows(made)
+    gone = min(made.table(), key=lambda row: (str(row["window_end"]), row["origin"]))
+    day = _utc(gone["window_start"])
+    live = deltalake.DeltaTable(str(made.paths.table))
+    live.delete(f"origin = '{gone['origin']}' AND window_start = '{day:%FT%TZ}'")
+    lacking = table.version(made.paths.table)
+    ends = ("--from", f"{day:%F}", "--to", f"{day + timedelta(days=1):%F}")
+    words = ("backfill", made.spec.name, *ends, "--execute")
+
+    no = answer(sluice(made, "tests.pipelines", *words, typed="n\n"))
+    rows_shown, _, after = no.partition("Swap this change in?")
+    assert "1 of the rows that differ:\n    added, unexplained: " in rows_shown
+    assert f"origin {gone['origin']}" in rows_shown
+    assert "is rejected" in after
+    assert table.version(made.paths.table) == lacking
+
+    yes = answer(sluice(made, "tests.pipelines", *words, typed="y\n"))
+    assert "1 rows added, 0 removed, 0 changed" in yes
+    assert_same(rows(made), whole, "yes")
 
 
 def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_are_not_staged(

@@ -4,7 +4,6 @@ the broker says of the topic, and the process that would be Spark's: it leaves w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "\x1b[31m"))]
+PACKAGE = "repaired_by_hand"
 SHOWN = (
     "changed, unexplained: windowEnd 2026-03-01 02:00:00+00:00, shop a, sales 1 -> 2, "
     "mean 0.3333333333333333 -> 0.6666666666666666, ids ['a']"
@@ -40,13 +40,23 @@ class Terminal:
         clock = int((DAY + timedelta(days=1)).timestamp() * 1000)
         plan_batch(self.root.folder, 9, {0: 10}, clock, topic="sales")
         own = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r"}
-        late = own | {"partition": 0, "offset": 7, "step": "late", "watermark_missed": DAY}
-        late |= {"event_time": DAY + timedelta(hours=1, minutes=30)}
-        ops_tables.append(self.root.paths.root, "late", [late])
+        own |= {"partition": 0}
+        at = DAY + timedelta(hours=1, minutes=30)
+        late = {"offset": 7, "step": "late", "watermark_missed": DAY, "event_time": at}
+        ops_tables.append(self.root.paths.root, "late", [own | late])
+        read = {"first_offset": 0, "last_offset": 9, "records": 10, "late": 1}
+        read |= {"first_event_time": at, "last_event_time": at}
+        ops_tables.append(self.root.paths.root, "slices", [own | read])
         self.started = 0
         topic = TopicState("topic-1", {0: 0}, {0: 10})
         patch.setattr(preflight, "topic_state", lambda *_: topic)
-        patch.setattr("spark_jobs.contract.registry.load", lambda _: SPEC)
+        deployed = folder / PACKAGE / SPEC.name / "spec.py"
+        deployed.parent.mkdir(parents=True)
+        for package in (deployed.parent, deployed.parent.parent):
+            (package / "__init__.py").touch()
+        deployed.write_text("from tests.unit.specs import pipeline\n\nSPEC = pipeline()\n")
+        patch.syspath_prepend(str(folder))
+        patch.setenv("SLUICE_PIPELINES", PACKAGE)
         patch.setattr(foreground, "run_in_foreground", self._stage)
 
     def sluice(self, *words: str, typed: str | None = None) -> Result:
@@ -77,8 +87,8 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    yield Terminal(tmp_path, monkeypatch)
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    return Terminal(tmp_path, monkeypatch)
 
 
 def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(
