@@ -341,8 +341,21 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
     assert_same(rows(made), repaired, "the table without the copies")
 
 
+def _deployed(made: Scene, folder: Path) -> None:
+    """The scene's pipeline as a folder, for a process of its own: it reads the scene's topic."""
+    spec = folder / "deployed" / made.spec.name / "spec.py"
+    spec.parent.mkdir(parents=True)
+    for package in (spec.parent, spec.parent.parent):
+        (package / "__init__.py").touch()
+    spec.write_text(
+        f"from tests.pipelines.{made.spec.name}.spec import SPEC as OURS\n\n"
+        f'TOPIC = OURS.topic.model_copy(update={{"name": "{made.topic}"}})\n'
+        'SPEC = OURS.model_copy(update={"topic": TOPIC})\n'
+    )
+
+
 def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then_yes(
-    waiting: MakeScene,
+    waiting: MakeScene, tmp_path: Path
 ) -> None:
     made = waiting(operators.named("daily_flights"))
     Repairs(made).done()
@@ -353,16 +366,17 @@ def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then
     live.delete(f"origin = '{gone['origin']}' AND window_start = '{day:%FT%TZ}'")
     lacking = table.version(made.paths.table)
     ends = ("--from", f"{day:%F}", "--to", f"{day + timedelta(days=1):%F}")
-    words = ("backfill", made.spec.name, *ends, "--execute")
+    words = ("deployed", "backfill", made.spec.name, *ends, "--execute")
+    _deployed(made, tmp_path)
 
-    no = answer(sluice(made, "tests.pipelines", *words, typed="n\n"))
+    no = answer(sluice(made, *words, beside=tmp_path, typed="n\n"))
     rows_shown, _, after = no.partition("Swap this change in?")
     assert "1 of the rows that differ:\n    added, unexplained: " in rows_shown
     assert f"origin {gone['origin']}" in rows_shown
     assert "is rejected" in after
     assert table.version(made.paths.table) == lacking
 
-    yes = answer(sluice(made, "tests.pipelines", *words, typed="y\n"))
+    yes = answer(sluice(made, *words, beside=tmp_path, typed="y\n"))
     assert "1 rows added, 0 removed, 0 changed" in yes
     assert_same(rows(made), whole, "yes")
 
