@@ -342,15 +342,18 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
 
 
 def _deployed(made: Scene, folder: Path) -> None:
-    """The scene's pipeline as a folder, for a process of its own: it reads the scene's topic."""
+    """The scene's pipeline as a folder, for a process of its own: it reads the scene's topic, and
+    a person approves every change.
+    """
     spec = folder / "deployed" / made.spec.name / "spec.py"
     spec.parent.mkdir(parents=True)
     for package in (spec.parent, spec.parent.parent):
         (package / "__init__.py").touch()
     spec.write_text(
+        "from spark_jobs.contract.ranges import Ranges\n"
         f"from tests.pipelines.{made.spec.name}.spec import SPEC as OURS\n\n"
         f'TOPIC = OURS.topic.model_copy(update={{"name": "{made.topic}"}})\n'
-        'SPEC = OURS.model_copy(update={"topic": TOPIC})\n'
+        'SPEC = OURS.model_copy(update={"topic": TOPIC, "ranges": Ranges(approve="always")})\n'
     )
 
 
@@ -371,7 +374,7 @@ def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then
 
     no = answer(sluice(made, *words, beside=tmp_path, typed="n\n"))
     rows_shown, _, after = no.partition("Swap this change in?")
-    assert "1 of the rows that differ:\n    added, unexplained: " in rows_shown
+    assert "1 of the rows that differ:\n    added" in rows_shown
     assert f"origin {gone['origin']}" in rows_shown
     assert "is rejected" in after
     assert table.version(made.paths.table) == lacking
