@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.checkpoint.lease import holder
 from spark_jobs.contract.errors import (
     AccountBehind,
     CheckpointBroken,
@@ -132,6 +133,8 @@ def plan_repair(
         lines = (*lines, f"{unread} {broken.remedy}")
     if replays:
         lines = replay_lines(lines, plan, replays, request.reason)
+    if spans and (held := holder(paths.staging_lease)):
+        lines = (*lines, f"  not now         another repair is being computed by {held}")
     return plan.model_copy(update={"lines": lines})
 
 

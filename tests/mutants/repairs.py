@@ -15,6 +15,7 @@ NO_JAVA = (
 )
 KEPT = "tests/unit/test_kept.py::"
 FOREIGN = "tests/unit/test_foreign.py::"
+TERMINAL = "tests/unit/test_carry_out.py::"
 NAMED = (
     "tests/spark/test_failing_repair.py::test_a_repair_names_the_record_on_which_an_expression_"
     "fails_and_is_done_when_that_is_corrected"
@@ -115,6 +116,59 @@ MUTANTS = (
         "        change.unexplained or change.newly_bad or change.count_difference\n",
         "        change.newly_bad\n",
         "tests/browser/test_backfill.py::test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked",
+    ),
+    Mutant(
+        "a person declines a repair, and coverage says that it waits for one",
+        "spark_jobs/repair/reject.py",
+        '    repairs.put(paths.root, [row | {"state": "rejected"}])\n',
+        "",
+        "tests/unit/test_coverage.py::test_an_hour_whose_repair_a_person_declined_waits_for_none_"
+        "and_is_late_again",
+    ),
+    Mutant(
+        "a repair that is in the table is told to be rejected",
+        "spark_jobs/repair/reject.py",
+        'row is None or row["state"] != "staged"',
+        "row is None",
+        "tests/unit/test_coverage.py::test_an_hour_whose_repair_a_person_declined_waits_for_none_"
+        "and_is_late_again",
+    ),
+    Mutant(
+        "a person who has rejected a repair is asked about it again, in vain",
+        "plugins/sluice_airflow/approve.py",
+        "            refuse_ended(manifest, repairs.one(paths.root, self.pipeline, repair_id))\n",
+        "",
+        "tests/airflow/test_approve.py::test_a_task_that_is_cleared_after_a_reject_is_refused_and_"
+        "asks_nobody",
+    ),
+    Mutant(
+        "a No at the terminal leaves a repair that no command ends",
+        "spark_jobs/cli/question.py",
+        "            reject(paths, manifest.repair_id, who)\n",
+        "            pass\n",
+        f"{TERMINAL}test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more",
+    ),
+    Mutant(
+        "a person at the terminal is asked by counts alone",
+        "spark_jobs/cli/question.py",
+        "    _show(paths, manifest)\n",
+        "",
+        f"{TERMINAL}test_who_says_yes_has_it_swapped_in",
+    ),
+    Mutant(
+        "a second repair is refused behind the start of a JVM alone",
+        "spark_jobs/cli/carry_out.py",
+        "    _refuse_second(paths)\n",
+        "",
+        f"{TERMINAL}test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begun",
+    ),
+    Mutant(
+        "a verify that fails shows none of the rows that differ",
+        "spark_jobs/repair/stage.py",
+        "        _log_rows(folder)\n",
+        "        pass\n",
+        "tests/spark/test_repair.py::test_a_verify_of_a_table_that_lacks_late_records_fails_shows_"
+        "rows_and_changes_nothing",
     ),
     Mutant(
         "a record that a repair finds bad is in quarantine twice",
