@@ -1,6 +1,6 @@
-"""The only DAG file: each pipeline's folder becomes two DAGs, which drain and which compute ranges
-again; each archive of a topic has one too; one more takes a person's decisions, and one maintains
-the tables. It names no pipeline.
+"""The only DAG file: each pipeline's folder becomes two DAGs, which drain and which compute ranges,
+or all, again; each archive of a topic has one too; one more takes a person's decisions, and one
+maintains the tables. It names no pipeline.
 """
 
 from airflow.sdk import DAG
@@ -11,16 +11,13 @@ from sluice_airflow.dag import TAG, build
 from sluice_airflow.maintain import maintain_dag
 from sluice_airflow.refused import refused_dag
 from spark_jobs.contract import registry
-from spark_jobs.contract.ranged import unranged
 
 
 def dags_of(pipeline: str) -> list[DAG]:
-    """The pipeline's DAGs, one where no range of its output can be computed again; for an invalid
-    spec, one DAG that fails with the reason.
-    """
+    """The pipeline's DAGs; for an invalid spec, one DAG that fails with the reason."""
     try:
         spec = registry.load(pipeline)
-        return [build(spec), *([] if unranged(spec) else [build_backfill(spec)])]
+        return [build(spec), build_backfill(spec)]
     except Exception as error:  # noqa: BLE001 - an invalid spec must not remove the other pipelines' DAGs
         return [refused_dag(pipeline, error)]
 

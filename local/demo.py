@@ -164,7 +164,8 @@ def _show(reports: summary.Reports, repairs: Sequence[Report]) -> None:
     summary.show_checks(console, reports)
     summary.show_repairs(console, repairs)
     summary.show_rows(console, [HOME / "root" / "tables" / name for name in registry.names()])
-    if not summary.show_verdict(console, reports, ledger.counts(HOME / "ledger")):
+    agrees = summary.show_verdict(console, reports, ledger.counts(HOME / "ledger"))
+    if not summary.show_proof(console, repairs, PROVED["from"], PROVED["to"]) or not agrees:
         raise typer.Exit(1)
     console.print(NEXT.format(root=HOME / "root"), highlight=False)
 

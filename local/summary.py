@@ -127,6 +127,27 @@ def show_verdict(console: Console, reports: Reports, sent: Mapping[int, Mapping[
     return True
 
 
+def show_proof(console: Console, repairs: Iterable[Report], first: str, end: str) -> bool:
+    """Whether each verify among them, of [first, end), found its table as all its records give it,
+    in a line; true without one. The numbers are those of `show_repairs`.
+    """
+    whole = True
+    for report in repairs:
+        if report.kind != "verify":
+            continue
+        change = report.change
+        if report.problem or change is None or change.differs + change.parts:
+            console.print(f"[red]✗[/] {report.pipeline} is not canonical: {change or 'no rows'}")
+            whole = False
+            continue
+        console.print(
+            f"[green]✓[/] {report.pipeline} is canonical from {first} to {end}: "
+            f"{change.rows_after:,} rows computed again from {report.account.read:,} records, "
+            f"{report.account.late:,} of them late; {change.differs:,} differ."
+        )
+    return whole
+
+
 def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> list[str]:
     """In what the reports differ from the ledger, whose counts by delivery and kind are `sent`.
 

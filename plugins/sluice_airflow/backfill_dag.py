@@ -1,5 +1,5 @@
-"""The DAG that computes ranges of a pipeline's output again: plan -> stage -> [check_output,
-check_change] -> approve -> swap -> publish.
+"""The DAG that computes ranges of a pipeline's output again, or all of it: plan -> stage ->
+[check_output, check_change] -> approve -> swap -> publish.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from sluice_airflow.form import params
 from sluice_airflow.publish import PublishOperator, repairs_of
 from sluice_airflow.repair import PlanRepairOperator, StageOperator, SwapOperator
 from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
-from sluice_airflow.run_types import OF_BACKFILLS
+from sluice_airflow.run_types import OF_BACKFILLS, OF_REBUILDS
 from sluice_airflow.timetable import OnRequest
 from sluice_airflow.told import CALLBACKS
 from sluice_airflow.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import Pipeline
 
 TAG = "sluice backfill"
@@ -30,23 +31,26 @@ def backfill_id(pipeline: str) -> str:
 
 
 def build_backfill(spec: Pipeline) -> DAG:
-    """The DAG of a pipeline with ranges (contract/ranged.py). Nothing schedules it: a person
-    triggers it, or makes a backfill with it.
+    """The DAG of a pipeline. Nothing schedules it: a person triggers it, or makes a backfill with
+    it. Of one without ranges (contract/ranged.py) it takes a rebuild alone, and no backfill.
     """
-    name = spec.name
+    name, why = spec.name, unranged(spec)
     with DAG(
         dag_id=backfill_id(name),
-        description=f"compute ranges of {name} again: late or bad records, a backfill, a proof",
+        description=f"compute all of {name} again beside the live table: a rebuild"
+        if why
+        else f"compute ranges of {name} again: late or bad records, a backfill, a proof",
         doc_md=backfill_text.page(spec),
-        schedule=OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
+        # With data intervals, Airflow would offer a backfill, a run for each.
+        schedule=None if why else OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
         catchup=False,
         max_active_runs=1,
-        allowed_run_types=OF_BACKFILLS,
+        allowed_run_types=OF_REBUILDS if why else OF_BACKFILLS,
         # A paused DAG runs no backfill, and says nothing of it.
         is_paused_upon_creation=False,
         tags=[TAG],
         default_args=ARGUMENTS | CALLBACKS,
-        params=params(),
+        params=params(why),
         auto_register=False,
     ) as dag:
         plan = PlanRepairOperator(task_id=PLAN, pipeline=name)
@@ -58,7 +62,7 @@ def build_backfill(spec: Pipeline) -> DAG:
         approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
         swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
         publish = PublishOperator(
-            task_id=PUBLISH, pipeline=name, through=repairs_of(name), by_day=True
+            task_id=PUBLISH, pipeline=name, through=repairs_of(name), by_day=why is None
         )
         plan >> stage >> [output, change] >> approve >> swap >> publish
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.contract.kind import ASKED_KINDS
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.request import APPROVALS, MEANINGS
 from spark_jobs.contract.spec import Pipeline
 
@@ -23,20 +24,23 @@ no other run of this DAG begins. On the command line alone: the way back (`sluic
 --back`), to discard one that is half done (`--discard`), and to rebuild although Kafka has no
 longer all records of the live table (`--without-lost`)."""
 
+ONLY_A_REBUILD = """\
+No range of its output can be computed by itself: {why}. So it has no repair, backfill, verify or
+replay, and *Backfill* is off here.
+
+**Trigger > Single Run** has a form with the one kind that is left:
+
+- **rebuild**{rebuild}. An archive of the topic is read only if ranges of NEXT can be computed."""
+
 
 def page(spec: Pipeline) -> str:
     """The DAG's page, in Markdown."""
-    return "\n".join(
-        (
-            f"### Ranges of {spec.name}, computed again",
-            "",
-            *_ways(spec),
-            "",
-            TASKS,
-            "",
-            REBUILD.format(name=spec.name),
-        )
-    )
+    rebuild = REBUILD.format(name=spec.name)
+    if why := unranged(spec):
+        only = ONLY_A_REBUILD.format(why=why, rebuild=MEANINGS["rebuild"].removeprefix("rebuild"))
+        return "\n".join((f"### {spec.name}, computed again", "", only, "", rebuild))
+    ways = (f"### Ranges of {spec.name}, computed again", "", *_ways(spec))
+    return "\n".join((*ways, "", TASKS, "", rebuild))
 
 
 def _ways(spec: Pipeline) -> list[str]:

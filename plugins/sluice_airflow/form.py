@@ -21,19 +21,25 @@ ONLY_OVERRIDDEN = (
 """Airflow's form says it nowhere: a verify that was chosen there would be a backfill."""
 
 
-def params() -> dict[str, Param]:
+def params(unranged: str | None = None) -> dict[str, Param]:
     """The form's fields, which Airflow checks when a run is created. It shows descriptions as plain
-    text, and so without marks of code.
+    text, and so without marks of code. `unranged`: as contract/request.py has it.
     """
+    fields = form(unranged)
+    over_dates = () if unranged else ("kind",)
     return {
-        name: Param(schema.pop("default"), description=_described(name, schema), schema=schema)
-        for name, schema in form().items()
+        name: Param(
+            schema.pop("default"),
+            description=_described(schema, ONLY_OVERRIDDEN if name in over_dates else ""),
+            schema=schema,
+        )
+        for name, schema in fields.items()
     }
 
 
-def _described(name: str, schema: dict[str, Any]) -> str:
+def _described(schema: dict[str, Any], more: str) -> str:
     text: str = schema.pop("description").replace("`", "")
-    return f"{text} {ONLY_OVERRIDDEN}" if name == "kind" else text
+    return f"{text} {more}".rstrip()
 
 
 def request_of(context: Context) -> Request:

@@ -16,4 +16,6 @@ OF_DRAINS = [
 backfill's first run would drain everything and the others nothing, and all would look as if they
 had computed a range.
 """
-OF_BACKFILLS = [DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED, DagRunType.BACKFILL]
+OF_REBUILDS = [DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED]
+"""A rebuild computes the whole table, so it has no days."""
+OF_BACKFILLS = [*OF_REBUILDS, DagRunType.BACKFILL]

@@ -139,7 +139,12 @@ def _bullets(checks: tuple[Check, ...]) -> list[str]:
 def _again(spec: Pipeline) -> str:
     why = unranged(spec)
     if why:
-        return f"Its ranges cannot be computed again: {why}."
+        return (
+            f"Its ranges cannot be computed again: {why}. The DAG `{spec.name}__backfill` computes "
+            "the whole table again, by NEXT in spec.py with a raised state version: a rebuild, "
+            "from what Kafka has. An archive of the topic is read only if ranges of NEXT can be "
+            "computed."
+        )
     told = f"The DAG `{spec.name}__backfill` computes ranges of the table again."
     if spec.ranges.repair == "by hand":
         return told

@@ -359,7 +359,7 @@ class RangeUnsupported(SluiceError):
     """No range of this pipeline's output can be computed by itself."""
 
     code, exit_status = "RANGE_UNSUPPORTED", 81
-    usual_remedy = "Compute all of it again from Kafka: `sluice reset`."
+    usual_remedy = "Compute all of it again, as NEXT with a raised state version: `sluice rebuild`."
 
 
 class RangeOpen(SluiceError):

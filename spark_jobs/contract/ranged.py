@@ -110,7 +110,9 @@ def ranged(spec: Pipeline) -> Ranged:
         f"{spec.name}: no range of its output can be computed by itself: {why}.",
         "Name a pipeline that reads the topic."
         if spec.is_archive
-        else f"Compute all of it again from Kafka: `sluice reset {spec.name}`.",
+        else "Compute all of it again: write it as NEXT in spec.py, with a raised state version, "
+        f"and run `sluice rebuild {spec.name}`. It reads what Kafka has, and an archive only if "
+        "ranges of NEXT can be computed.",
     )
 
 

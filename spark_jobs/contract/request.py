@@ -38,6 +38,8 @@ APPROVALS: Final[dict[str, str]] = {
     "always": "always",
     "never": "never",
 }
+OF_A_REBUILD: Final = ("kind", "note", "most_records")
+"""The fields that a rebuild takes."""
 PATTERN: Final = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d{1,6})?)?(Z|[+-]\d{2}:?\d{2}))?$"
 """A day, or a time with its zone, for the form: JSON schema's date-time is not checked there."""
 
@@ -230,13 +232,24 @@ def _refuse_impossible(span: Span) -> None:
         refuse("from", _text(span.start), f"no range is before {FIRST.year}", "Correct the year")
 
 
-def form() -> dict[str, dict[str, Any]]:
+def form(unranged: str | None = None) -> dict[str, dict[str, Any]]:
     """Field of the form -> its JSON schema, with default, title and description.
 
-    A field that need not be filled in takes null, by which Airflow's form knows it.
+    A field that need not be filled in takes null, by which Airflow's form knows it. `unranged`: why
+    no range of the pipeline can be computed (contract/ranged.py); its form has `rebuild` alone.
     """
     properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
-    return {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
+    fields = {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
+    if unranged is None:
+        return fields
+    fields["kind"] |= {
+        "default": "rebuild",
+        "enum": ["rebuild"],
+        "values_display": {"rebuild": MEANINGS["rebuild"]},
+        "description": "Only `rebuild`: no range of this pipeline's output can be computed by "
+        f"itself: {unranged}.",
+    }
+    return {name: fields[name] for name in OF_A_REBUILD}
 
 
 def _field(part: dict[str, Any]) -> dict[str, Any]:

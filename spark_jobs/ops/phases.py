@@ -26,7 +26,7 @@ def phases(root: UPath, pipeline: str, limit: int, offset: int) -> Phases:
             PhaseLine(
                 run_id=row["run_id"],
                 started_at=row["started_at"],
-                seconds=_seconds(row["report"]),
+                seconds=seconds_of(row["report"]),
             )
             for row in rows[:limit]
         ),
@@ -34,8 +34,10 @@ def phases(root: UPath, pipeline: str, limit: int, offset: int) -> Phases:
     )
 
 
-def _seconds(report: str | None) -> dict[str, float]:
-    """Of a report of any version: a killed run has none, and the views go on without."""
+def seconds_of(report: str | None) -> dict[str, float]:
+    """Phase -> seconds, of a report of any version: a killed run has none, and the views go on
+    without.
+    """
     try:
         found = json.loads(report or "{}").get("seconds", {})
     except (ValueError, AttributeError):

@@ -26,6 +26,7 @@ from spark_jobs.contract.span import Span, joined
 from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import Parts, Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.estimate import time_line
 from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count_within
 from spark_jobs.repair.late_spans import LateSpans
@@ -131,6 +132,8 @@ def plan_repair(
     if broken and where.parts:
         unread = f"  archive         not read: {broken.what} Kafka has all that is needed."
         lines = (*lines, f"{unread} {broken.remedy}")
+    if not plan.idle:
+        lines = (*lines, time_line(paths.root, spec.name, plan.records_read))
     if replays:
         lines = replay_lines(lines, plan, replays, request.reason)
     if spans and (held := holder(paths.staging_lease)):

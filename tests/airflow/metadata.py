@@ -38,6 +38,16 @@ def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
     """The state of one DAG run in this process, with these values in its form. The database, which `rest_api` has made, gets to
     know the DAG first.
     """
+    add_dag(dag)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Airflow's own
+        state = str(dag.test(logical_date=at, run_conf=conf or None).state)
+        gc.collect()  # the Spark provider leaves the output of spark-submit open
+        return state
+
+
+def add_dag(dag: DAG) -> None:
+    """Put one more DAG into the database, which `rest_api` has made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
         from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - the home comes first
@@ -46,9 +56,6 @@ def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
         dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
         bag.dags[dag.dag_id] = dag
         sync_bag_to_db(bag, BUNDLE, None)
-        state = str(dag.test(logical_date=at, run_conf=conf or None).state)
-        gc.collect()  # the Spark provider leaves the output of spark-submit open
-        return state
 
 
 def forget_events() -> None:

@@ -8,17 +8,22 @@ from typing import Any
 
 import pytest
 
+from sluice_airflow.backfill_dag import build_backfill
 from spark_jobs.contract import registry
 from spark_jobs.contract.kind import ASKED_KINDS
-from tests.airflow.metadata import rest_api
+from tests.airflow.metadata import add_dag, rest_api
 
 DRAIN, BACKFILL = "departure_delays", "departure_delays__backfill"
+WHOLE = "whole__backfill"
+"""Of a pipeline in complete mode, whose ranges cannot be computed."""
 DAYS = [datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
 
 
 @pytest.fixture(scope="module")
 def api(its_own_airflow: None) -> Iterator[Any]:
     with rest_api() as client:
+        complete = {"name": "whole", "output_mode": "complete"}
+        add_dag(build_backfill(registry.load(DRAIN).model_copy(update=complete)))
         yield client
 
 
@@ -133,3 +138,23 @@ def test_the_form_tells_its_fields_and_what_each_kind_means(api: Any) -> None:
     assert all(each["schema"]["title"] and each["description"] for each in params.values())
     optional = {name for name, each in params.items() if "null" in each["schema"]["type"]}
     assert optional == {"from", "to", "approve", "reason", "note"}
+
+
+def test_a_pipeline_without_ranges_has_a_form_for_a_rebuild_and_no_backfill_over_days(
+    api: Any,
+) -> None:
+    for path in ("/api/v2/backfills", "/api/v2/backfills/dry_run"):
+        answer = api.post(path, json=body(WHOLE))
+        assert answer.status_code in {400, 422}, answer.text
+        assert "backfill" in answer.text
+    assert api.get(f"/api/v2/dags/{WHOLE}/dagRuns").json()["total_entries"] == 0
+    facts = {dag["dag_id"]: dag for dag in api.get("/ui/dags?limit=100").json()["dags"]}
+    assert (facts[WHOLE]["is_backfillable"], facts[WHOLE]["is_paused"]) == (False, False)
+    for kind in ("repair", "backfill", "verify", "replay"):
+        run = {"logical_date": None, "conf": {"kind": kind}}
+        answer = api.post(f"/api/v2/dags/{WHOLE}/dagRuns", json=run)
+        assert answer.status_code == 400
+        assert f"'{kind}' is not one of ['rebuild']" in answer.text
+    for number, conf in enumerate(({}, {"kind": "rebuild", "note": "why"})):
+        run = {"dag_run_id": f"by-hand-{number}", "logical_date": None, "conf": conf}
+        assert api.post(f"/api/v2/dags/{WHOLE}/dagRuns", json=run).status_code == 200

@@ -151,6 +151,39 @@ def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
     )
 
 
+def test_a_pipeline_without_ranges_has_a_dag_for_its_rebuild_and_both_pages_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In complete mode each drain writes the whole result, so no range stands by itself."""
+    load, names = registry.load, registry.names()
+    complete = {"name": "whole", "output_mode": "complete"}
+    monkeypatch.setattr(registry, "names", lambda: [*names, "whole"])
+    monkeypatch.setattr(
+        registry,
+        "load",
+        lambda name: (
+            load("departure_delays").model_copy(update=complete) if name == "whole" else load(name)
+        ),
+    )
+    bag = found()
+    assert bag.import_errors == {}
+    dag = bag.dags["whole__backfill"]
+    tasks = ["plan", "stage", "check_output", "check_change", "approve", "swap", "publish"]
+    assert [task.task_id for task in dag.tasks] == tasks
+    assert [*dag.params] == ["kind", "note", "most_records"]
+    assert (dag.params["kind"], dag.params.get_param("kind").schema["enum"]) == (
+        "rebuild",
+        ["rebuild"],
+    )
+    why = "in complete mode the next drain writes the whole result from its state"
+    assert why in str(dag.params.get_param("kind").description)
+    for page in (dag.doc_md or "", bag.dags["whole"].doc_md or ""):
+        assert why in page
+        assert "rebuild" in page
+        assert "archive of the topic is read only if" in " ".join(page.split())
+    assert "Trigger > Backfill" not in (dag.doc_md or "")
+
+
 def _bad_spec(name: str) -> Pipeline:
     raise SpecInvalid(f"Pipeline {name!r}: watermark_delay is None: state would grow for ever.")
 

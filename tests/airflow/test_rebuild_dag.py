@@ -155,6 +155,18 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     assert kinds == ["drain", "drain", "rebuild", "rebuild"]
 
 
+def test_the_form_of_a_pipeline_without_ranges_rebuilds_it(
+    api: Any, installation: Installation
+) -> None:
+    """It has no range and no approval to fill in. The DAG alone is that of another spec."""
+    dag = without_waiting(build_backfill(SPEC.model_copy(update={"output_mode": "complete"})))
+    assert [*dag.params] == ["kind", "note", "most_records"]
+    state, question = ran(api, dag, 3, "Approve")
+    assert state == "success"
+    assert "State version 2" in question
+    assert (installation.live.rows, installation.version) == ([*range(6)], 2)
+
+
 def run(task_id: str, handed_over: dict[str, Any], **filled_in: Any) -> Any:
     """One task, as Airflow's runner executes it."""
     dag = build_backfill(SPEC)

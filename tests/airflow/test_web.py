@@ -483,6 +483,21 @@ def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get: Callable[..., Any
             assert f'<option value="{value or ""}"' in text
 
 
+def test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = registry.load
+    complete = {"output_mode": "complete"}
+    monkeypatch.setattr(registry, "load", lambda name: load(name).model_copy(update=complete))
+    found = get(f"/pipelines/{MINE}/repair?kind=verify&from=2026-02-28", page=True)
+    assert found.status_code == 200
+    text = html.unescape(found.text)
+    assert '<option value="rebuild" selected>' in text
+    assert text.count("<option") == 1
+    assert "in complete mode the next drain writes the whole result" in text
+    assert 'name="from"' not in text
+
+
 def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
     get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -535,4 +535,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/spark/test_published_table.py"
         "::test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier",
     ),
+    Mutant(
+        "a demo ends well whose verify found other rows",
+        "local/demo.py",
+        'if not summary.show_proof(console, repairs, PROVED["from"], PROVED["to"]) or not agrees:',
+        "if not agrees:",
+        f"{UNIT}/test_summary.py::TestDemo::test_ends_with_what_its_verify_proved_and_with_1_where_it_"
+        "proved_nothing",
+    ),
 )

@@ -9,6 +9,10 @@ ARCHIVED = "tests/unit/test_archive_merge.py"
 DAG, LATE = "tests/airflow/test_rebuild_dag.py", "tests/unit/test_rebuilding.py"
 ANSWER = f"{DAG}::test_an_answer_holds_only_for_what_the_question_showed"
 SHOWN = "spark_jobs/rebuild/shown.py"
+WITHOUT_RANGES = (
+    "tests/airflow/test_dags.py::test_a_pipeline_without_ranges_has_a_dag_for_its_rebuild_and_both_"
+    "pages_say_so"
+)
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -315,5 +319,27 @@ MUTANTS: tuple[Mutant, ...] = (
         """f'"~{name}"' for name""",
         """f'"{name}"' for name""",
         "tests/unit/test_compare.py::test_columns_may_have_any_name",
+    ),
+    Mutant(
+        "a pipeline without ranges has no DAG for its rebuild",
+        "dags/sluice.py",
+        "return [build(spec), build_backfill(spec)]",
+        "return [build(spec)]",
+        WITHOUT_RANGES,
+    ),
+    Mutant(
+        "the form of a pipeline without ranges offers what is refused",
+        "plugins/sluice_airflow/backfill_dag.py",
+        "        params=params(why),\n",
+        "        params=params(),\n",
+        WITHOUT_RANGES,
+    ),
+    Mutant(
+        "Airflow makes a run a day of a rebuild, which computes the whole table",
+        "plugins/sluice_airflow/backfill_dag.py",
+        "OF_REBUILDS if why else OF_BACKFILLS",
+        "OF_BACKFILLS",
+        "tests/airflow/test_backfill_api.py::test_a_pipeline_without_ranges_has_a_form_for_a_rebuild_"
+        "and_no_backfill_over_days",
     ),
 )

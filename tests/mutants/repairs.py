@@ -24,6 +24,7 @@ AROUND_1970 = (
     "tests/spark/test_replay.py::"
     "test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years"
 )
+ESTIMATE = "tests/unit/test_estimate.py::"
 MUTANTS = (
     Mutant(
         "Spark drops what a repair's GroupState has of 1970 and of years before",
@@ -412,5 +413,19 @@ MUTANTS = (
         "return self.offsets + self.late + self.from_quarantine",
         "return self.offsets + self.late",
         f"{KEPT}test_records_of_every_source_count_for_how_spark_makes_its_queries",
+    ),
+    Mutant(
+        "a plan takes the time of a large repair from small ones, of which each record takes longer",
+        "spark_jobs/repair/estimate.py",
+        "abs(math.log(run.records / max(records, 1)))",
+        "0",
+        f"{ESTIMATE}test_those_count_that_read_about_as_many_and_no_older_ones",
+    ),
+    Mutant(
+        "a plan does not say how long it takes",
+        "spark_jobs/repair/planner.py",
+        "    if not plan.idle:\n        lines = (*lines, time_line(",
+        "    if plan.idle:\n        lines = (*lines, time_line(",
+        f"{ESTIMATE}test_a_plan_of_a_late_record_says_it_and_one_with_nothing_to_do_does_not",
     ),
 )

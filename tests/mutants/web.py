@@ -180,4 +180,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/unit/test_report_file.py::"
         "test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_values",
     ),
+    Mutant(
+        "the page of a pipeline without ranges has a form that its DAG refuses",
+        f"{FOLDER}/pages.py",
+        "    why = unranged(registry.load(pipeline))\n",
+        "    why = None\n",
+        f"{WEB}::test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why",
+    ),
 )

@@ -28,10 +28,10 @@ from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
 from spark_jobs.contract.errors import CheckpointBroken, RebuildRefused, SluiceError
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import position_of
+from spark_jobs.contract.ranged import position_of, unranged
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Tumbling
 from spark_jobs.ops import ops_tables
@@ -65,6 +65,16 @@ SPEC = Pipeline(
 ARCHIVED = SPEC.model_copy(
     update={"topic": FLIGHTS.model_copy(update={"archive": Archive(keep=None)})}
 )
+WHOLE = Pipeline(
+    name=SPEC.name,
+    about=SPEC.about,
+    topic=FLIGHTS,
+    watermark_delay="2 hours",
+    output_mode="complete",
+    state=State(budget_rows=100_000),
+    steps=SPEC.steps,
+)
+"""Its table is the whole result, of which no range can be computed."""
 WITHOUT_TIME = {"broken_json", "null_event_time", "missing_event_time", "empty_value", "tombstone"}
 """Reasons of the generator's malformed records."""
 Rows = list[tuple[Any, ...]]
@@ -213,6 +223,44 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     assert it.rows() == it.expected("sum", it.live)
     assert publish(it.live, it.spec, ("", -1)) is not None
     assert ordered(deltalake.DeltaTable(str(it.live.published_table))) == it.rows()
+
+
+def test_a_table_of_which_no_range_can_be_computed_is_rebuilt_and_switched_to(
+    scene, tmp_path
+) -> None:
+    made = scene(WHOLE, events=1500, deliveries=3)
+    made.deliver()
+    made.run("live-1")
+    it, said = Rebuilding(made), list[str]()
+    assert unranged(it.spec)
+    assert unranged(it.next)
+    made.deliver()
+    run = begun(it, tmp_path, said)
+    assert all(good(each) for each in compute(run).reports)
+    sums = whole(made, "sum", [1])
+    assert it.rows() == sums, "the live table is as it was"
+    it.drain(it.spec, "live-2")  # beside the rebuild
+    switched(run, lambda _: None)
+    assert it.rows() == whole(made, "max", [1, 2]) != sums
+    made.deliver()
+    it.drain(it.next, "live-3")
+    assert it.rows() == whole(made, "max", [1, 2, 3])
+
+
+def whole(made: Scene, measure: str, deliveries: list[int]) -> Rows:
+    """By DuckDB, of all good records of these deliveries: none is late for the whole result."""
+    with duckdb.connect() as db:
+        db.sql("SET TimeZone = 'UTC'")
+        db.register("ledger", made.ledger)
+        return db.sql(
+            f"""
+            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
+                   {measure}(distance_miles)::BIGINT
+            FROM ledger WHERE kind IN ('good', 'duplicate') AND list_contains(?, delivery)
+            GROUP BY hour, origin ORDER BY 1, 2
+            """,
+            params=[deliveries],
+        ).fetchall()
 
 
 @long_form

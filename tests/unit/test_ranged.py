@@ -166,7 +166,7 @@ def test_what_no_range_can_be_computed_of_is_refused_with_the_reason(
     pipeline: Pipeline, why: str
 ) -> None:
     assert why in (unranged(pipeline) or "")
-    with pytest.raises(RangeUnsupported, match="sluice reset ranged"):
+    with pytest.raises(RangeUnsupported, match="sluice rebuild ranged"):
         ranged(pipeline)
 
 

@@ -152,7 +152,7 @@ def test_sessions_that_have_no_ranges_are_refused_with_the_reason(
     pipeline: Pipeline, why: str
 ) -> None:
     assert why in (unranged(pipeline) or "")
-    with pytest.raises(RangeUnsupported, match="sluice reset sessions"):
+    with pytest.raises(RangeUnsupported, match="sluice rebuild sessions"):
         ranged(pipeline)
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from local import demo, ledger, summary
 from local.deliveries import deliver
 from local.flights import FlightEvent
+from spark_jobs.contract.change import Change
 from spark_jobs.contract.errors import CheckFailed
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 
@@ -160,6 +161,38 @@ def test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers(
     assert summary.disagreements(reports, SENT) == [f"sales, delivery 1: {line}"]
 
 
+def repaired(kind: str, **changes: int) -> Report:
+    """A repair, or a verify, of 500 rows from 1,200 records, 15 of them late."""
+    change = Change(**{"rows_before": 500, "rows_after": 500} | changes)
+    return report(late=15).model_copy(update={"kind": kind, "change": change})
+
+
+def test_each_repair_is_a_line_with_how_its_rows_differ() -> None:
+    lines = shown(summary.show_repairs, [repaired("repair", added=6, changed=20), report()])
+    assert lines[1][:2] == ["pipeline", "kind"]
+    assert [line[:2] for line in lines[3:]] == [["sales", "repair"]], "a drain is none"
+    assert lines[3][2:] == ["1,200", "15", "500", "500", "6", "0", "20", "0", "0", "12.5"]
+
+
+def test_a_verify_says_in_words_that_the_table_is_canonical_with_the_numbers_of_its_report() -> (
+    None
+):
+    out = io.StringIO()
+    repairs = [repaired("repair", changed=20), repaired("verify")]
+    assert summary.show_proof(Console(file=out, width=400), repairs, "2013-01-01", "2013-01-31")
+    assert out.getvalue() == (
+        "✓ sales is canonical from 2013-01-01 to 2013-01-31: 500 rows computed again from 1,200 "
+        "records, 15 of them late; 0 differ.\n"
+    )
+
+
+@pytest.mark.parametrize("bad", [{"changed": 1}, {"added": 1}, {"removed": 1}, {"parts": 1}])
+def test_a_verify_that_finds_another_row_says_so(bad: dict[str, int]) -> None:
+    out = io.StringIO()
+    assert not summary.show_proof(Console(file=out, width=400), [repaired("verify", **bad)], "", "")
+    assert out.getvalue().startswith("✗ sales is not canonical: 500 rows -> 500: ")
+
+
 def test_the_total_of_a_pipeline_is_the_sum_of_its_deliveries_and_of_no_other() -> None:
     reports = {("sales", 1): report(1), ("sales", 2): report(2), ("other", 1): report(1)}
     assert summary.total(reports, "sales").read == 1280
@@ -201,6 +234,14 @@ class TestDemo:
     def test_that_agrees_with_its_ledger_says_so_and_ends_well(self) -> None:
         demo._show({("sales", 1): self.ended()}, [])  # noqa: SLF001 - the end of a demo, without its seven minutes
         assert "The ledger of what was published agrees" in demo.console.file.getvalue()  # type: ignore[attr-defined]
+
+    def test_ends_with_what_its_verify_proved_and_with_1_where_it_proved_nothing(self) -> None:
+        demo._show({("sales", 1): self.ended()}, [repaired("verify")])  # noqa: SLF001 - as above
+        told = demo.console.file.getvalue()  # type: ignore[attr-defined]
+        assert told.index("agrees") < told.index("✓ sales is canonical from 2013-01-01")
+        with pytest.raises(typer.Exit) as ended:
+            demo._show({("sales", 1): self.ended()}, [repaired("verify", changed=1)])  # noqa: SLF001 - as above
+        assert ended.value.exit_code == 1
 
     def test_that_disagrees_with_its_ledger_says_in_what_and_ends_with_1(self) -> None:
         with pytest.raises(typer.Exit) as ended:

@@ -28,7 +28,7 @@ from sluice_airflow.web.trigger import trigger
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.kind import AskedKind
-from spark_jobs.contract.ranged import ranged
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.documents.kept import is_stored
 from spark_jobs.ops import history, rejected
 from spark_jobs.ops.rejected import Table
@@ -148,8 +148,9 @@ def repair(
     end: To = None,
 ) -> Response:
     """The form of the backfill DAG, filled in."""
-    ranged(registry.load(pipeline))  # one without ranges has no such DAG
-    form = trigger(pipeline, {"kind": kind, "from": start, "to": end})
+    why = unranged(registry.load(pipeline))
+    # What a link asks for has no place in the form of one without ranges.
+    form = trigger(pipeline, {} if why else {"kind": kind, "from": start, "to": end}, why)
     return _page("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
 
 

@@ -49,11 +49,14 @@ class Trigger(NamedTuple):
     """A run of a paused DAG waits until somebody unpauses it."""
 
 
-def trigger(pipeline: str, given: Given) -> Trigger:
-    """The form of the pipeline's backfill DAG. `given` has the values of some fields, as text."""
+def trigger(pipeline: str, given: Given, unranged: str | None = None) -> Trigger:
+    """The form of the pipeline's backfill DAG. `given` has the values of some fields, as text.
+    `unranged`: as contract/request.py has it.
+    """
     dag_id = f"{pipeline}__backfill"
     known = due([dag_id]).get(dag_id)
-    fields = tuple(_field(name, schema, given.get(name)) for name, schema in form().items())
+    asked = form(unranged)
+    fields = tuple(_field(name, schema, given.get(name)) for name, schema in asked.items())
     return Trigger(dag_id, fields, bool(known and known.paused))
 
 
