@@ -58,16 +58,17 @@ ENV PATH=/opt/sluice/.venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
     HOME=/tmp \
     TZ=UTC
 
-# The classes of spark_jobs/java, and a drain of every pipeline, whose JVM writes down all classes that it loaded. It fits the
+# Bytecode for the Python of Spark's own processes, the classes of spark_jobs/java, and a drain of every pipeline, whose JVM writes down all classes that it loaded. It fits the
 # class path that it is made with, jars in their order with their sizes and times: so it is made here, on the layers that runs have.
 FROM runtime AS archive
 COPY --from=jars /opt/sluice/jars jars
 COPY local/*.py local/
-RUN python -m local.files_jar && python -m local.archive \
- && mkdir made && cp -p jars/spark/sluice-files.jar jars/spark/classes.jsa made/
+RUN python -m local.pyspark_zip && python -m local.files_jar && python -m local.archive \
+ && mkdir made zips && cp -p jars/spark/sluice-files.jar jars/spark/classes.jsa made/ && cp -p $SPARK_HOME/python/lib/*.zip zips/
 
 FROM runtime
 COPY --from=archive /opt/sluice/made jars/spark
+COPY --from=archive /opt/sluice/zips .venv/lib/python3.11/site-packages/pyspark/python/lib
 COPY local local
 COPY docker docker
 # A clone by a cautious umask has files for their owner alone, and COPY keeps that: the image's user, or any other, reads them.

@@ -63,7 +63,7 @@ lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second 
 	@$(BIN)/lint-imports
 
 object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
-	@nice $(BIN)/python -m tests.harness.object_store
+	@$(if $(wildcard $(READY)),,nice) $(BIN)/python -m tests.harness.object_store
 
 bench: $(READY) ## measure against an expert's script and others; one and a half to two hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
 	@$(BIN)/python -m bench $(ARGS)
@@ -150,6 +150,7 @@ $(JARS): | need
 	@rm -rf .local/jars && mkdir -p .local/jars && touch $@
 
 $(READY): $(PACKAGES) $(JARS)
+	@$(BIN)/python -m local.pyspark_zip
 	@$(BIN)/python -m local.files_jar
 	@echo '  class-data archive, by which every drain starts sooner ...'
 	@$(BIN)/python -m local.archive

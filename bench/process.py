@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 30
 
 
 class ProcessFailed(Exception):
-    """A measured process did not end with status 0; the message has the end of its log."""
+    """A measured process ended with an unexpected status; the message has the end of its log."""
 
 
 class Cost(NamedTuple):
@@ -46,8 +46,17 @@ class Cost(NamedTuple):
     """The part of `cpu_seconds` that is known from looking alone."""
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: Path) -> Cost:
-    """Run it to its end, its output into `log`. Raises ProcessFailed."""
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    cwd: Path,
+    *,
+    expected: int = 0,
+) -> Cost:
+    """Run it to its end, its output into `log`. Raises ProcessFailed unless that is with the
+    `expected` status.
+    """
     _adopt_orphans()
     with log.open("w") as output:
         others = {child.pid for child in psutil.Process().children()}
@@ -69,7 +78,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], log: Path, cwd: 
                     process.wait()
                 seconds = time.monotonic() - began
                 orphans = _wait_for_orphans(others)
-    if status != 0:
+    if status != expected:
         lines = log.read_text(errors="replace").splitlines()
         message = f"{command[0]} ended with status {status}; the end of {log}:\n" + "\n".join(
             lines[-15:]

@@ -16,6 +16,7 @@ from bench.process import Cost, run
 from bench.topic import Topic
 from local.deliveries import Delivered
 from spark_jobs.contract import registry
+from spark_jobs.contract.errors import RangeUnsupported
 from spark_jobs.contract.paths import Paths, report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.request import Request
@@ -36,6 +37,8 @@ BATCH = 10_000
 """Records of a batch of Arrow's, as Spark gives them to the decoder."""
 MOMENT = pa.timestamp("us", "UTC")
 WHO = "the bench"
+UNRANGED = "tallies"
+"""A pipeline of which no range can be computed: a GroupState without event time."""
 
 
 class Round(NamedTuple):
@@ -54,6 +57,8 @@ class Round(NamedTuple):
     """For which the repair's swap held the lease."""
     clean: Cost
     """Of the repair that finds nothing to do."""
+    refused: Cost
+    """Of a backfill of a pipeline that has no ranges."""
 
 
 class Repaired:
@@ -101,6 +106,7 @@ class Repaired:
             self._share(repaired),
             leased,
             self._clean(number),
+            self._refused(number),
         )
 
     def plan(self, request: Request) -> RepairPlan:
@@ -186,18 +192,32 @@ class Repaired:
         """A repair that finds nothing to do, where no JVM could be started."""
         label = f"clean-{number}"
         words = ["repair", PIPELINE, "--execute", "--yes"]
-        cost = self._command(label, words, {"JAVA_HOME": str(self.home / "no-java")})
+        cost = self._command(label, words, self._no_java)
         if "nothing" not in (self.home / f"{label}.log").read_text():
             raise oracle.WrongResult(f"round {number}: something is left to repair")
         return cost
 
+    def _refused(self, number: int) -> Cost:
+        """A backfill that is refused, where no JVM could be started."""
+        days = "--from", "2013-01-01", "--to", "2013-01-02"
+        words = ["backfill", UNRANGED, *days, "--execute", "--yes"]
+        expected = RangeUnsupported.exit_status
+        return self._command(f"refused-{number}", words, self._no_java, expected)
+
+    @property
+    def _no_java(self) -> dict[str, str]:
+        return {"JAVA_HOME": str(self.home / "no-java")}
+
     def _share(self, report: Report) -> float:
         return report.account.read / self.topic.sent
 
-    def _command(self, label: str, words: list[str], variables: dict[str, str]) -> Cost:
+    def _command(
+        self, label: str, words: list[str], variables: dict[str, str], expected: int = 0
+    ) -> Cost:
         command = [sys.executable, "-m", "spark_jobs.cli", *words]
         given = submit.environment(self.settings) | variables
-        return run(command, given, self.home / f"{label}.log", self.home)
+        log = self.home / f"{label}.log"
+        return run(command, given, log, self.home, expected=expected)
 
 
 def whole() -> Request:

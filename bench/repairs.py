@@ -94,6 +94,11 @@ def _of(done: list[Round], work: str) -> list[Measure]:
             1,
             [each.clean.seconds for each in done],
         ),
+        Measure.limit(
+            "a backfill that is refused, without a JVM",
+            1,
+            [each.refused.seconds for each in done],
+        ),
     ]
 
 
@@ -102,7 +107,7 @@ def _line(done: Round) -> str:
         f"a day read {done.backfill_share:.2%}, process {done.backfill.seconds:.1f} s, query "
         f"{done.query_seconds:.1f} s against {done.full.query_seconds:.1f} s of all records; "
         f"{LATE - 1} late records read {done.repair_share:.2%}, swap {done.leased_seconds:.3f} s; "
-        f"nothing to do {done.clean.seconds:.2f} s"
+        f"nothing to do {done.clean.seconds:.2f} s, refused {done.refused.seconds:.2f} s"
     )
 
 

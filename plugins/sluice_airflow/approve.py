@@ -28,7 +28,8 @@ class ConfirmOperator(ApprovalOperator):
     at once.
 
     The task waits without a worker's slot. Reject skips the tasks behind it: the table stays as it
-    is. Whoever approved is in the repair's manifest, without which the swap refuses.
+    is, and the repair is rejected for good. Whoever approved is in the repair's manifest, without
+    which the swap refuses.
     """
 
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
@@ -46,7 +47,9 @@ class ConfirmOperator(ApprovalOperator):
         return super().hitl_summary | {"body": None}
 
     def execute(self, context: Context) -> Any:
-        """Raises Airflow's TaskAwaitingInput while a person is needed."""
+        """Raises Airflow's TaskAwaitingInput while a person is needed, SwapRefused for a repair
+        that has ended: the task was cleared after a Reject.
+        """
         if planned_repair(context)["kind"] == "verify":
             self.log.info("a verify changes nothing: nobody is asked")
             return None
@@ -58,8 +61,10 @@ class ConfirmOperator(ApprovalOperator):
                 )
             context["ti"].xcom_push(key=SHOWN, value=about)
             return super().execute(context)
-        from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - loads delta-rs's types, which parsing a DAG does not need
+        from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
         from spark_jobs.repair.sample import sample  # noqa: PLC0415 - as above
+        from spark_jobs.repair.swap import refuse_ended  # noqa: PLC0415 - as above
 
         with one_line_errors(self.log), root_credentials():
             paths = _paths(self.pipeline)
@@ -68,6 +73,7 @@ class ConfirmOperator(ApprovalOperator):
                 who = manifest.approved_by
                 self.log.info("approved by %s", who) if who else self.log.info("no need to ask")
                 return None
+            refuse_ended(manifest, repairs.one(paths.root, self.pipeline, repair_id))
             # Set here, and so not rendered by Jinja: the rows come from Kafka.
             self.body = body(manifest, sample(paths.staging(repair_id)))
         return super().execute(context)
@@ -76,10 +82,12 @@ class ConfirmOperator(ApprovalOperator):
         """Airflow calls it with the answer. On Reject it skips what comes behind."""
         # Of a rebuild the swap asks for the answer itself, in this task's XCom, and for what it was
         # about, which `execute` left beside it.
-        if event.get("chosen_options") == [self.APPROVE] and not plans_rebuild(context):
+        chosen = event.get("chosen_options")
+        if chosen in ([self.APPROVE], [self.REJECT]) and not plans_rebuild(context):
             user = event.get("responded_by_user") or {}
+            answer = self._approve if chosen == [self.APPROVE] else self._reject
             with one_line_errors(self.log), root_credentials():
-                self._approve(planned_repair(context)["repair_id"], user.get("name") or "unknown")
+                answer(planned_repair(context)["repair_id"], user.get("name") or "unknown")
         return super().execute_complete(context, event)
 
     def _approve(self, repair_id: str, who: str) -> None:
@@ -87,6 +95,11 @@ class ConfirmOperator(ApprovalOperator):
 
         approve(_paths(self.pipeline), repair_id, who)
         self.log.info("approved by %s", who)
+
+    def _reject(self, repair_id: str, who: str) -> None:
+        from spark_jobs.repair.reject import reject  # noqa: PLC0415 - as above
+
+        reject(_paths(self.pipeline), repair_id, who)
 
 
 def _paths(pipeline: str) -> Paths:

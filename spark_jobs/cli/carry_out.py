@@ -9,12 +9,13 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import typer
-
 from spark_jobs import log
+from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import console, one_line_errors, say
 from spark_jobs.contract import registry
+from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.paths import Paths, report_path
 from spark_jobs.contract.report import read_report
 from spark_jobs.contract.request import Request
@@ -70,10 +71,11 @@ def carry_out(
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415 - as above
     from spark_jobs.launch.submit import application, environment, stage_command  # noqa: PLC0415
-    from spark_jobs.repair.manifest import approve, read_manifest  # noqa: PLC0415 - as above
+    from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
     from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)
+    _refuse_second(paths)
     plan.store(paths)
     report_at = report_path(settings.root, spec.name, run)
     words = stage_command(settings, spec.name, plan.repair_id, report_at, run, plan.offsets)
@@ -87,12 +89,9 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     if plan.kind == "verify":
         say(f"{spec.name}: the table is what its records give: {report.change}")
         return
-    manifest = read_manifest(paths, plan.repair_id)
-    if manifest.approval == "needed":
-        if not yes and not typer.confirm("Swap this change in?"):
-            say(f"{spec.name}: nothing is changed; repair {plan.repair_id} stays staged")
-            return
-        approve(paths, plan.repair_id, getpass.getuser())
+    if not agreed(paths, read_manifest(paths, plan.repair_id), yes=yes):
+        say(f"{spec.name}: nothing is changed; repair {plan.repair_id} is rejected")
+        return
     done = swap(spec, settings.root, plan.repair_id, run)
     merged = "quarantined and late records" if plan.kind == "replay" else "late records"
     at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"
@@ -100,6 +99,17 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
         f"changed, {done.merged:,} {merged} merged; {at}. The next run of its DAG publishes it"
     )
+
+
+def _refuse_second(paths: Paths) -> None:
+    """Raise LeaseHeld while another repair of the pipeline is computed: the stage would, behind
+    the start of a JVM.
+    """
+    if held := holder(paths.staging_lease):
+        raise LeaseHeld(
+            f"{paths.pipeline}: another repair is being computed by {held}.",
+            "Wait until it ends, or stop it. Nothing was begun.",
+        )
 
 
 def run_id(kind: str) -> str:

@@ -394,7 +394,7 @@ class ChangeUnexplained(SluiceError):
     """A repair would change rows that no late or replayed record explains."""
 
     code, exit_status = "CHANGE_UNEXPLAINED", 86
-    usual_remedy = "Look at the rows in the log, and approve the change or find its cause."
+    usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
 
 
 class RepairOverlapped(SluiceError):

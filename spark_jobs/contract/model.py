@@ -56,7 +56,8 @@ def _explain(model: type[BaseModel], data: dict[str, Any], error: ValidationErro
 
 
 def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
-    field = ".".join(str(part) for part in detail["loc"])
+    names = {name: each.alias or name for name, each in model.model_fields.items()}
+    field = _dotted(names, detail["loc"])
     if detail["type"] == "refused":
         context = detail["ctx"]
         return (
@@ -64,11 +65,11 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
             f"{context['remedy']}."
         )
     if detail["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(str(detail["loc"][-1]), model.model_fields, n=1)
+        close = difflib.get_close_matches(str(detail["loc"][-1]), names.values(), n=1)
         hint = (
             f"did you mean {close[0]!r}?"
             if close
-            else f"the fields are {', '.join(model.model_fields)}."
+            else f"the fields are {', '.join(names.values())}."
         )
         return f"unknown field {field!r} (given {detail['input']!r}): {hint}"
     if detail["type"] == "missing":
@@ -82,3 +83,14 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
     return (
         f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
     )
+
+
+def _dotted(names: dict[str, str], place: tuple[int | str, ...]) -> str:
+    """The field's name, as whoever fills it in knows it: by its alias, though code may use the name
+    in Python.
+
+    >>> _dotted({"start": "from"}, ("start",)), _dotted({"steps": "steps"}, ("steps", 0))
+    ('from', 'steps.0')
+    """
+    parts = [str(each) for each in place]
+    return ".".join(names.get(part, part) if n == 0 else part for n, part in enumerate(parts))

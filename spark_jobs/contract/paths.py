@@ -113,8 +113,8 @@ def archive_table(root: UPath, topic: str) -> UPath:
     return root / "archive" / topic
 
 
-def archives_root(root: UPath) -> UPath:
-    """The root in which topics are archived: of a rebuild's side root it is the live one."""
+def live_root(root: UPath) -> UPath:
+    """The root with the live tables and the archives: of a rebuild's side root the one above it."""
     beside = root.parent.name == REBUILDS and (root / BEGUN).exists()
     return root.parent.parent if beside else root
 

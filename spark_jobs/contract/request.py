@@ -20,7 +20,7 @@ from spark_jobs.contract.span import FIRST, Span
 
 LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
-who means all of it starts again from Kafka (`sluice reset`).
+who means all of it computes the table again (`sluice rebuild`).
 """
 RANGED: Final[tuple[RepairKind, ...]] = ("backfill", "verify")
 """The kinds that compute a given range. `repair` and `replay` find theirs."""

@@ -68,7 +68,7 @@ def staged_verdict(
             f"`sluice backfill {pipeline} --from {start} --to {end}`."
         )
     elif UNEXPLAINED in metrics:
-        remedy = "The log has examples: find what changed them, or ask for a backfill."
+        remedy = "The log of the stage has examples: find what changed them, or ask for a backfill."
     else:
         remedy = "See the failing values above; correct the data, or the check."
     return (ChangeUnexplained if UNEXPLAINED in metrics else CheckFailed)(what, remedy)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""
-State = Literal["planned", "staged", "rejected", "canonical", "swapped", "undone", "failed"]
+State = Literal["staged", "rejected", "canonical", "swapped", "undone", "failed"]
 
 
 def stored(root: UPath, pipeline: str, where: str = "true") -> list[Row]:

@@ -231,9 +231,9 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column(
             "state",
             _STRING,
-            "planned; staged (computed, compared, and not in the table yet); rejected (a person "
-            "declined it); canonical (the table had these rows already); swapped (they are in the "
-            "table); undone (they were, and were taken back); failed",
+            "staged (computed, compared, and not in the table yet); rejected (a person declined "
+            "it); canonical (the table had these rows already); swapped (they are in the table); "
+            "undone (they were, and were taken back); failed",
         ),
         Column(
             "ranges",

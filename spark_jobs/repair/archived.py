@@ -15,7 +15,7 @@ from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
-from spark_jobs.contract.paths import Paths, archives_root
+from spark_jobs.contract.paths import Paths, live_root
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.slices import Offset, without
 
@@ -44,7 +44,7 @@ def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     An archive that is no longer declared has its records still. Raises CheckpointBroken or
     FormatNewer.
     """
-    paths = Paths(str(archives_root(root)), archive_spec(topic, topic.archive or Archive()))
+    paths = Paths(str(live_root(root)), archive_spec(topic, topic.archive or Archive()))
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or known.topic_id != topic_id or audited < 0:
         return {}

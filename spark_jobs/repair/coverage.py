@@ -26,6 +26,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count, fates, late_fates
 from spark_jobs.repair.late_spans import LateSpans, Touching
 from spark_jobs.repair.quarantine import waiting
@@ -103,11 +104,12 @@ def coverage(
     """Of all that was drained, or of `bound`. `earliest` are the first offsets that Kafka still
     has; without them nothing is called unreachable.
 
-    Raises RangeUnsupported; RangeOpen before the first batch; CheckpointBroken.
+    Raises RangeUnsupported; RangeOpen before the first batch; CheckpointForeign; CheckpointBroken.
     """
     way = ranged(spec)
     identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if identity is None or audited < 0:
+        refuse_foreign(spec, paths, identity.generation if identity else None)
         raise RangeOpen(
             f"{spec.name}: no drain has accounted for a batch yet, so there is no row.",
             f"Run it first: `sluice drain {spec.name}`.",

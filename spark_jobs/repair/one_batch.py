@@ -40,8 +40,8 @@ LOG = logging.getLogger(__name__)
 MOST_CLOSING = 100
 """Closing batches before a processor is taken for one that sets timers without end."""
 SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
-WATERMARK = "_watermark"
-"""The column that has the watermark. No field of a topic is called so."""
+WATERMARK = "_sluice_watermark"
+"""The column that has the watermark. No field and no output column begins with `_`."""
 
 
 class OneBatch:
@@ -54,17 +54,16 @@ class OneBatch:
         index: int,
         root: UPath,
         folder: UPath,
-        from_beginning: bool,
     ) -> None:
         step = spec.steps[index]
-        # contract/ranges.py refuses the others
+        # contract/ranged.py refuses the others
         assert isinstance(step, GroupState)
         assert step.time_mode == "event"
+        assert step.initial_state is None
         assert spec.output_mode == "append"
         # With an event time column Spark refuses rows behind the watermark, for the sake of a
         # stateful step that follows in the same query. Here none does.
-        changed = {"event_time": None} | ({} if from_beginning else {"initial_state": None})
-        step = step.model_copy(update=changed)
+        step = step.model_copy(update={"event_time": None})
         self._spark = spark
         self._spec = spec
         self._step = step

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.checkpoint.lease import holder
 from spark_jobs.contract.errors import (
     AccountBehind,
     CheckpointBroken,
@@ -26,6 +27,7 @@ from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import Parts, Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.estimate import time_line
+from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count_within
 from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
@@ -69,7 +71,7 @@ def plan_repair(
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
     compared = table.version(paths.table) if is_table(paths.table) else 0
-    closed = _closed(way, preflight(spec, settings, paths))
+    closed = _closed(way, paths, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
     replays = _replays(way, paths, closed, request)
     spans, touching, waits = (
@@ -134,6 +136,8 @@ def plan_repair(
         lines = (*lines, time_line(paths.root, spec.name, plan.records_read))
     if replays:
         lines = replay_lines(lines, plan, replays, request.reason)
+    if spans and (held := holder(paths.staging_lease)):
+        lines = (*lines, f"  not now         another repair is being computed by {held}")
     return plan.model_copy(update={"lines": lines})
 
 
@@ -156,10 +160,13 @@ def _by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...
     return {partition: tuple(offsets) for partition, offsets in found.items()}
 
 
-def _closed(way: Ranged, found: Preflight) -> Closed:
-    """Raises RangeOpen before the first batch, AccountBehind while one has no account."""
+def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
+    """Raises RangeOpen before the first batch, CheckpointForeign if the table has batches of
+    another checkpoint, AccountBehind while one has no account.
+    """
     name, committed = way.spec.name, found.checkpoint.committed()
     if not committed:
+        refuse_foreign(way.spec, paths, found.identity.generation)
         raise RangeOpen(
             f"{name}: no drain has committed a batch yet, so there is no row to compute again.",
             f"Run it first: `sluice drain {name}`.",

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions 
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.paths import archives_root
+from spark_jobs.contract.paths import live_root
 from spark_jobs.contract.store import spark_url
 from spark_jobs.repair import kept
 from spark_jobs.source import kafka_source
@@ -58,7 +58,7 @@ def records(
     ]
     if plan.archived:
         topic, topic_id = spec.topic.name, plan.topic_id
-        reads.append(read_archive(spark, archives_root(paths.root), topic, topic_id, plan.archived))
+        reads.append(read_archive(spark, live_root(paths.root), topic, topic_id, plan.archived))
     if reads:
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places = None if has.places is None else _file(spark, has.places, kept.PLACE)

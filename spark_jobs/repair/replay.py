@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-def replay(  # noqa: PLR0913 - each is another thing
+def replay(
     spark: SparkSession,
     spec: Pipeline,
     rows: DataFrame,
@@ -31,7 +31,6 @@ def replay(  # noqa: PLR0913 - each is another thing
     folder: UPath,
     until: datetime,
     *,
-    from_beginning: bool = False,
     counted: Counted | None = None,
 ) -> DataFrame:
     """The rows that leave the last step. `rows` enter the step `first`, a GroupState, in any order
@@ -42,8 +41,8 @@ def replay(  # noqa: PLR0913 - each is another thing
     yields for times outside of the range is for the caller to leave out.
 
     `folder` is emptied first: what an earlier try left, which was killed or failed, is never
-    continued. The rows that are returned lie in it in part. `from_beginning`: the rows begin where
-    the topic does, so the step's initial_state applies. `counted`: as canonical_output has it.
+    continued. The rows that are returned lie in it in part.
+    `counted`: as canonical_output has it.
 
     Raises SluiceError.
     """
@@ -54,7 +53,7 @@ def replay(  # noqa: PLR0913 - each is another thing
     attempt = folder / uuid.uuid4().hex[:12]
     index = first
     while index < len(spec.steps):
-        query = OneBatch(spark, spec, index, root, attempt / str(index), from_beginning)
+        query = OneBatch(spark, spec, index, root, attempt / str(index))
         rows = query.output(rows, until)
         following = next_group_state(spec, index + 1)
         rows = canonical_output(rows, spec, index + 1, following, counted)

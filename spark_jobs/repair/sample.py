@@ -1,5 +1,5 @@
-"""Sample: some of the rows that a repair would change, for the person who approves it; read without
-Spark.
+"""Sample: some of the rows that a repair would change, for the person who approves it, or who must
+find out why it failed; read without Spark.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import deltalake
 
+from spark_jobs.contract.visible import visible
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 ROWS = 20
+LONGEST = 60
+"""Characters of a value."""
 
 
 def sample(staging: UPath) -> list[dict[str, Any]]:
@@ -36,3 +39,30 @@ def sample(staging: UPath) -> list[dict[str, Any]]:
     )
     rows: list[dict[str, Any]] = table_of(found).to_pylist()
     return rows
+
+
+def sample_lines(rows: list[dict[str, Any]]) -> list[str]:
+    r"""A line for each row of a sample, for a terminal or a log; none without rows. Of a changed
+    row each value that differs is told as before -> after.
+
+    >>> old, new = {"carrier": "UA\x1b", "flights": 12}, {"carrier": "UA\x1b", "flights": 13}
+    >>> sample_lines([{"op": "changed", "before": old, "after": new, "explained": False}])
+    ['1 of the rows that differ:', '  changed, unexplained: carrier UA\\x1b, flights 12 -> 13']
+    """
+    if not rows:
+        return []
+    return [f"{len(rows)} of the rows that differ:", *(f"  {_line(row)}" for row in rows)]
+
+
+def _line(row: dict[str, Any]) -> str:
+    before, after = row["before"], row["after"]
+    old, new = before or after, after or before
+    told = (
+        f"{name} {_text(value)}" + ("" if new[name] == value else f" -> {_text(new[name])}")
+        for name, value in old.items()
+    )
+    return f"{row['op']}{'' if row['explained'] else ', unexplained'}: {', '.join(told)}"
+
+
+def _text(value: object) -> str:
+    return visible(str(value), LONGEST)

@@ -39,6 +39,7 @@ from spark_jobs.repair.fates import fates, places
 from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.record import put_staged
+from spark_jobs.repair.sample import sample, sample_lines
 from spark_jobs.repair.staged import differing, write_changes, write_rows
 from spark_jobs.runs.data_error import DataError
 from spark_jobs.runs.run_outcome import RunOutcome
@@ -49,6 +50,8 @@ from spark_jobs.stopping import StopRequest, stop_on_signals
 
 if TYPE_CHECKING:
     from threading import Thread
+
+    from upath import UPath
 
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
@@ -133,7 +136,7 @@ def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
 def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:
     """Raise StagingStale for a repair that is in the table. What an earlier try staged is gone."""
     row = repairs.one(paths.root, plan.pipeline, plan.repair_id)
-    if row is not None and row["state"] not in {"planned", "staged", "failed"}:
+    if row is not None and row["state"] not in {"staged", "failed"}:
         raise StagingStale(
             f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.",
             "Plan another one.",
@@ -195,7 +198,18 @@ def _compute_and_judge(
     problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("staged.judged")
+    if problem:
+        _log_rows(folder)
     return problem
+
+
+def _log_rows(folder: UPath) -> None:
+    """Nobody is asked about a stage that failed, so its log shows the rows."""
+    try:
+        for line in sample_lines(sample(folder)):
+            LOG.warning("%s", line)
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the verdict stands
+        LOG.warning("the rows that differ are in %s: %s", folder / "changes", error)
 
 
 def _compared(scene: _Scene, computed: Computed) -> Compared:

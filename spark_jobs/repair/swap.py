@@ -90,16 +90,22 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
             "swapped in.",
             f"See what it found: sluice show repairs --pipeline {name}",
         )
-    if row is not None and row["state"] in ENDED:
-        raise SwapRefused(
-            f"repair {manifest.repair_id} of {name} is {row['state']}.",
-            "Compute the range again, as a repair of its own.",
-        )
+    refuse_ended(manifest, row)
     if not manifest.approved:
         raise ApprovalMissing(
             f"repair {manifest.repair_id} of {name} changes {manifest.unexplained} rows that no "
             "record explains, or is one of those that a person approves; nobody has.",
             "Approve it in Airflow, or give the same command again on the command line.",
+        )
+
+
+def refuse_ended(manifest: Manifest, row: Row | None) -> None:
+    """Raise SwapRefused for a repair that has ended: nobody need be asked about it."""
+    if row is not None and row["state"] in ENDED:
+        raise SwapRefused(
+            f"repair {manifest.repair_id} of {manifest.pipeline} is {row['state']}.",
+            "Compute the range again, as a repair of its own. In Airflow, clear the task `plan` of "
+            "the run: the rest follows.",
         )
 
 

@@ -58,7 +58,11 @@ MISUSED = {
         "it set an event-time time-out behind the watermark, which Spark refuses",
         "Set it after state.getCurrentWatermarkMs().",
     ),
-    "VALUE_NOT_POSITIVE": ("a time-out must be at least 1 ms", "Give milliseconds greater than 0."),
+    "VALUE_NOT_POSITIVE": (
+        "a time-out must be at least 1 ms",
+        "Give milliseconds greater than 0: max(ms, state.getCurrentWatermarkMs() + 1), since a "
+        "repair has records of 1970 too.",
+    ),
     "CANNOT_BE_NONE": ("it set the state to None", "Remove the state instead: state.remove()."),
     "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED": (
         "it yielded a row whose event time is behind the watermark, which the next stateful step "

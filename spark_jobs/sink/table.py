@@ -155,9 +155,15 @@ def release(path: UPath) -> None:
 
 def released(path: UPath) -> bool:
     """Whether the next generation may write the table at this path."""
+    return generation(path) == RELEASED
+
+
+def generation(path: UPath) -> str | None:
+    """The generation that writes the table at this path; None without a table."""
     if not delta.is_table(path):
-        return False
-    return delta.open_table(path).metadata().configuration.get(GENERATION) == RELEASED
+        return None
+    found: str | None = delta.open_table(path).metadata().configuration.get(GENERATION)
+    return found
 
 
 def _belong(path: UPath, generation: str) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.errors import InitialStateMissing
 from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.paths import live_root
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState
 from spark_jobs.contract.store import spark_url
@@ -116,6 +117,13 @@ def schema(fields: tuple[Field, ...]) -> StructType:
     return StructType([StructField(field.name, spark_type(field.type)) for field in fields])
 
 
+def initial_state_path(given: str, root: UPath) -> str:
+    """The path of that table: as it is given, or by its name. A rebuild reads the one of the live
+    root: its own root has no other tables.
+    """
+    return given if "/" in given else str(live_root(root) / "tables" / given)
+
+
 def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:
     """The Delta table for handleInitialState in the first batch; None if the step names none.
 
@@ -123,11 +131,7 @@ def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame |
     """
     if step.initial_state is None:
         return None
-    path = (
-        step.initial_state
-        if "/" in step.initial_state
-        else str(root / "tables" / step.initial_state)
-    )
+    path = initial_state_path(step.initial_state, root)
     if not is_table(path):
         raise InitialStateMissing(
             f"there is no Delta table at {path}, which GroupState.initial_state names.",

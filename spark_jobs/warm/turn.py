@@ -45,6 +45,8 @@ class Turn:
                 job = self._jobs.get(timeout=min(LOOK_SECONDS, idle_seconds))
             except Empty:
                 with self.lock:
+                    if self.job is None and self.ending:  # whoever retired it did not wake it
+                        return None
                     if self.job is None and time.monotonic() >= idle_until:
                         self.end("nobody wanted a drain for SLUICE_WARM_IDLE_MINUTES")
                 continue

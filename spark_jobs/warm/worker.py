@@ -165,12 +165,13 @@ class Worker:
         _exit()
 
     def _shown(self) -> Shown:
+        job = self._turn.job
         return Shown(
             os.getppid(),
             self._started_at.isoformat(timespec="seconds"),
             self._drains,
             self._memory_mb(),
-            self._turn.job.run if self._turn.job else "",
+            job.run if job else "",
             self._turn.ending,
         )
 

@@ -14,15 +14,19 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
+from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from sluice_airflow.backfill_dag import backfill_id, build_backfill
 from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span
+from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.reject import reject
 from tests.airflow.metadata import rest_api
 
 NAME = "departure_delays"
@@ -84,11 +88,24 @@ def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
             "approved_by": approved_by,
         }
     ).write(folder / "manifest.json")
+    known = {"pipeline": NAME, "repair_id": REPAIR_ID, "generation": "g", "kind": "backfill"}
+    repairs.put(paths.root, [known | {"state": "staged", "staged_at": datetime.now(UTC)}])
+
+
+def state(paths: Paths) -> str:
+    found = repairs.one(paths.root, NAME, REPAIR_ID)
+    assert found is not None
+    return str(found["state"])
 
 
 def context(task: Any) -> Any:
     planned = {"repair_id": REPAIR_ID, "kind": "backfill"}
-    ti = SimpleNamespace(map_index=-1, xcom_pull=lambda **_: planned, xcom_push=lambda **_: None)
+    ti = SimpleNamespace(
+        try_number=1,
+        map_index=-1,
+        xcom_pull=lambda **_: planned,
+        xcom_push=lambda **_: None,
+    )
     return {"ti": ti, "task": task}
 
 
@@ -122,6 +139,7 @@ def test_who_approves_is_in_the_manifest_and_without_that_it_may_not_be_swapped(
     task.execute_complete(context(task), event("Approve"))
     manifest = read_manifest(paths, REPAIR_ID)
     assert (manifest.approved, manifest.approved_by) == (True, "ada")
+    assert state(paths) == "staged", "until the swap"
 
 
 def test_who_rejects_leaves_the_table_as_it_is(paths: Paths, dag: DAG) -> None:
@@ -131,6 +149,29 @@ def test_who_rejects_leaves_the_table_as_it_is(paths: Paths, dag: DAG) -> None:
         task.execute_complete(context(task), event("Reject"))
     assert set(skipped.value.tasks) == {"swap", "publish"}
     assert not read_manifest(paths, REPAIR_ID).approved
+    assert state(paths) == "rejected"
+
+
+@pytest.mark.parametrize("name", ["approve", "swap"])
+def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(
+    paths: Paths, dag: DAG, name: str
+) -> None:
+    staged(paths, "needed")
+    reject(paths, REPAIR_ID, "ada")
+    task = dag.get_task(name)
+    with pytest.raises(SwapRefused, match=r"is rejected.*clear the task `plan`"):
+        task.execute(context(task) | {"run_id": "manual__1"})
+    assert state(paths) == "rejected"
+
+
+def test_a_question_that_nobody_answers_in_time_still_waits(paths: Paths, dag: DAG) -> None:
+    """The task fails, and asks again once it is cleared."""
+    staged(paths, "needed")
+    task = dag.get_task("approve")
+    late = {"error": "nobody answered", "error_type": "timeout"}
+    with pytest.raises(HITLTimeoutError):
+        task.execute_complete(context(task), late)
+    assert state(paths) == "staged"
 
 
 def test_a_person_is_asked_with_the_rows_and_answers_by_the_api(

@@ -17,9 +17,16 @@ PATIENCE_SECONDS = 400
 
 
 def sluice(
-    scene: Scene, package: str, *words: str, beside: Path | None = None, **variables: str
+    scene: Scene,
+    package: str,
+    *words: str,
+    beside: Path | None = None,
+    typed: str = "",
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run it. The pipelines are in the package, which is in the repository or in `beside`."""
+    """Run it. The pipelines are in the package, which is in the repository or in `beside`. `typed`
+    is what a person answers.
+    """
     env = {
         **os.environ,
         **scene.settings.environment(),
@@ -31,6 +38,7 @@ def sluice(
     return subprocess.run(
         [SLUICE, *words],
         env=env,
+        input=typed,
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,

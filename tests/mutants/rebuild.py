@@ -200,6 +200,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "and_no_other_folder_is_taken_for_one",
     ),
     Mutant(
+        "a rebuild looks for the initial state in its side root",
+        "spark_jobs/steps/group_state.py",
+        'live_root(root) / "tables"',
+        'root / "tables"',
+        "tests/unit/test_archive_merge.py::test_a_rebuild_begins_with_the_initial_state_of_the_live"
+        "_root",
+    ),
+    Mutant(
         "slices alone count as the backfill of what only the archive has",
         "spark_jobs/admin/older.py",
         "AND state IN ('swapped', 'canonical') AND request",

@@ -9,7 +9,13 @@ REPLAYED = (
     "decodes_until_it_is_undone"
 )
 
+REFUSED = "tests/unit/test_refused_repair.py::"
+NO_JAVA = (
+    "tests/unit/test_refused_commands.py::test_a_refused_repair_starts_no_java_and_loads_no_spark"
+)
 KEPT = "tests/unit/test_kept.py::"
+FOREIGN = "tests/unit/test_foreign.py::"
+TERMINAL = "tests/unit/test_carry_out.py::"
 NAMED = (
     "tests/spark/test_failing_repair.py::test_a_repair_names_the_record_on_which_an_expression_"
     "fails_and_is_done_when_that_is_corrected"
@@ -37,9 +43,38 @@ MUTANTS = (
     Mutant(
         "a function for applyInPandasWithState gets a column of Sluice's own in a repair",
         "spark_jobs/steps/hidden.py",
-        "        without = (frame.drop(columns=name) for frame in frames)\n",
-        "        without = frames\n",
+        "        return function(key, (frame.drop(columns=name) for frame in frames), state)\n",
+        "        return function(key, frames, state)\n",
         "tests/unit/test_hidden.py::test_a_function_gets_all_columns_but_the_hidden_one",
+    ),
+    Mutant(
+        "a range of a GroupState is computed without its initial state",
+        "spark_jobs/contract/step/group_state.py",
+        "if self.initial_state is not None:\n            return (",
+        'if self.initial_state == "":\n            return (',
+        "tests/unit/test_ranged.py::test_what_no_range_can_be_computed_of_is_refused_with_the_"
+        "reason",
+    ),
+    Mutant(
+        "behind a raised state version a person is sent to a drain that is refused",
+        "spark_jobs/repair/planner.py",
+        "        refuse_foreign(way.spec, paths, found.identity.generation)\n",
+        "",
+        f"{FOREIGN}test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused",
+    ),
+    Mutant(
+        "a person is sent to a rebuild with a state version that was used",
+        "spark_jobs/repair/foreign.py",
+        "max(mine, *versions) + 1",
+        "theirs + 1",
+        f"{FOREIGN}test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused",
+    ),
+    Mutant(
+        "an end of a range is called by a name that no form and no option has",
+        "spark_jobs/contract/model.py",
+        "names.get(part, part) if n == 0 else part",
+        "part",
+        "tests/unit/test_cli.py::test_an_end_of_a_range_that_is_no_time_is_called_by_its_option",
     ),
     Mutant(
         "a repair takes late records that came after its plan",
@@ -82,6 +117,59 @@ MUTANTS = (
         "        change.unexplained or change.newly_bad or change.count_difference\n",
         "        change.newly_bad\n",
         "tests/browser/test_backfill.py::test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked",
+    ),
+    Mutant(
+        "a person declines a repair, and coverage says that it waits for one",
+        "spark_jobs/repair/reject.py",
+        '    repairs.put(paths.root, [row | {"state": "rejected"}])\n',
+        "",
+        "tests/unit/test_coverage.py::test_an_hour_whose_repair_a_person_declined_waits_for_none_"
+        "and_is_late_again",
+    ),
+    Mutant(
+        "a repair that is in the table is told to be rejected",
+        "spark_jobs/repair/reject.py",
+        'row is None or row["state"] != "staged"',
+        "row is None",
+        "tests/unit/test_coverage.py::test_an_hour_whose_repair_a_person_declined_waits_for_none_"
+        "and_is_late_again",
+    ),
+    Mutant(
+        "a person who has rejected a repair is asked about it again, in vain",
+        "plugins/sluice_airflow/approve.py",
+        "            refuse_ended(manifest, repairs.one(paths.root, self.pipeline, repair_id))\n",
+        "",
+        "tests/airflow/test_approve.py::test_a_task_that_is_cleared_after_a_reject_is_refused_and_"
+        "asks_nobody",
+    ),
+    Mutant(
+        "a No at the terminal leaves a repair that no command ends",
+        "spark_jobs/cli/question.py",
+        "            reject(paths, manifest.repair_id, who)\n",
+        "            pass\n",
+        f"{TERMINAL}test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more",
+    ),
+    Mutant(
+        "a person at the terminal is asked by counts alone",
+        "spark_jobs/cli/question.py",
+        "    _show(paths, manifest)\n",
+        "",
+        f"{TERMINAL}test_who_says_yes_has_it_swapped_in",
+    ),
+    Mutant(
+        "a second repair is refused behind the start of a JVM alone",
+        "spark_jobs/cli/carry_out.py",
+        "    _refuse_second(paths)\n",
+        "",
+        f"{TERMINAL}test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begun",
+    ),
+    Mutant(
+        "a verify that fails shows none of the rows that differ",
+        "spark_jobs/repair/stage.py",
+        "        _log_rows(folder)\n",
+        "        pass\n",
+        "tests/spark/test_repair.py::test_a_verify_of_a_table_that_lacks_late_records_fails_shows_"
+        "rows_and_changes_nothing",
     ),
     Mutant(
         "a record that a repair finds bad is in quarantine twice",
@@ -181,6 +269,79 @@ MUTANTS = (
         "if any(at > end.get(int(p), 0)",
         "if any(at > 2**63",
         "tests/unit/test_repaired.py::test_a_rewind_takes_back_what_changed_no_row_if_it_knew_later_records",
+    ),
+    Mutant(
+        "a repair of a pipeline that never ran ends in Python's own error",
+        "spark_jobs/repair/planner.py",
+        "    if not committed:\n",
+        "    if committed is None:\n",
+        f"{REFUSED}test_of_a_pipeline_that_never_ran_no_row_is_computed_again",
+    ),
+    Mutant(
+        "a repair does not wait for the account of a batch",
+        "spark_jobs/repair/planner.py",
+        "found.cursor.audited < committed[-1] or ",
+        "",
+        f"{REFUSED}test_while_a_batch_has_no_account_nobody_knows_what_was_late_and_the_next_drain_"
+        "mends_it",
+    ),
+    Mutant(
+        "a repair does not wait for a batch that is begun",
+        "spark_jobs/repair/planner.py",
+        " or found.checkpoint.planned()[-1] != committed[-1]:",
+        ":",
+        f"{REFUSED}test_so_it_is_while_a_batch_is_begun_and_not_committed",
+    ),
+    Mutant(
+        "a backfill takes rows that drains still write, if the range begins before them",
+        "spark_jobs/repair/planner.py",
+        "if given[-1].end > closed.until:",
+        "if given[-1].start >= closed.until:",
+        f"{REFUSED}test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_rows_"
+        "are_final",
+    ),
+    Mutant(
+        "most_records is not kept to",
+        "spark_jobs/repair/planner.py",
+        "if plan.offsets > request.most_records:",
+        "if plan.offsets > 2**63:",
+        f"{REFUSED}test_more_records_than_the_request_allows_are_refused_with_both_numbers",
+    ),
+    Mutant(
+        "records that nobody has any more are left out of a repair without a word",
+        "spark_jobs/repair/planner.py",
+        "    if there.nowhere:\n",
+        "    if there.nowhere and broken:\n",
+        f"{REFUSED}test_records_that_kafka_has_no_longer_are_counted_and_the_range_that_is_left_is_"
+        "named",
+    ),
+    Mutant(
+        "the records of a topic that was made anew go into the table of the old one",
+        "spark_jobs/checkpoint/identity.py",
+        "    if known.topic_id != topic.id:\n",
+        "    if not topic.id:\n",
+        f"{REFUSED}test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones",
+    ),
+    Mutant(
+        "a repair is planned amid a switch that was cut off",
+        "spark_jobs/checkpoint/identity.py",
+        "    refuse_cut_off(paths.switching)\n",
+        "",
+        f"{REFUSED}test_a_rebuild_that_was_cut_off_in_its_switch_is_completed_by_a_drain_first",
+    ),
+    Mutant(
+        "the planner of repairs loads Spark",
+        "spark_jobs/repair/planner.py",
+        "import uuid\n",
+        "import uuid\nimport pyspark\n",
+        NO_JAVA,
+    ),
+    Mutant(
+        "a JVM starts before a repair is planned",
+        "spark_jobs/cli/carry_out.py",
+        "        spec = live_spec(spec, settings.root)\n",
+        "        spec = live_spec(spec, settings.root)\n        os.system('java -version')\n",
+        NO_JAVA,
     ),
     Mutant(
         "a row of the year 1 keeps every day from being published",

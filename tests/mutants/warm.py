@@ -140,7 +140,14 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{WARM}/address.py",
         "status.st_ino, status.st_ctime_ns",
         "status.st_ino, 0",
-        f"{WORKER_TEST}::test_a_worker_does_not_remove_the_socket_of_another_one",
+        f"{WORKER_TEST}::test_a_socket_with_the_inode_of_its_own_and_another_time_is_another_one",
+    ),
+    Mutant(
+        "a worker that was retired by somebody who is gone waits for a drain",
+        f"{WARM}/turn.py",
+        "                    if self.job is None and self.ending:",
+        "                    if self.job is not None and self.ending:",
+        f"{WORKER_TEST}::test_one_that_was_retired_and_not_woken_ends_without_waiting_for_a_drain",
     ),
     Mutant(
         "a signal that does not wake the main thread is not heard",

@@ -24,13 +24,14 @@ from spark_jobs.repair.coverage import Coverage, coverage
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.sample import ROWS, sample
+from spark_jobs.repair.sample import ROWS, sample, sample_lines
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
 from tests.harness import oracle
+from tests.harness.command import answer, sluice
 from tests.harness.compare import assert_same
 from tests.harness.crash import copied
 from tests.harness.documents import assert_document
@@ -219,8 +220,8 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
     assert proof.change.rows_after > 0
 
 
-def test_a_verify_of_a_table_that_lacks_late_records_fails_and_changes_nothing(
-    waiting: MakeScene,
+def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_changes_nothing(
+    waiting: MakeScene, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = waiting(operators.named("daily_flights"))
     before, work = table.version(made.paths.table), Repairs(made)
@@ -230,6 +231,10 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_and_changes_nothing(
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED", report.problem
     assert (table.version(made.paths.table), work.row(plan)["state"]) == (before, "failed")
+    rows = sample(made.paths.staging(plan.repair_id))
+    assert 0 < len(rows) <= ROWS
+    for line in sample_lines(rows):
+        assert line in caplog.messages
 
 
 def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(
@@ -334,6 +339,49 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
     approve(made.paths, plan.repair_id, "a person")
     work.swap(plan)
     assert_same(rows(made), repaired, "the table without the copies")
+
+
+def _deployed(made: Scene, folder: Path) -> None:
+    """The scene's pipeline as a folder, for a process of its own: it reads the scene's topic, and
+    a person approves every change.
+    """
+    spec = folder / "deployed" / made.spec.name / "spec.py"
+    spec.parent.mkdir(parents=True)
+    for package in (spec.parent, spec.parent.parent):
+        (package / "__init__.py").touch()
+    spec.write_text(
+        "from spark_jobs.contract.ranges import Ranges\n"
+        f"from tests.pipelines.{made.spec.name}.spec import SPEC as OURS\n\n"
+        f'TOPIC = OURS.topic.model_copy(update={{"name": "{made.topic}"}})\n'
+        'SPEC = OURS.model_copy(update={"topic": TOPIC, "ranges": Ranges(approve="always")})\n'
+    )
+
+
+def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then_yes(
+    waiting: MakeScene, tmp_path: Path
+) -> None:
+    made = waiting(operators.named("daily_flights"))
+    Repairs(made).done()
+    whole = rows(made)
+    gone = min(made.table(), key=lambda row: (str(row["window_end"]), row["origin"]))
+    day = _utc(gone["window_start"])
+    live = deltalake.DeltaTable(str(made.paths.table))
+    live.delete(f"origin = '{gone['origin']}' AND window_start = '{day:%FT%TZ}'")
+    lacking = table.version(made.paths.table)
+    ends = ("--from", f"{day:%F}", "--to", f"{day + timedelta(days=1):%F}")
+    words = ("deployed", "backfill", made.spec.name, *ends, "--execute")
+    _deployed(made, tmp_path)
+
+    no = answer(sluice(made, *words, beside=tmp_path, typed="n\n"))
+    rows_shown, _, after = no.partition("Swap this change in?")
+    assert "1 of the rows that differ:\n    added" in rows_shown
+    assert f"origin {gone['origin']}" in rows_shown
+    assert "is rejected" in after
+    assert table.version(made.paths.table) == lacking
+
+    yes = answer(sluice(made, *words, beside=tmp_path, typed="y\n"))
+    assert "1 rows added, 0 removed, 0 changed" in yes
+    assert_same(rows(made), whole, "yes")
 
 
 def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_are_not_staged(

@@ -246,7 +246,7 @@ class Root:
         for gone in (before for before, _ in changes if before):
             after.remove(next(each for each in after if texts([each]) == texts([gone])))
         after += [new for _, new in changes if new]
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write(folder / "rows", pa.Table.from_pylist(after, NULLABLE))
         struct = pa.struct(list(NULLABLE))
         written = {
@@ -256,8 +256,11 @@ class Root:
             ],
             "before": [before for before, _ in changes],
             "after": [new for _, new in changes],
+            "explained": [False for _ in changes],
         }
-        schema = pa.schema({"op": pa.string(), "before": struct, "after": struct})
+        schema = pa.schema(
+            {"op": pa.string(), "before": struct, "after": struct, "explained": pa.bool_()}
+        )
         write(folder / "changes", pa.table(written, schema))
         made.write(folder / "manifest.json")
         return made

@@ -18,13 +18,14 @@ from spark_jobs.admin import archive_merge, older, rebuild, rebuilding
 from spark_jobs.admin.archive_times import Times, slices
 from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.contract.errors import RangeOpen, RebuildRefused
-from spark_jobs.contract.paths import archive_table, archives_root
+from spark_jobs.contract.paths import archive_table, live_root
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.side import begin
 from spark_jobs.repair.planner import Brought
 from spark_jobs.source.topic_state import TopicState
+from spark_jobs.steps.group_state import initial_state_path
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT, began
 
@@ -233,8 +234,15 @@ def stored_slices(it: Rebuilding) -> list[dict[str, Any]]:
 def test_the_archive_of_a_rebuild_is_that_of_the_live_root_and_no_other_folder_is_taken_for_one(
     it: Rebuilding, tmp_path: Path
 ) -> None:
-    assert archives_root(it.side.root) == it.paths.root
-    assert archives_root(it.paths.root) == it.paths.root
+    assert live_root(it.side.root) == it.paths.root
+    assert live_root(it.paths.root) == it.paths.root
     (tmp_path / "rebuilds" / "root").mkdir(parents=True)
     own = UPath(tmp_path / "rebuilds" / "root")
-    assert archives_root(own) == own, "somebody's root that is called so"
+    assert live_root(own) == own, "somebody's root that is called so"
+
+
+def test_a_rebuild_begins_with_the_initial_state_of_the_live_root(it: Rebuilding) -> None:
+    before = str(it.paths.root / "tables" / "before")
+    assert initial_state_path("before", it.paths.root) == before
+    assert initial_state_path("before", it.side.root) == before
+    assert initial_state_path("/elsewhere/before", it.side.root) == "/elsewhere/before"

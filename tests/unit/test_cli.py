@@ -25,6 +25,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
     LeaseHeld,
     PipelineUnknown,
+    RangeInvalid,
     RepairUnknown,
     SettingInvalid,
     SluiceError,
@@ -334,6 +335,14 @@ def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None
     assert "move" not in done.stdout
     assert "records that Kafka no longer holds are not read again" in done.stdout
     assert done.stdout.splitlines()[-1] == "nothing is done yet: add --execute"
+
+
+@pytest.mark.parametrize("command", ["repair", "backfill", "verify", "replay", "coverage"])
+def test_an_end_of_a_range_that_is_no_time_is_called_by_its_option(command: str) -> None:
+    ends = ("--from", "2013-02-03T00:00", "--to", "2013-02-30")
+    line = refused(sluice(command, "departure_delays", *ends), RangeInvalid)
+    assert "from is '2013-02-03T00:00': it has no time zone" in line
+    assert "to is '2013-02-30': it is not a time" in line
 
 
 def test_an_undo_of_a_repair_that_there_is_not_is_refused_before_it_is_executed() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
-from spark_jobs.contract.errors import RangeOpen, RangeUnsupported
+from spark_jobs.contract.errors import RangeOpen, RangeUnsupported, SwapRefused
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -24,6 +24,8 @@ from spark_jobs.repair import coverage as covering
 from spark_jobs.repair.balance import balance
 from spark_jobs.repair.coverage import Coverage, coverage
 from spark_jobs.repair.late import count, late_fates
+from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.reject import reject
 from spark_jobs.repair.swap import described
 from spark_jobs.source import topic_state
 from tests.unit.checkpoints import plan_batch
@@ -111,6 +113,28 @@ def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(
     covered = found(root)
     assert states(covered)[0] == "l", "its record waits again"
     assert (covered.intervals[0].repair_id, covered.intervals[0].kind) == ("r1/undo", "undo")
+
+
+def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again(
+    root: Root,
+) -> None:
+    add_late(root, (7, 0.5))
+    for repair_id, at in (("r1", 0), ("r2", 1)):
+        made = root.stage(repair_id, [(row(at, "a"), row(at, "a", 2))], approval="needed")
+        known = {"pipeline": SPEC.name, "repair_id": repair_id, "generation": "g1"}
+        staged = {"state": "staged", "staged_at": datetime.now(UTC)}
+        repairs.put(root.paths.root, [described(made) | known | staged])
+    assert states(found(root)) == "sscccc" + "oooo"
+    reject(root.paths, "r1", "ana")
+    assert states(found(root)) == "lscccc" + "oooo", "and the other one still waits"
+    assert root.states() == {"r1": "rejected", "r2": "staged"}
+    approve(root.paths, "r1", "bob")  # at once with her
+    with pytest.raises(SwapRefused, match="r1 of sales_hourly is rejected"):
+        root.swap("r1")
+    approve(root.paths, "r2", "bob")
+    root.swap("r2")
+    reject(root.paths, "r2", "ana")
+    assert root.states() == {"r1": "rejected", "r2": "swapped"}, "its rows are in the table"
 
 
 def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root: Root) -> None:

@@ -15,7 +15,7 @@ from spark_jobs.contract.ranged import ranged, unranged
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import MICROSECOND, Span, joined
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
+from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
 from spark_jobs.contract.topic import Field
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
@@ -38,7 +38,7 @@ windows = st.sampled_from(
 )
 
 
-def spec(*steps: Aggregate | Deduplicate | GroupState, **fields: object) -> Pipeline:
+def spec(*steps: Aggregate | Deduplicate | GroupState | Transform, **fields: object) -> Pipeline:
     base = {"name": "ranged", "about": "a test", "topic": FLIGHTS, "watermark_delay": "2 hours"}
     return Pipeline.model_validate(base | {"steps": steps} | fields, strict=False)
 
@@ -131,6 +131,17 @@ STATE = GroupState(
     [
         (spec(Deduplicate(keys=("event_id",)), counts(Session(gap="1 hour"))), "context"),
         (spec(STATE), "context"),
+        (
+            spec(
+                STATE.model_copy(update={"initial_state": "totals_of_last_year"}),
+                ranges=Ranges(by="origin", context="1 hour"),
+            ),
+            "'totals_of_last_year', its initial_state",
+        ),
+        (
+            spec(Transform(sql="SELECT * FROM rows"), Deduplicate(keys=("event_id",))),
+            "a Transform with sql or a function before the first stateful step",
+        ),
         (spec(STATE.model_copy(update={"time_mode": "none"}), state={"budget_rows": 9}), "none"),
         (
             spec(Deduplicate(keys=("event_id",), scope="for_ever"), state={"budget_rows": 9}),

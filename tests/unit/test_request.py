@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -83,6 +84,27 @@ def test_what_is_wrong_is_said_with_the_field_the_value_and_what_would_be_right(
     with pytest.raises(RangeInvalid) as refused:
         Request(**given)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ({"start": "2013-02-01T00:00", "end": SECOND}, "from is '2013-02-01T00:00': it has no"),
+        ({"start": FIRST, "end": "tomorrow"}, "to is 'tomorrow': it is not a time"),
+    ],
+    ids=["start", "end"],
+)
+def test_an_end_that_code_gives_by_its_own_name_is_called_as_persons_call_it(
+    ends: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RangeInvalid, match=re.escape(f"Request: {said}")):
+        Request(kind="backfill", **ends)
+
+
+def test_of_a_field_that_there_is_not_the_names_are_told_that_persons_use() -> None:
+    given: dict[str, Any] = {"zzz": 1}
+    with pytest.raises(RangeInvalid, match="the fields are kind, from, to, approve"):
+        Request(**given)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import deltalake
 import pytest
+from typer.testing import CliRunner
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.cli import app
 from spark_jobs.contract.errors import (
     ApprovalMissing,
     LeaseHeld,
@@ -463,6 +465,28 @@ def test_the_undo_gives_the_rows_back_also_after_drains_and_lets_the_records_wai
     assert root.version == 10
     with pytest.raises(SwapRefused, match="is undone"):
         root.swap("r1")
+
+
+def test_the_command_shows_an_undo_first_and_does_it_with_execute(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_jobs.contract.registry.load", lambda _: SPEC)
+    root.stage("r1", WRONG)
+    root.swap("r1")
+
+    def undo(*words: str) -> str:
+        where = {"SLUICE_ROOT": root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1"}
+        done = CliRunner().invoke(app, ["undo", SPEC.name, "r1", *words], env=where)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    told = undo()
+    assert "would take back repair r1" in told
+    assert "1 rows added, 1 removed, 1 changed" in told
+    assert (root.version, root.states()) == (7, {"r1": "swapped"}), "nothing is done yet"
+    assert undo("--execute") == "sales_hourly: repair r1 is undone, version 8\n"
+    assert root.rows() == root.rows(6)
+    assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
 
 
 @pytest.mark.parametrize("place", failpoint.SWAP_POINTS)

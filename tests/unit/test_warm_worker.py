@@ -12,14 +12,18 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.settings import REPO
+from spark_jobs.warm.address import Address
 from spark_jobs.warm.fingerprint import changed
 from spark_jobs.warm.link import Gone, Link, connected, listening
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.warm.place import log_path, starting
+from spark_jobs.warm.turn import Turn
 from tests.harness.process import lives
 
 PATIENCE_SECONDS = 60
+MORE_THAN_A_TICK = 0.05
+"""Of the clock by which a file system gives its files a time, in seconds."""
 BORN = {"code": "1", "variable A": "1"}
 WORKER = """
 import logging, os, sys, time
@@ -288,7 +292,9 @@ def test_an_idle_worker_that_is_asked_to_end_does(
     assert shown(worker.socket) is None
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="a signal for one thread is Linux's")
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "tgkill"), reason="a signal for one thread is glibc's, of Linux"
+)
 def test_a_signal_that_another_thread_is_given_ends_it_too(start: Callable[..., Process]) -> None:
     """So does one that comes just before the main thread waits: neither wakes that thread."""
     worker = start()
@@ -457,14 +463,35 @@ def test_no_drain_begins_whose_client_does_not_say_that_it_waits(
 
 
 def test_a_worker_does_not_remove_the_socket_of_another_one(
-    start: Callable[..., Process], tmp_path: Path
+    start: Callable[..., Process],
 ) -> None:
     worker = start()
+    time.sleep(MORE_THAN_A_TICK)
     worker.socket.unlink()
     with listening(worker.socket):
         worker.process.send_signal(signal.SIGTERM)
         assert worker.process.wait(PATIENCE_SECONDS) == 0
         assert worker.socket.exists()
+
+
+def test_a_socket_with_the_inode_of_its_own_and_another_time_is_another_one(tmp_path: Path) -> None:
+    """A file system may give the inode of a removed one to the next."""
+    address = Address(tmp_path / "w.sock")
+    with address.listen():
+        time.sleep(MORE_THAN_A_TICK)
+        (tmp_path / "w.sock").chmod(0o700)
+        address.remove()
+        assert (tmp_path / "w.sock").exists()
+
+
+def test_one_that_was_retired_and_not_woken_ends_without_waiting_for_a_drain(
+    tmp_path: Path,
+) -> None:
+    turn = Turn(Address(tmp_path / "w.sock"))
+    turn.retire("somebody asked it to, and is gone")
+    began = time.monotonic()
+    assert turn.next(PATIENCE_SECONDS) is None
+    assert time.monotonic() - began < PATIENCE_SECONDS / 2
 
 
 def test_a_drain_is_done_though_the_log_was_removed(start: Callable[..., Process]) -> None:

@@ -89,7 +89,7 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
 def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage, bool]:
     """The coverage, and whether Kafka said which records it still has.
 
-    Raises RangeInvalid, RangeUnsupported, RangeOpen, CheckpointBroken.
+    Raises RangeInvalid, RangeUnsupported, RangeOpen, CheckpointForeign, CheckpointBroken.
     """
     given: dict[str, Any] = {"from": start or None, "to": end or None}
     bound = Request(**given).span

@@ -209,6 +209,11 @@ class GroupState(StepBase):
     def unranged(self, ranges: Ranges) -> str | None:
         if self.time_mode != "event":
             return f"a GroupState in time mode {self.time_mode} depends on more than event time"
+        if self.initial_state is not None:
+            return (
+                f"a GroupState's rows may depend on {self.initial_state!r}, its initial_state, "
+                "which only the first batch of all reads"
+            )
         if ranges.context is None:
             return (
                 "only you know how far before a row the events are on which a GroupState's row "

@@ -237,11 +237,8 @@ class Repairing:
         try:
             done = swap(self._scene.spec, self._scene.settings.root, plan.repair_id, "swap")
         except (RepairOverlapped, StagingStale):
-            undone = any(
-                each.version > plan.table_version and each.overlaps(ranges) for each in self._undone
-            )
             beside = self._beside(ranges, plan.table_version)
-            assert overlapped or undone or beside, "nobody replaced a row"
+            assert overlapped or beside, "nobody replaced a row"
             self.done["overlapped"] += 1
             return
         assert not overlapped
@@ -253,10 +250,13 @@ class Repairing:
         self._hold_fates()
 
     def _beside(self, ranges: Iterable[Range], version: int) -> bool:
-        """Whether a later repair may have replaced sessions that these ranges could replace too."""
+        """Whether a later repair may have replaced sessions that these ranges could replace too, or
+        a later undo may have put others there.
+        """
         reach = LONGEST_SESSION_US if is_of_sessions(self._form) else 0
         wider = [(a - reach, b + reach) for a, b in ranges]
-        return any(each.version > version and each.overlaps(wider) for each in self._layers)
+        later = (*self._layers, *self._undone)
+        return any(each.version > version and each.overlaps(wider) for each in later)
 
     def _undo(self, act: Act) -> None:
         if not self._layers:

@@ -2,8 +2,9 @@
 after each the table is what the model says, and at the end what one computation gives over all good
 records.
 
-In `make test` one sequence for each of some main forms, always the same one. The long form,
-`make properties FAMILY=repairs`, looks for sequences of every form that go wrong.
+In `make test` one sequence of one form, days made of hours, always the same one; in `make
+test-long` one of sessions too. The search, `make properties FAMILY=repairs`, looks for sequences of
+every form that go wrong.
 """
 
 from __future__ import annotations

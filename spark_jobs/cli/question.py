@@ -1,0 +1,49 @@
+"""Question: shows a person at the terminal what a repair would change, and asks."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING
+
+import typer
+
+from spark_jobs.cli.terminal import say
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.repair.manifest import Manifest
+
+
+def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
+    """Whether the staged change may be swapped in: nobody need agree, or a person does, or has
+    with `yes`. A No ends the repair: it is rejected. So does Ctrl-C, and input that has no answer.
+    """
+    from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - loads delta-rs, which the help does not need
+    from spark_jobs.repair.reject import reject  # noqa: PLC0415 - as above
+
+    if manifest.approval == "not needed":
+        return True
+    _show(paths, manifest)
+    who, answered = getpass.getuser(), yes
+    try:
+        answered = yes or typer.confirm("Swap this change in?")
+    finally:
+        if answered:
+            approve(paths, manifest.repair_id, who)
+        else:
+            # No command swaps it in later.
+            reject(paths, manifest.repair_id, who)
+    return answered
+
+
+def _show(paths: Paths, manifest: Manifest) -> None:
+    """What Airflow's approval shows: the counts and up to 20 rows, with their values."""
+    from spark_jobs.repair.sample import sample, sample_lines  # noqa: PLC0415 - as above
+
+    say(
+        f"repair {manifest.repair_id} would change version {manifest.table_version} of the table: "
+        f"{manifest.added:,} rows added, {manifest.removed:,} removed, {manifest.changed:,} "
+        f"changed; {manifest.unexplained:,} of these no late or replayed record explains"
+    )
+    for line in sample_lines(sample(paths.staging(manifest.repair_id))):
+        say(f"  {line}")

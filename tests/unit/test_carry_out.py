@@ -1,0 +1,146 @@
+"""The commands of repairs at the terminal, whole: real tables, ops tables and leases. Ours are what
+the broker says of the topic, and the process that would be Spark's: it leaves what a stage leaves.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.cli import app
+from spark_jobs.contract.errors import LeaseHeld, SwapRefused
+from spark_jobs.contract.report import Report
+from spark_jobs.launch import foreground
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.coverage import coverage
+from spark_jobs.repair.swap import described
+from spark_jobs.runs import preflight
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.checkpoints import plan_batch
+from tests.unit.repaired import DAY, SPEC, Changes, Root, row
+
+WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "\x1b[31m"))]
+PACKAGE = "repaired_by_hand"
+SHOWN = (
+    "changed, unexplained: windowEnd 2026-03-01 02:00:00+00:00, shop a, sales 1 -> 2, "
+    "mean 0.3333333333333333 -> 0.6666666666666666, ids ['a']"
+)
+
+
+class Terminal:
+    """A root in which a late record of hour 1 waits, and the commands over it."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.root = Root(folder / "root")
+        self.root.drain(0, 9)
+        clock = int((DAY + timedelta(days=1)).timestamp() * 1000)
+        plan_batch(self.root.folder, 9, {0: 10}, clock, topic="sales")
+        own = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r"}
+        own |= {"partition": 0}
+        at = DAY + timedelta(hours=1, minutes=30)
+        late = {"offset": 7, "step": "late", "watermark_missed": DAY, "event_time": at}
+        ops_tables.append(self.root.paths.root, "late", [own | late])
+        read = {"first_offset": 0, "last_offset": 9, "records": 10, "late": 1}
+        read |= {"first_event_time": at, "last_event_time": at}
+        ops_tables.append(self.root.paths.root, "slices", [own | read])
+        self.started = 0
+        topic = TopicState("topic-1", {0: 0}, {0: 10})
+        patch.setattr(preflight, "topic_state", lambda *_: topic)
+        deployed = folder / PACKAGE / SPEC.name / "spec.py"
+        deployed.parent.mkdir(parents=True)
+        for package in (deployed.parent, deployed.parent.parent):
+            (package / "__init__.py").touch()
+        deployed.write_text("from tests.unit.specs import pipeline\n\nSPEC = pipeline()\n")
+        patch.syspath_prepend(str(folder))
+        patch.setenv("SLUICE_PIPELINES", PACKAGE)
+        patch.setattr(foreground, "run_in_foreground", self._stage)
+
+    def sluice(self, *words: str, typed: str | None = None) -> Result:
+        where = {"SLUICE_ROOT": self.root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1"}
+        env = where | {"COLUMNS": "400", "TERM": "dumb"}
+        return CliRunner().invoke(app, ["repair", SPEC.name, *words], input=typed, env=env)
+
+    def _stage(self, words: list[str], *_: object) -> None:
+        self.started += 1
+        repair_id, at = (words[words.index(name) + 1] for name in ("--repair", "--report"))
+        made = self.root.stage(repair_id, WRONG, approval="needed", unexplained=2)
+        known = {"pipeline": SPEC.name, "repair_id": repair_id, "generation": "g1"}
+        staged = {"state": "staged", "staged_at": datetime.now(UTC)}
+        repairs.put(self.root.paths.root, [known | described(made) | staged])
+        now = datetime.now(UTC)
+        Report(
+            kind="repair",
+            pipeline=SPEC.name,
+            run_id="r",
+            status="succeeded",
+            started_at=now,
+            ended_at=now,
+        ).write(Path(at))
+
+    def coverage(self) -> str:
+        [day] = coverage(SPEC, self.root.paths).intervals
+        return day.state
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    return Terminal(tmp_path, monkeypatch)
+
+
+def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(
+    terminal: Terminal,
+) -> None:
+    before = terminal.root.version
+    done = terminal.sluice("--execute", typed="n\n")
+    assert done.exit_code == 0, done.output
+    shown, question = done.stdout.index(SHOWN), done.stdout.index("Swap this change in?")
+    assert shown < question
+    assert "shop \\x1b[31m" in done.stdout, "a record does not control the terminal"
+    [(repair_id, state)] = terminal.root.states().items()
+    assert state == "rejected"
+    assert f"nothing is changed; repair {repair_id} is rejected" in done.stdout
+    assert (terminal.root.version, terminal.coverage()) == (before, "late")
+    with pytest.raises(SwapRefused, match="is rejected"):
+        terminal.root.swap(repair_id)
+
+
+def test_who_says_yes_has_it_swapped_in(terminal: Terminal) -> None:
+    done = terminal.sluice("--execute", typed="y\n")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.index(SHOWN) < done.stdout.index("Swap this change in?")
+    assert "1 rows added, 0 removed, 1 changed" in done.stdout
+    assert list(terminal.root.states().values()) == ["swapped"]
+    assert terminal.coverage() == "canonical"
+
+
+def test_where_nobody_can_answer_it_fails_and_does_not_wait_for_ever(terminal: Terminal) -> None:
+    done = terminal.sluice("--execute", typed="")
+    assert done.exit_code == 1
+    assert list(terminal.root.states().values()) == ["rejected"]
+
+
+def test_approved_beforehand_it_asks_nobody_and_shows_the_rows(terminal: Terminal) -> None:
+    done = terminal.sluice("--execute", "--yes")
+    assert done.exit_code == 0, done.output
+    assert SHOWN in done.stdout
+    assert "Swap this change in?" not in done.stdout
+    assert list(terminal.root.states().values()) == ["swapped"]
+
+
+def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begun(
+    terminal: Terminal,
+) -> None:
+    with lease(terminal.root.paths.staging_lease, "backfill-cli-1"):
+        shown, done = terminal.sluice(), terminal.sluice("--execute", typed="y\n")
+    assert shown.exit_code == 0, shown.output
+    held = "another repair is being computed by run backfill-cli-1 (process "
+    assert held in shown.stdout
+    assert f", since {datetime.now(UTC):%F}" in shown.stdout
+    assert done.exit_code == LeaseHeld.exit_status, done.output
+    assert done.stderr.startswith(f"LEASE_HELD {SPEC.name}: {held}")
+    assert (terminal.started, terminal.root.paths.stagings.exists()) == (0, False)
+    assert held not in terminal.sluice().stdout, "it has ended"

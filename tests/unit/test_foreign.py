@@ -1,0 +1,102 @@
+"""A table that another checkpoint wrote: what is asked of it names a way out that is one."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.admin import rebuild
+from spark_jobs.contract.errors import CheckpointForeign, RangeOpen, RebuildRefused
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.request import Request
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.repair.coverage import coverage
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.runs import preflight
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.drains import SPEC, Drains
+from tests.unit.specs import pipeline
+from tests.unit.test_rebuild_plan import began
+
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+BACKFILL = Request(kind="backfill", start=DAY, end=DAY + timedelta(days=1))
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drains:
+    """Drained by state version 1."""
+    for module in (preflight, rebuild):
+        monkeypatch.setattr(module, "topic_state", lambda *_: TopicState("topic-1", {0: 0}, {0: 5}))
+    made = Drains(tmp_path / "root")
+    made.drain(0, 4)
+    began(made, "g1")
+    return made
+
+
+def version(number: int) -> Pipeline:
+    return pipeline(state=State(version=number))
+
+
+def refusal(root: Drains, spec: Pipeline) -> CheckpointForeign:
+    """What a backfill and a coverage by this spec are refused with."""
+    with pytest.raises(CheckpointForeign) as planned:
+        plan_repair(spec, root.settings, BACKFILL)
+    with pytest.raises(CheckpointForeign) as covered:
+        coverage(spec, Paths(root.settings.root, spec))
+    assert covered.value.what == planned.value.what
+    assert covered.value.remedy == planned.value.remedy
+    return planned.value
+
+
+def test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused(
+    root: Drains,
+) -> None:
+    error = refusal(root, version(2))
+    assert "state version 2 has no batch" in error.what
+    assert "was written by state version 1" in error.what
+    assert "Let SPEC have state=State(version=1) again" in error.remedy
+    assert "NEXT" in error.remedy
+    assert "state=State(version=3)" in error.remedy
+    assert "`sluice rebuild sales_hourly`" in error.remedy
+    with pytest.raises(RebuildRefused, match="used before"):
+        rebuild.plan_rebuild(SPEC, version(2), root.settings)  # the plan has left its folder
+    rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, version(3), root.settings))
+
+
+def test_a_version_that_a_person_has_used_is_not_named_as_that_of_next(root: Drains) -> None:
+    (root.paths.version.parent / "v7").mkdir()
+    assert "state=State(version=8)" in refusal(root, version(2)).remedy
+
+
+def test_a_first_run_that_was_refused_behind_a_jvm_changes_nothing_of_that(root: Drains) -> None:
+    beside = Paths(root.settings.root, version(2))
+    beside.ensure_writable()
+    root.identity.model_copy(update={"generation": "g2", "table_id": ""}).write(beside.identity)
+    assert "state version 1" in refusal(root, version(2)).what
+
+
+@pytest.mark.parametrize("torn", [True, False])
+def test_without_the_checkpoint_the_way_out_is_to_put_it_back_or_to_begin_anew(
+    root: Drains, torn: bool
+) -> None:
+    spec = version(2) if torn else SPEC
+    if torn:
+        root.paths.identity.write_text("{")
+    else:
+        shutil.rmtree(str(root.paths.version))
+    error = refusal(root, spec)
+    assert "generation g1, whose checkpoint is not in" in error.what
+    assert "`sluice reset sales_hourly`" in error.remedy
+
+
+def test_where_there_is_no_table_the_first_drain_is_what_is_missing(
+    root: Drains, tmp_path: Path
+) -> None:
+    settings = root.settings._replace(root=str(tmp_path / "new"))
+    with pytest.raises(RangeOpen, match="sluice drain sales_hourly"):
+        plan_repair(SPEC, settings, BACKFILL)
+    with pytest.raises(RangeOpen, match="sluice drain sales_hourly"):
+        coverage(SPEC, Paths(settings.root, SPEC))

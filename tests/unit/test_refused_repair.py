@@ -1,0 +1,180 @@
+"""What the planner of repairs refuses, in words with the value and the way out, over checkpoints,
+Delta tables and ops tables as drains leave them, and a topic that is said: without Spark and
+without a broker.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.errors import (
+    AccountBehind,
+    CheckpointBroken,
+    RangeInvalid,
+    RangeOpen,
+    RecordsUnreachable,
+    SluiceError,
+    TopicRemade,
+    VersionNotLive,
+)
+from spark_jobs.contract.kind import REPAIR_KINDS, RepairKind
+from spark_jobs.contract.request import Request
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.rebuild.side import begin as begin_beside
+from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.runs import preflight
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.checkpoints import plan_batch
+from tests.unit.repaired import SPEC, Root, hour, hours
+from tests.unit.test_coverage import FINAL, root
+from tests.unit.test_switch import NEXT, PLACES, Killed, Rebuilt, kill_at
+
+__all__ = ["root"]  # the fixture: ten hours, each of a record, the first six of them final
+
+READ = 10
+"""Offsets that have been drained."""
+
+
+@pytest.fixture(autouse=True)
+def topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker_says(monkeypatch)
+
+
+def broker_says(patch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
+    """What the broker knows of the topic from now on."""
+    said = TopicState(topic_id, {0: earliest}, {0: READ})
+    patch.setattr(preflight, "topic_state", lambda *_: said)
+
+
+def asked(kind: RepairKind, first: int, last: int | None = None, **more: Any) -> Request:
+    """One for these hours."""
+    span = hours(first, last)
+    return Request(kind=kind, start=span.start, end=span.end, who="tester", **more)
+
+
+def refused(
+    settings: Settings,
+    request: Request,
+    error: type[SluiceError],
+    *words: str,
+    spec: Pipeline = SPEC,
+) -> None:
+    """Hold that the plan raises this error with all the words, and that nothing is staged."""
+    with pytest.raises(error) as raised:
+        plan_repair(spec, settings, request)
+    assert [each for each in words if each not in str(raised.value)] == [], str(raised.value)
+    assert not (Path(settings.root) / "staging").exists()
+
+
+def planned(root: Root, request: Request) -> RepairPlan:
+    return plan_repair(SPEC, root.settings, request)
+
+
+NEVER = "no drain has committed a batch yet", "`sluice drain sales_hourly`"
+
+
+def test_of_a_pipeline_that_never_ran_no_row_is_computed_again(tmp_path: Path) -> None:
+    settings = Settings(str(tmp_path), "broker:9092", tmp_path, "local[1]", "1g")
+    for kind in REPAIR_KINDS:
+        refused(settings, asked(kind, 2), RangeOpen, *NEVER)
+
+
+def test_nor_while_its_first_batch_is_begun_and_not_committed(tmp_path: Path) -> None:
+    made = Root(tmp_path)
+    refused(made.settings, asked("backfill", 2), RangeOpen, *NEVER)
+    plan_batch(made.folder, 0, {0: 1}, topic="sales")
+    refused(made.settings, asked("backfill", 2), RangeOpen, *NEVER)
+
+
+def test_without_a_watermark_no_row_is_final(tmp_path: Path) -> None:
+    made = Root(tmp_path)
+    made.drain(0, 1)
+    words = "there is no watermark yet, so no row is final", "later event times"
+    refused(made.settings, asked("backfill", 0), RangeOpen, *words)
+
+
+def test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_rows_are_final(
+    root: Root,
+) -> None:
+    final = f"all before {hour(FINAL - 1):%F %H:%M:%S} are final, by the watermark of batch 9"
+    out = "when the watermark has passed the end, or for a range that ends before"
+    for kind in ("backfill", "verify"):
+        for first in (FINAL - 1, FINAL):
+            refused(root.settings, asked(kind, first, FINAL), RangeOpen, final, out)
+        assert planned(root, asked(kind, FINAL - 1)).until == hour(FINAL - 1)
+
+
+def test_while_a_batch_has_no_account_nobody_knows_what_was_late_and_the_next_drain_mends_it(
+    root: Root,
+) -> None:
+    words = "batch 9 is not accounted for yet", "which of its records were late"
+    root.moved(audited=8)
+    refused(root.settings, asked("backfill", 2), AccountBehind, *words, "`sluice drain sales")
+    root.moved(audited=9)
+    assert planned(root, asked("backfill", 2)).batch == 9
+
+
+def test_so_it_is_while_a_batch_is_begun_and_not_committed(root: Root) -> None:
+    plan_batch(root.folder, 10, {0: READ}, topic="sales")
+    words = "batch 10 is not accounted for yet", "`sluice drain sales_hourly`"
+    refused(root.settings, asked("backfill", 2), AccountBehind, *words)
+
+
+def test_more_records_than_the_request_allows_are_refused_with_both_numbers(root: Root) -> None:
+    # The window's hour, and copies within the watermark delay, two hours, on either side.
+    words = "5 records are to be read, and most_records is 4", "shorter range, or allow more"
+    refused(root.settings, asked("backfill", 2, most_records=4), RangeInvalid, *words)
+    assert planned(root, asked("backfill", 2, most_records=5)).offsets == 5
+
+
+def test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker_says(monkeypatch, topic_id="topic-2")
+    words = "'sales'", "topic-1", "topic-2", "deleted and created again", "sluice reset sales_ho"
+    for kind in REPAIR_KINDS:
+        refused(root.settings, asked(kind, 2), TopicRemade, *words)
+
+
+def test_records_that_kafka_has_no_longer_are_counted_and_the_range_that_is_left_is_named(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker_says(monkeypatch, earliest=3)
+    words = (
+        "3 of the 5 records to read are no longer in Kafka, and in no archive",
+        "partition 0: 3 (0 to 2)",
+        "after 2026-03-01 02:20:00 can be read: ask for a later range",
+        "Topic(archive=...)",
+    )
+    refused(root.settings, asked("backfill", 2), RecordsUnreachable, *words)
+    assert planned(root, asked("backfill", 5)).parts == {0: ((3, 8),)}
+
+
+def test_a_rebuild_that_is_not_switched_yet_stops_no_repair(root: Root) -> None:
+    begin_beside(root.paths, NEXT, "topic-1", "tester")
+    assert planned(root, asked("backfill", 2)).spans == (hours(2),)
+
+
+@pytest.mark.parametrize("place", [0, PLACES // 2, PLACES - 1])
+def test_a_rebuild_that_was_cut_off_in_its_switch_is_completed_by_a_drain_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    rebuilt = Rebuilt(tmp_path)
+    with monkeypatch.context() as active:
+        kill_at(active, place)
+        with pytest.raises(Killed):
+            rebuilt.switch()
+    settings, request = rebuilt.live.settings, asked("backfill", 2)
+    cut_off = "a switch of sales_hourly to state version 2 was cut off", "sluice drain sales_hourly"
+    for spec in (SPEC, NEXT):
+        refused(settings, request, CheckpointBroken, *cut_off, spec=spec)
+    rebuilt.complete(NEXT)
+    again = "state version 2 of sales_hourly is live since", "Give the same command again"
+    refused(settings, request, VersionNotLive, *again, spec=SPEC)
+    # That it goes on to the next question; these batches have no watermark.
+    refused(settings, request, RangeOpen, "there is no watermark yet", spec=NEXT)
