@@ -357,6 +357,7 @@ def _deployed(made: Scene, folder: Path) -> None:
     )
 
 
+@long_form
 def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then_yes(
     waiting: MakeScene, tmp_path: Path
 ) -> None:
