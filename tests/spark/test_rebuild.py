@@ -225,6 +225,7 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     assert ordered(deltalake.DeltaTable(str(it.live.published_table))) == it.rows()
 
 
+@long_form
 def test_a_table_of_which_no_range_can_be_computed_is_rebuilt_and_switched_to(
     scene, tmp_path
 ) -> None:
