@@ -5,6 +5,9 @@ Spark puts these zips first on the path of the driver and of every Python worker
 sparkPythonPath). They have sources alone, and what is imported from a zip is compiled anew by each
 process: half a processor second for a worker, and more for a driver. Python takes bytecode of its
 own version from a zip, and the sources if there is none (zipimport).
+
+No drain may run meanwhile: a process that has read the old zip's directory fails at its next
+import.
 """
 
 from __future__ import annotations
