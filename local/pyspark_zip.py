@@ -13,11 +13,13 @@ import.
 from __future__ import annotations
 
 import py_compile
+import shutil
 import sys
+import zlib
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from local.files_jar import tell_what_is_missing
 from spark_jobs.contract.files import replacing
@@ -43,7 +45,7 @@ def compile_into(archive: Path) -> bool:
             return False
         with (
             TemporaryDirectory(prefix="sluice-zip-") as folder,
-            replacing(archive) as unfinished,
+            replacing(archive, several=True) as unfinished,
             ZipFile(unfinished, "w", ZIP_DEFLATED) as new,
         ):
             old.extractall(folder)
@@ -60,6 +62,7 @@ def compile_into(archive: Path) -> bool:
                     invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
                 )
                 new.write(made, f"{name}c")
+            shutil.copymode(archive, unfinished)
     return True
 
 
@@ -73,7 +76,7 @@ def main() -> None:
     try:
         for archive in zips():
             compile_into(archive)
-    except (OSError, py_compile.PyCompileError) as error:
+    except (OSError, BadZipFile, zlib.error, py_compile.PyCompileError) as error:
         tell_what_is_missing("bytecode of pyspark", "start more slowly", error, "local.pyspark_zip")
 
 

@@ -58,7 +58,7 @@ def build(spec: Pipeline) -> DAG:
             trigger_rule=TriggerRule.NONE_FAILED,
         )
         plan >> drain >> [output, state] >> publish
-        if spec.ranges.repair == "after drain":
+        if spec.ranges.repair == "after drain" and unranged(spec) is None:
             from sluice_airflow.after_drain import RepairOperator  # noqa: PLC0415 - its base loads what no other DAG needs
 
             # A teardown: whatever comes of it, the run's verdict is that of its drain.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RepairUnknown
-from spark_jobs.contract.ranged import ranged, unranged
+from spark_jobs.contract.ranged import needed
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.bad_rows import take_out_bad
@@ -65,7 +65,7 @@ def take_back(
 ) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
     rows = taken_back(paths, generations, version, end)
-    needed = (lambda span: span) if unranged(spec) else ranged(spec).needed
+    before = needed(spec)
     undos = [row for row in rows if row["repair_id"].endswith(UNDO)]
     undone = [row["repair_id"].removesuffix(UNDO) for row in undos]
     back = [
@@ -78,11 +78,11 @@ def take_back(
     # In this order. What later repairs took out of the rows is in them again, before those that
     # are back take out theirs. And an undo that has ended is not found again, after a kill in
     # between.
-    repairs.end(paths.root, [row for row in rows if row not in undos], "undone", needed)
+    repairs.end(paths.root, [row for row in rows if row not in undos], "undone", before)
     for row in back:
         _restore_fates(paths, generations, row["repair_id"])
     repairs.put(paths.root, back)
-    repairs.end(paths.root, undos, "undone", needed)
+    repairs.end(paths.root, undos, "undone", before)
     # A swap that was cut off may have taken records out, and have told nothing else.
     there = f"state IN ('swapped', 'canonical') AND {ops_tables.among('generation', generations)}"
     in_table = [row["repair_id"] for row in repairs.stored(paths.root, paths.pipeline, there)]

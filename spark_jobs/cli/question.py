@@ -23,9 +23,9 @@ def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
 
     if manifest.approval == "not needed":
         return True
-    _show(paths, manifest)
-    who, answered = getpass.getuser(), yes
+    who, answered = getpass.getuser(), False
     try:
+        _show(paths, manifest)
         answered = yes or typer.confirm("Swap this change in?")
     finally:
         if answered:
@@ -45,5 +45,9 @@ def _show(paths: Paths, manifest: Manifest) -> None:
         f"{manifest.added:,} rows added, {manifest.removed:,} removed, {manifest.changed:,} "
         f"changed; {manifest.unexplained:,} of these no late or replayed record explains"
     )
-    for line in sample_lines(sample(paths.staging(manifest.repair_id))):
+    try:
+        lines = sample_lines(sample(paths.staging(manifest.repair_id)))
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the question stands
+        lines = [f"the rows cannot be shown: {error}"]
+    for line in lines:
         say(f"  {line}")

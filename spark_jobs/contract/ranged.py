@@ -176,3 +176,10 @@ def position_of(spec: Pipeline) -> Position | None:
     for step in spec.steps[spec.first_stateful :]:
         found = step.position_after(found, spec.ranges)
     return found
+
+
+def needed(spec: Pipeline) -> Callable[[Span], Span]:
+    """What a span needs of the records; the span itself where the spec has no ranges any more: a
+    repair from when it had may be taken back.
+    """
+    return (lambda span: span) if unranged(spec) else ranged(spec).needed

@@ -21,6 +21,9 @@ RECENT: Final = 50
 NEAREST: Final = 5
 """Of them, those that count: that have read about as much. Of few records each takes longer."""
 
+FAR: Final = 10
+"""Times as many records as any of them: a record of so small runs says little of a large one's."""
+
 
 class _Run(NamedTuple):
     records: int
@@ -49,11 +52,12 @@ def time_line(root: UPath, pipeline: str, records: int) -> str:
     near = sorted(runs, key=lambda run: abs(math.log(run.records / max(records, 1))))[:NEAREST]
     start = median(run.start for run in near)
     whole = timedelta(seconds=start + records / median(run.rate for run in near))
+    most = "at most " if records > FAR * max(run.records for run in near) else ""
     many = "" if len(near) == 1 else "s"
     none = "; it has no repair yet" if of == "drain" else ""
     return (
-        f"  about           {approximate(whole)}, {start:.0f} s of it start-up (by {len(near)} "
-        f"{of}{many} of this pipeline{none})"
+        f"  about           {most}{approximate(whole)}, {start:.0f} s of it start-up "
+        f"(by {len(near)} {of}{many} of this pipeline{none})"
     )
 
 

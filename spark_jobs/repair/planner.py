@@ -5,6 +5,7 @@ It asks the broker and reads the checkpoint and the ops tables, and writes nothi
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from spark_jobs.contract.request import Request
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
+
+LOG = logging.getLogger(__name__)
 
 
 class Brought(NamedTuple):
@@ -133,12 +136,21 @@ def plan_repair(
         unread = f"  archive         not read: {broken.what} Kafka has all that is needed."
         lines = (*lines, f"{unread} {broken.remedy}")
     if not plan.idle:
-        lines = (*lines, time_line(paths.root, spec.name, plan.records_read))
+        lines = (*lines, *_time(paths, plan))
     if replays:
         lines = replay_lines(lines, plan, replays, request.reason)
     if spans and (held := holder(paths.staging_lease)):
         lines = (*lines, f"  not now         another repair is being computed by {held}")
     return plan.model_copy(update={"lines": lines})
+
+
+def _time(paths: Paths, plan: RepairPlan) -> tuple[str, ...]:
+    """For people; a plan does not fail for it."""
+    try:
+        return (time_line(paths.root, plan.pipeline, plan.records_read),)
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw
+        LOG.warning("%s: nobody can tell how long it takes: %s", plan.pipeline, error)
+        return ()
 
 
 def _replays(way: Ranged, paths: Paths, closed: Closed, request: Request) -> Replaying | None:

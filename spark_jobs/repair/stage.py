@@ -139,7 +139,7 @@ def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:
     if row is not None and row["state"] not in {"staged", "failed"}:
         raise StagingStale(
             f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.",
-            "Plan another one.",
+            "Plan another one; in Airflow, clear the task `plan` of the run.",
         )
     (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)
 

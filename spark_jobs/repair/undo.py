@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import StagingStale, SwapRefused
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import ranged
+from spark_jobs.contract.ranged import needed
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange import Exchange, exchange
@@ -20,9 +20,11 @@ from spark_jobs.repair.staging import old_rows
 from spark_jobs.repair.swap import Swapped, described
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
-    from spark_jobs.contract.ranged import Ranged
+    from spark_jobs.contract.span import Span
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
 
@@ -45,12 +47,13 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
             f"repair {repair_id} of {spec.name} is {state}: none of its rows is in the table.",
             f"See the repairs: sluice show repairs --pipeline {spec.name}",
         )
+    before = needed(spec)  # not behind the commit, where a failure would leave half an undo
     done = exchange(
         paths,
         Exchange(
             Claim(f"{repair_id}{UNDO}", manifest, row["table_version"]),
             lambda columns: _rows(paths, manifest, columns),
-            lambda version: _record(paths, ranged(spec), manifest, row, version),
+            lambda version: _record(paths, before, manifest, row, version),
         ),
         run_id,
     )
@@ -79,7 +82,13 @@ def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
         ) from None
 
 
-def _record(paths: Paths, way: Ranged, manifest: Manifest, row: Row, version: int | None) -> None:
+def _record(
+    paths: Paths,
+    before: Callable[[Span], Span],
+    manifest: Manifest,
+    row: Row,
+    version: int | None,
+) -> None:
     """Write the undo's own row, then that the repair is undone."""
     assert version is not None  # a repair that was swapped in has spans that differ
     undone = {
@@ -95,4 +104,4 @@ def _record(paths: Paths, way: Ranged, manifest: Manifest, row: Row, version: in
         "swapped_at": datetime.now(UTC),
     }
     repairs.put(paths.root, [undone])
-    repairs.end(paths.root, [row], "undone", way.needed)
+    repairs.end(paths.root, [row], "undone", before)

@@ -424,8 +424,15 @@ MUTANTS = (
     Mutant(
         "a plan does not say how long it takes",
         "spark_jobs/repair/planner.py",
-        "    if not plan.idle:\n        lines = (*lines, time_line(",
-        "    if plan.idle:\n        lines = (*lines, time_line(",
+        "    if not plan.idle:\n        lines = (*lines, *_time(",
+        "    if plan.idle:\n        lines = (*lines, *_time(",
         f"{ESTIMATE}test_a_plan_of_a_late_record_says_it_and_one_with_nothing_to_do_does_not",
+    ),
+    Mutant(
+        "an undo of a pipeline that has no ranges any more fails behind its commit",
+        "spark_jobs/contract/ranged.py",
+        "    return (lambda span: span) if unranged(spec) else ranged(spec).needed\n",
+        "    return ranged(spec).needed\n",
+        "tests/unit/test_swap.py::test_an_undo_is_whole_though_the_spec_has_no_ranges_any_more",
     ),
 )

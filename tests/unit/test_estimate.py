@@ -67,6 +67,12 @@ def test_it_is_the_median_start_and_the_records_at_the_median_rate(tmp_path: Pat
     assert "8 minutes, 10 s of it start-up" in said(tmp_path, 240_000)
 
 
+def test_of_many_more_records_than_any_run_had_it_is_a_bound(tmp_path: Path) -> None:
+    ran(tmp_path, 1000, 5, 10)
+    assert "at most" not in said(tmp_path, 10_000)
+    assert said(tmp_path, 10_001).startswith("  about           at most ")
+
+
 @pytest.mark.parametrize("kind", ["repair", "backfill", "verify", "replay"])
 def test_every_kind_of_repair_counts(tmp_path: Path, kind: Kind) -> None:
     ran(tmp_path, 1000, 5, 10, kind)

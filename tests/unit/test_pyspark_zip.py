@@ -53,7 +53,7 @@ def test_a_process_takes_bytecode_from_it_and_a_traceback_names_the_source_and_i
 
 
 def test_every_source_stays_and_a_second_time_changes_nothing(archive: Path) -> None:
-    archive.chmod(0o644)
+    archive.chmod(0o640)
     assert compile_into(archive)
     with ZipFile(archive) as made:
         assert {name: made.read(name).decode() for name in SOURCES} == SOURCES
@@ -61,7 +61,7 @@ def test_every_source_stays_and_a_second_time_changes_nothing(archive: Path) -> 
     before = archive.read_bytes(), archive.stat().st_mtime_ns
     assert not compile_into(archive)
     assert (archive.read_bytes(), archive.stat().st_mtime_ns) == before
-    assert archive.stat().st_mode & 0o777 == 0o644
+    assert archive.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_package_manager_s_copy_of_the_file_stays_as_it_was(
@@ -84,11 +84,18 @@ def test_a_source_that_does_not_compile_leaves_the_zip_alone_and_set_up_goes_on(
         compile_into(archive)
     monkeypatch.setattr(pyspark_zip, "zips", lambda: [archive])
     pyspark_zip.main()
-    assert "python -m local.pyspark_zip" in capsys.readouterr().err.replace(
-        sys.executable, "python"
-    )
+    assert f"{sys.executable} -m local.pyspark_zip" in capsys.readouterr().err
     assert archive.read_bytes() == before
     assert [path.name for path in archive.parent.iterdir()] == [archive.name]
+
+
+def test_a_file_that_is_no_zip_does_not_stop_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "torn.zip").write_bytes(b"PK torn")
+    monkeypatch.setattr(pyspark_zip, "zips", lambda: [tmp_path / "torn.zip"])
+    pyspark_zip.main()
+    assert "-m local.pyspark_zip" in capsys.readouterr().err
 
 
 def test_set_up_has_done_it_for_the_installed_pyspark() -> None:

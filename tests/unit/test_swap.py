@@ -27,12 +27,14 @@ from spark_jobs.contract.errors import (
     StagingStale,
     SwapRefused,
 )
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import commit, exchange
 from spark_jobs.repair.base import Base
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.sink import history
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
 
@@ -503,6 +505,16 @@ def test_an_undo_that_was_killed_anywhere_is_completed_by_the_next(
     assert (root.version, root.rows()) == (8, root.rows(6))
     assert (root.states(), root.merged()) == ({"r1": "undone", "r1/undo": "swapped"}, [])
     assert root.cursor.judged_table_version == 8
+
+
+def test_an_undo_is_whole_though_the_spec_has_no_ranges_any_more(root: Root) -> None:
+    root.stage("r1", WRONG)
+    root.swap("r1")
+    without = SPEC.model_copy(update={"output_mode": "complete"})
+    assert unranged(without)
+    undo(without, root.settings.root, "r1", "undo")
+    assert root.rows() == root.rows(6)
+    assert (root.states(), root.merged()) == ({"r1": "undone", "r1/undo": "swapped"}, [])
 
 
 def test_what_cannot_be_undone_is_left_in_words(root: Root) -> None:
