@@ -21,6 +21,7 @@ from sluice_airflow.backfill_dag import backfill_id
 from sluice_airflow.maintain import DAG_ID as MAINTAIN, maintain_dag
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.spec import Pipeline, Schedule
 
 REPO = Path(__file__).parents[2]
@@ -154,9 +155,12 @@ def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
 def test_a_pipeline_without_ranges_has_a_dag_for_its_rebuild_and_both_pages_say_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In complete mode each drain writes the whole result, so no range stands by itself."""
+    """In complete mode each drain writes the whole result, so no range stands by itself. Its drains
+    have no task that would fail at a repair.
+    """
     load, names = registry.load, registry.names()
-    complete = {"name": "whole", "output_mode": "complete"}
+    ranges = Ranges(repair="after drain")
+    complete = {"name": "whole", "output_mode": "complete", "ranges": ranges}
     monkeypatch.setattr(registry, "names", lambda: [*names, "whole"])
     monkeypatch.setattr(
         registry,
@@ -168,6 +172,7 @@ def test_a_pipeline_without_ranges_has_a_dag_for_its_rebuild_and_both_pages_say_
     bag = found()
     assert bag.import_errors == {}
     dag = bag.dags["whole__backfill"]
+    assert "repair" not in bag.dags["whole"].task_ids
     tasks = ["plan", "stage", "check_output", "check_change", "approve", "swap", "publish"]
     assert [task.task_id for task in dag.tasks] == tasks
     assert [*dag.params] == ["kind", "note", "most_records"]
