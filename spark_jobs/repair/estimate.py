@@ -20,7 +20,6 @@ RECENT: Final = 50
 """Runs that are looked at, the newest: code, machine and settings change."""
 NEAREST: Final = 5
 """Of them, those that count: that have read about as much. Of few records each takes longer."""
-
 FAR: Final = 10
 """Times as many records as any of them: a record of so small runs says little of a large one's."""
 

@@ -515,6 +515,17 @@ def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
         assert reach.WAIT_SECONDS <= 2
 
 
+def test_a_replay_is_offered_only_where_ranges_can_be_computed(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sluice_airflow.web import pages  # noqa: PLC0415 - the home comes first
+
+    offer = "Open the form of a replay"
+    assert offer in get(f"/pipelines/{MINE}/quarantine", page=True).text
+    monkeypatch.setattr(pages, "unranged", lambda _: "it has none")
+    assert offer not in get(f"/pipelines/{MINE}/quarantine", page=True).text
+
+
 def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(
     get: Callable[..., Any],
 ) -> None:

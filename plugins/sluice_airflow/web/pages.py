@@ -28,7 +28,7 @@ from sluice_airflow.web.trigger import trigger
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.kind import AskedKind
-from spark_jobs.contract.ranged import unranged
+from spark_jobs.contract.ranged import ranged, unranged
 from spark_jobs.documents.kept import is_stored
 from spark_jobs.ops import history, rejected
 from spark_jobs.ops.rejected import Table
@@ -148,7 +148,10 @@ def repair(
     end: To = None,
 ) -> Response:
     """The form of the backfill DAG, filled in."""
-    why = unranged(registry.load(pipeline))
+    spec = registry.load(pipeline)
+    why = unranged(spec)
+    if spec.is_archive:
+        ranged(spec)  # raises: an archive has no such DAG
     # What a link asks for has no place in the form of one without ranges.
     form = trigger(pipeline, {} if why else {"kind": kind, "from": start, "to": end}, why)
     return _page("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
@@ -225,7 +228,18 @@ def _rejected(pipeline: str, table: Table, page: int) -> Response:
         page=page,
         repair=repair,
         lacking=lacking,
+        replayable=_replayable(pipeline),
     )
+
+
+def _replayable(pipeline: str) -> bool:
+    """Whether the page offers a replay: one of a pipeline without ranges is refused. The records
+    are shown anyway, also of a spec that is wrong.
+    """
+    try:
+        return unranged(registry.load(pipeline)) is None
+    except SluiceError:
+        return False
 
 
 def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
