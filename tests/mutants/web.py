@@ -183,7 +183,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the page of a pipeline without ranges has a form that its DAG refuses",
         f"{FOLDER}/pages.py",
-        "    why = unranged(registry.load(pipeline))\n",
+        "    why = unranged(spec)\n",
         "    why = None\n",
         f"{WEB}::test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why",
     ),
