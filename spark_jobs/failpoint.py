@@ -52,6 +52,12 @@ SWAP_POINTS: Final = {
 """Failpoint of a swap and of an undo -> what is true there."""
 SWITCH_POINTS: Final = {"switching": "a step of a switch is done, and the next is not begun"}
 """Failpoint of a rebuild's switch, and of its way back -> what is true there."""
+REPARTITION_POINTS: Final = {
+    "repartition.leased": "a repartition holds the lease, and has changed nothing",
+    "repartition.written": "Spark has committed the batch of a repartition, which does not count",
+    "repartition.counts": "the batch of a repartition counts, and the command has not ended",
+}
+"""Failpoint of a repartition -> what is true there."""
 EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
@@ -60,6 +66,7 @@ EVERY: Final = {
     **STAGE_POINTS,
     **SWAP_POINTS,
     **SWITCH_POINTS,
+    **REPARTITION_POINTS,
 }
 ACTIONS: Final = ("exit", "raise", "wait")
 

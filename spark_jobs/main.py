@@ -1,5 +1,5 @@
 """The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
-`stage`, `explain`, `validate`, `state` and `serve`.
+`stage`, `explain`, `validate`, `repartition`, `state` and `serve`.
 
 Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
 drain (docs/operations.md).
@@ -32,6 +32,7 @@ from spark_jobs.launch import parent_watch
 from spark_jobs.repair.stage import stage
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep, explain
+from spark_jobs.runs.repartition import repartition
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.watchdog import Watchdog
@@ -137,6 +138,9 @@ def _print(wanted: argparse.Namespace) -> int:
         settings = Settings.from_environment()
         if wanted.command == "state":
             lines = state_view(live_spec(spec, settings.root), settings, _state_query(wanted))
+        elif wanted.command == "repartition":
+            live = live_spec(spec, settings.root)
+            lines = repartition(live, settings, wanted.partitions)
         elif wanted.command == "explain":
             lines = explain(live_spec(spec, settings.root), settings)
         else:
@@ -192,6 +196,11 @@ def _parse(words: list[str]) -> argparse.Namespace:
         "validate", help="plan the query with Spark; reads no records, needs no Kafka"
     )
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
+    command = commands.add_parser(
+        "repartition", help="move the state to another number of stores; reads no records"
+    )
+    command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
+    command.add_argument("--partitions", type=int, required=True, help="stores for each step")
     command = commands.add_parser("state", help="print the state of a pipeline's stateful steps")
     command.add_argument("pipeline", help="a folder of the package SLUICE_PIPELINES")
     command.add_argument("--key", action="append", default=[], help="COLUMN=VALUE")

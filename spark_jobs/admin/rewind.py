@@ -25,6 +25,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
+from spark_jobs.checkpoint.repartitioned import forget_operators
 from spark_jobs.checkpoint.rewinding import Rewinding, cut_off, read_rewinding
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.paths import Paths
@@ -227,10 +228,14 @@ class _Rewind(NamedTuple):
         told.model_copy(update=batches).write(self.paths.published)
 
     def begin_generation(self) -> None:
-        """Store the new generation, after those of the kept batches."""
+        """Store the new generation, after those of the kept batches, and the number of state stores
+        that they have: a repartition may be among those that go.
+        """
+        forget_operators(self.checkpoint, self.note.batch)
         if self.known.generation != self.note.generation:
             began = {"generation": self.note.generation, "rewound": self.known.generations}
-            self.known.model_copy(update=began).write(self.paths.identity)
+            now = self.known.with_partitions(self.checkpoint.partitions(self.note.batch))
+            now.model_copy(update=began).write(self.paths.identity)
 
     def purge_state(self) -> None:
         """Without an error: state that is left over is in nobody's way but the disk's."""

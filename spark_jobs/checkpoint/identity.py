@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.live import refuse_not_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
+from spark_jobs.checkpoint.repartitioned import FIELD
 from spark_jobs.checkpoint.rewinding import cut_off, read_rewinding
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.checkpoint.switching import refuse_cut_off
@@ -93,6 +94,22 @@ class Identity(Stored):
         if before is None or not before.in_force(paths, self.owner(paths.pipeline)):
             return self.model_copy(update={"before": None})
         return self.model_copy(update={**dict(before.made_by), "before": None})
+
+    def with_partitions(self, number: int | None, *, batches: int = 0) -> Identity:
+        """This identity, of a checkpoint whose state is in so many stores for each step; itself if
+        `number` is None. What a change replaced counts for so many `batches` more: those of a
+        repartition are made by nobody's logic.
+        """
+        if number is None:
+            return self
+        there = {FIELD: number}
+        before = self.before
+        if before is not None:
+            made_by = before.made_by
+            made_by = made_by.model_copy(update={"fingerprint": made_by.fingerprint | there})
+            committed = before.committed + batches
+            before = before.model_copy(update={"made_by": made_by, "committed": committed})
+        return self.model_copy(update={"fingerprint": self.fingerprint | there, "before": before})
 
     def changed_to(self, now: MadeBy, paths: Paths) -> Identity:
         """This identity, of the newest batch, with what the next one is made by."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.micro_batch import Batch, Offsets
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from upath import UPath
+
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+"""The option in an entry of the offset log that says how many state stores a step has."""
 
 
 def checkpoint_broken(what: str, pipeline: str) -> CheckpointBroken:
@@ -124,6 +128,15 @@ class Checkpoint:
         milliseconds = int(self._read(batch_id)[0]["batchWatermarkMs"])
         return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds > 0 else None
 
+    def partitions(self, batch_id: int) -> int | None:
+        """How many state stores each stateful step has after the batch; None if its entry does not
+        say. Every batch has as many as the one before, unless it is that of a repartition.
+
+        Reads no other batch's file.
+        """
+        number = self._read(batch_id)[0].get("conf", {}).get(PARTITIONS)
+        return None if number is None else int(number)
+
     def readable(self) -> list[int]:
         """Ids of the committed batches of which every state store still has a version, ascending;
         empty if no step keeps state.
@@ -133,16 +146,30 @@ class Checkpoint:
         (minBatchesToRetain), so their oldest batches differ by one or two.
         """
         state = self.folder / "state"
-        operators = [state / str(operator) for operator in _ids(state)]
         stores = [
-            operator / str(partition) for operator in operators for partition in _ids(operator)
+            {partition: versions(state / str(operator) / str(partition)) for partition in found}
+            for operator in _ids(state)
+            if (found := _ids(state / str(operator)))
         ]
         if not stores:
             return []
-        kept = set.intersection(*map(versions, stores)) & {batch + 1 for batch in self.planned()}
-        return [batch for batch in self.committed() if batch + 1 in kept]
+        planned = {*self.planned()}
+        return [
+            batch
+            for batch in self.committed()
+            if batch in planned and all(self._has_state(batch, each) for each in stores)
+        ]
 
-    def _read(self, batch_id: int) -> tuple[dict[str, int], Offsets]:
+    def _has_state(self, batch: int, stores: dict[int, set[int]]) -> bool:
+        """Whether the stores of a step, partition -> versions, have the state after the batch."""
+        lacking = [partition for partition, kept in stores.items() if batch + 1 not in kept]
+        if not lacking:
+            return True
+        # After a repartition there are stores that the batch has not, with more than its number.
+        number = self.partitions(batch)
+        return number is not None and number <= min(lacking)
+
+    def _read(self, batch_id: int) -> tuple[dict[str, Any], Offsets]:
         path = self.folder / "offsets" / str(batch_id)
         try:
             _, metadata, *sources = path.read_text().splitlines()

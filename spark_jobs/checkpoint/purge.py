@@ -46,7 +46,7 @@ def purge(
     """
     committed = checkpoint.committed()
     stores = [path for path in checkpoint.folder.glob("state/*/*") if path.name.isdigit()]
-    if not committed or not stores or _surplus(stores[0], committed) <= slack:
+    if not committed or not stores or _surplus(min(stores, key=_number), committed) <= slack:
         return 0
     counted = {batch + 1: _unique_ids(checkpoint, batch) for batch in committed}
     listed = [path for store in stores for path in _unneeded(store, counted, later=later)]
@@ -59,9 +59,15 @@ def purge(
 def _surplus(store: UPath, committed: list[int]) -> int:
     """How many versions a store has that no committed batch needs.
 
-    Every store has a version of every batch, so one stands for all.
+    Each step's first store has a version of every batch, so one stands for all. Others may be of a
+    time when there were more stores.
     """
     return len(versions(store) - {batch + 1 for batch in committed})
+
+
+def _number(store: UPath) -> int:
+    """Which of its step's stores it is."""
+    return int(store.name)
 
 
 def _unique_ids(checkpoint: Checkpoint, batch: int) -> set[str]:

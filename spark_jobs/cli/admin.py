@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import os
+import subprocess
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +22,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.spec import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from spark_jobs.admin.reset import Intent
@@ -71,6 +74,48 @@ def rewind(
 
     with one_line_errors():
         _carry_out(intend(*_live(pipeline), to_batch), execute=execute)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice repartition departure_delays                     (dry run, the number in spec.py)",
+        "sluice repartition departure_delays --partitions 4 --execute",
+    ),
+)
+def repartition(
+    pipeline: PipelineName,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            help="State stores for each stateful step. Default: shuffle_partitions in spec.py.",
+            min=1,
+            max=MOST_PARTITIONS,
+        ),
+    ] = None,
+    execute: Execute = False,
+) -> None:
+    """Move the state to another number of stores, with Spark. Table and offsets stay.
+
+    A kill leaves the old number. Then the same command begins anew, and a drain goes on.
+    """
+    from spark_jobs.admin.repartition import plan_repartition  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import environment, repartition_command  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        spec, settings = _live(pipeline)
+        wanted = partitions or spec.state.shuffle_partitions
+        planned = plan_repartition(spec, settings, wanted)
+        for line in planned.lines:
+            say(line)
+        if planned.idle:
+            return
+        if not execute:
+            console.print("nothing is done yet: add --execute")
+            return
+        words = repartition_command(settings, pipeline, wanted, planned.rows)
+        variables = {**os.environ, **environment(settings)}
+        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
 
 
 @commands.command(

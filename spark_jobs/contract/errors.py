@@ -434,6 +434,13 @@ class RebuildRefused(SluiceError):
     usual_remedy = "Do what the line says; the live table and its checkpoint are as they were."
 
 
+class RepartitionRefused(SluiceError):
+    """`sluice repartition` cannot move this state, or what Spark wrote is not the same state."""
+
+    code, exit_status = "REPARTITION_REFUSED", 96
+    usual_remedy = "Do what the line says."
+
+
 class VersionNotLive(SluiceError):
     """spec.py has no spec of the state version that the live table is of."""
 

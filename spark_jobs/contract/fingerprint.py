@@ -23,7 +23,8 @@ ABSENT = "(absent)"
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
 """The first batch writes these into the checkpoint.
 
-Spark uses the checkpoint's values from then on (OffsetSeqMetadata).
+Spark uses the checkpoint's values from then on (OffsetSeqMetadata). `sluice repartition` changes
+the first one.
 """
 
 
@@ -48,6 +49,12 @@ class Change(NamedTuple):
     @property
     def meaning(self) -> str:
         """What the change of a warned field means for the run."""
+        if self.field == "state.shuffle_partitions":
+            return (
+                f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "
+                f"until `sluice repartition` moves the state to {self.now!r} stores; or set "
+                f"{self.was!r} in spec.py"
+            )
         if self.field in FROZEN:
             return (
                 f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "

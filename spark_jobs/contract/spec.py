@@ -21,6 +21,9 @@ from spark_jobs.contract.steps import Deduplicate, GroupState, Stateful, Step, T
 from spark_jobs.contract.topic import Name, Topic
 from spark_jobs.contract.windows import Session
 
+MOST_PARTITIONS = 10_000
+"""State stores that a stateful step may have."""
+
 
 class State(Model):
     """How Spark stores state. The first batch fixes provider, format and partitions in the
@@ -36,9 +39,9 @@ class State(Model):
     shuffle_partitions: int = Described(
         default=2,
         ge=1,
-        le=10_000,
+        le=MOST_PARTITIONS,
         description="state stores for each stateful step: about as many as cores, since each "
-        "costs time in every batch",
+        "costs time in every batch; the first batch fixes it, and `sluice repartition` changes it",
     )
     provider: Literal["rocksdb", "hdfs"] = Described(
         default="rocksdb",

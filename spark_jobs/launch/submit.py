@@ -301,6 +301,12 @@ def validate_command(settings: Settings, pipeline: str) -> list[str]:
     return submit_command(_for_inspection(settings), pipeline, ["validate", pipeline], 0)
 
 
+def repartition_command(settings: Settings, pipeline: str, partitions: int, rows: int) -> list[str]:
+    """The spark-submit command that moves so many rows of state to another number of stores."""
+    words = ["repartition", pipeline, "--partitions", str(partitions)]
+    return submit_command(settings, pipeline, words, rows)
+
+
 def state_command(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
     """The spark-submit command that prints the state of a pipeline's steps."""
     return submit_command(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.repartitioned import FIELD, cut_off
 from spark_jobs.checkpoint.switching import Switching, read_switching
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
@@ -108,7 +109,12 @@ def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
         found.checkpoint.committed(),
         found.cursor.judged,
     )
-    if planned and planned[-1:] != committed[-1:]:
+    taken_back = cut_off(found.checkpoint, found.identity.fingerprint[FIELD])
+    if taken_back is not None:
+        reasons.append(
+            f"batch {taken_back} is of a repartition that was cut off: it will be taken back"
+        )
+    elif planned and planned[-1:] != committed[-1:]:
         reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
     elif committed and judged < committed[-1]:
         which = f"batches {judged + 1} to {committed[-1]}"

@@ -30,9 +30,10 @@ def plan_batch(
     watermark_ms: int = 0,
     topic: str = "flights",
     clock_ms: int = PLANNED_MS,
+    partitions: int = 2,
 ) -> None:
     """What Spark writes before a batch runs."""
-    conf = {"spark.sql.shuffle.partitions": "2"}
+    conf = {"spark.sql.shuffle.partitions": str(partitions)}
     metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": clock_ms, "conf": conf}
     written = "\n".join(("v1", json.dumps(metadata, separators=(",", ":")), _offsets(end, topic)))
     (folder / "offsets" / str(batch)).write_text(written)

@@ -53,6 +53,7 @@ OPTIONS = {
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute"),
+    "repartition": ("--partitions", "--execute"),
     "doctor": ("--execute",),
     "accept": ("--check", "--reason", "--execute"),
     "maintain": ("--execute",),
@@ -153,7 +154,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("show ", list(Table)),
         ("show runs --pipeline ", registry.names()),
         ("show runs --format ", ["table", "json", "csv"]),
-        ("rep", ["report", "repair", "replay"]),
+        ("rep", ["report", "repair", "replay", "repartition"]),
     ],
 )
 def test_the_tab_key_completes_commands_pipelines_and_tables(

@@ -155,8 +155,8 @@ WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
         pipeline(),
         pipeline(state=State(shuffle_partitions=4)),
         [
-            "state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, which its first "
-            "batch fixed"
+            "state.shuffle_partitions: the spec sets 4; the checkpoint uses 2, until "
+            "`sluice repartition` moves the state to 4 stores; or set 2 in spec.py"
         ],
     ),
 }
@@ -189,9 +189,16 @@ def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
         changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
         for before, after, _ in WARNED.values()
     ]
-    said = [change.meaning for found in frozen for change in found if change.field in FROZEN]
-    assert said
-    assert [line for line in said if "`sluice reset`" not in line or "state.version" in line] == []
+    commands = dict.fromkeys(FROZEN, "`sluice reset`") | {FROZEN[0]: "`sluice repartition`"}
+    said = [
+        (commands[change.field], change.meaning)
+        for found in frozen
+        for change in found
+        if change.field in FROZEN
+    ]
+    assert {command for command, _ in said} == {*commands.values()}
+    wrong = [line for command, line in said if command not in line or "state.version" in line]
+    assert wrong == []
 
 
 def test_what_the_checkpoint_froze_stays_in_force() -> None:

@@ -153,6 +153,15 @@ def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Instal
     assert any(", 2 shuffle partitions" in line for line in lines)
 
 
+def test_a_repartition_that_was_cut_off_is_a_reason_to_run(installation: Installation) -> None:
+    installation.holds({0: 20, 1: 0})
+    installation.has_drained({0: 20, 1: 0}, judged=0)
+    plan_batch(installation.paths.checkpoint, 1, {0: 20, 1: 0}, partitions=4)
+    assert installation.plan().reasons == (
+        "batch 1 is of a repartition that was cut off: it will be taken back",
+    )
+
+
 def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> None:
     installation.has_drained(judged=-1)
     with lease(installation.paths.lease, "run-1"), pytest.raises(LeaseHeld, match="run run-1"):

@@ -1,0 +1,229 @@
+"""`sluice repartition` over real state: the state is the same in any number of stores, the drains
+behind it are exact, and a kill leaves the old number or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import RepartitionRefused
+from spark_jobs.launch.submit import environment, repartition_command
+from spark_jobs.runs.repartition import repartition
+from spark_jobs.state.contents import contents
+from spark_jobs.state.query import StateQuery
+from spark_jobs.state.view import state_view
+from tests.harness.crash import Images, copied, over
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene
+from tests.spark import operators, truth
+from tests.spark.operators import Operator
+
+SHORT = {"session_own_gap", "busy_days", "aircraft_tours"}
+"""A session, which Spark keeps by another key than it shuffles by; rows and timers of Python state,
+with an Aggregate behind; Python state of pandas. Each behind a Deduplicate or before another step.
+"""
+
+
+@pytest.fixture
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+def moved(made: Scene, number: int) -> list[str]:
+    return list(repartition(made.spec, made.settings, number))
+
+
+def number(made: Scene) -> object:
+    known = read_identity(made.paths)
+    return known.fingerprint["state.shuffle_partitions"] if known else None
+
+
+def state(made: Scene, batch: int | None = None) -> list[str]:
+    """As `sluice state` prints it, without the headers, which have the number of stores."""
+    lines = state_view(made.spec, made.settings, StateQuery(batch=batch, limit=10_000))
+    return [line for line in lines if " partition" not in line]
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        pytest.param(
+            each,
+            id=each.spec.name,
+            marks=[] if each.spec.name in SHORT else [long_form],
+        )
+        for each in operators.ALL
+        if any(step.stateful for step in each.spec.steps)
+    ],
+)
+def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
+    scene, examples, operator: Operator
+):
+    made = scene(operator.spec, events=2400, deliveries=3, stores=2)
+    made.deliver()
+    made.run("in two stores")
+    before = state(made)
+    for wanted in (3, 1):
+        assert "there were" in moved(made, wanted)[-1]
+        assert number(made) == wanted
+        assert state(made) == before
+        if wanted == 3:
+            made.deliver()
+        report = made.run(f"in {wanted} stores")
+        assert report.recovered == report.batches[:1]
+        before = state(made)
+    made.deliver()
+    made.change(max_offsets_per_batch=300)
+    made.run("the rest")
+    assert truth.hold(made, operator).rows
+    lines, fix = doctor(made.spec, made.settings)
+    assert fix is None, lines
+
+
+@pytest.fixture(scope="module")
+def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
+    """Place -> a copy of the root as a kill there leaves it. A second delivery waits.
+
+    Spark gives no place between its own steps: those are what it has written in the end, less what
+    comes later.
+    """
+    folder = tmp_path_factory.mktemp("repartition")
+    made = Scene(kafka, folder, "aircraft_rotations", events=1200, deliveries=2, stores=2)
+    made.deliver()
+    made.run("first")
+    taking = Images(made, folder / "images")
+    with pytest.MonkeyPatch.context() as active:
+        active.setattr(failpoint, "at", taking.at)
+        moved(made, 4)
+    assert {place for place, _ in taking.taken} == {*failpoint.REPARTITION_POINTS}
+    taken = {place: image for (place, _), image in taking.taken.items()}
+    newest = max(Checkpoint(made.paths.checkpoint).planned())
+    uncommitted = without(taken["repartition.written"], made, f"commits/{newest}")
+    unnoted = without(uncommitted, made, f"state/*/_metadata/v2/{newest}")
+    half = without(unnoted, made, f"state/0/[13]/{newest + 1}_*.zip")
+    planned = without(half, made, f"state/*/*/{newest + 1}_*.zip")
+    torn = without(half, made, "state/0/2/SSTs/*")
+    made.deliver()
+    return made, taken | {
+        "not committed": uncommitted,
+        "not noted": unnoted,
+        "half of the stores": half,
+        "torn": torn,
+        "planned": planned,
+    }
+
+
+def without(image: Path, made: Scene, pattern: str) -> Path:
+    """A copy of an image that lacks the files of the checkpoint that the pattern names."""
+    copy = image.with_name(f"{image.name}-x")
+    shutil.copytree(image, copy)
+    folder = Path(str(over(made, copy).paths.checkpoint))
+    for path in [*folder.glob(pattern)]:
+        path.unlink()
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    return copy
+
+
+PLACES = [
+    *("repartition.leased", "planned", "torn", "half of the stores", "not noted"),
+    *("not committed", "repartition.written", "repartition.counts"),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_and_is_exact(
+    images, tmp_path, place
+):
+    base, taken = images
+    killed = copied(over(base, taken[place]), tmp_path / "root")
+    old = place != "repartition.counts"
+    assert number(killed) == (2 if old else 4)
+    said: list[str] = []
+    report = killed.drain("behind it", said.append)
+    assert report.status == "succeeded", report.problem
+    cut_off = old and place != "repartition.leased"
+    assert any("is taken back" in line for line in said) is cut_off
+    killed.assert_exact()
+    stores = {
+        operator["numShufflePartitions"]
+        for row in killed.ops("batches")
+        if row["run_id"] == "behind it"
+        for operator in row["operators"] or []
+    }
+    assert stores == {2 if old else 4}
+    lines, fix = doctor(killed.spec, killed.settings)
+    assert fix is None, lines
+
+
+@pytest.mark.parametrize("place", ["planned", "torn", "repartition.written", "repartition.counts"])
+def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp_path, place):
+    base, taken = images
+    killed = copied(over(base, taken[place]), tmp_path / "root")
+    lines = moved(killed, 4)
+    assert any("nothing to move" in line for line in lines) is (place == "repartition.counts")
+    assert number(killed) == 4
+    killed.run("behind it")
+    killed.assert_exact()
+
+
+def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tmp_path):
+    base, taken = images
+    made = copied(over(base, taken["repartition.counts"]), tmp_path / "root")
+    before, newest = state(made, 0), max(Checkpoint(made.paths.checkpoint).committed())
+    made.run("behind it")
+    for batch, stores in ((newest, 4), (0, 2)):
+        execute = rewind(made.spec, made.settings, batch).execute
+        assert execute is not None
+        execute()
+        assert number(made) == stores
+        if stores == 2:
+            assert state(made) == before
+        made.run(f"behind batch {batch}")
+        made.assert_exact()
+
+
+def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch):
+    base, taken = images
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    files = Path(str(made.paths.checkpoint))
+    planned = {*files.glob("*/[0-9]*")}
+
+    def one_less(spark, folder, batch, partitions):
+        found = contents(spark, folder, batch, partitions)
+        if partitions == 2:
+            return found
+        return {step: each._replace(digest=each.digest - 1) for step, each in found.items()}
+
+    monkeypatch.setattr("spark_jobs.state.contents.contents", one_less)
+    with pytest.raises(RepartitionRefused, match="is not what it is in 2"):
+        moved(made, 4)
+    assert number(made) == 2
+    assert {*files.glob("*/[0-9]*")} == planned
+    made.run("behind it")
+    made.assert_exact()
+
+
+def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
+    base, taken = images
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    variables = os.environ | {"SLUICE_ROOT": made.settings.root}
+    submitted = repartition_command(made.settings, "aircraft_rotations", 4, 0)
+    variables |= environment(made.settings) | {"SLUICE_PIPELINES": "spark_jobs.pipelines"}
+    kill = {"SLUICE_FAILPOINTS": "repartition.written=exit"}
+    for more, status, ends_with in ((kill, None, 2), ({}, 0, 4)):
+        done = subprocess.run(submitted, env=variables | more, check=False)
+        assert done.returncode == 0 if status == 0 else done.returncode != 0
+        assert number(made) == ends_with
+    made.run("behind it")
+    made.assert_exact()
