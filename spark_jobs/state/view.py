@@ -154,6 +154,9 @@ def _read_variables(
     try:
         stateful = [position for position, step in enumerate(steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
+        # Spark's own note is of the first batch, unless the step is a transformWithState.
+        stores = target.checkpoint.partitions(batch) or operator.partitions
+        operator = operator._replace(partitions=stores)
         tables = {
             variable: read(
                 spark, checkpoint, batch, operator, variable, steps[number - 1], target.keys, limit

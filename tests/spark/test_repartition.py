@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RepartitionRefused
+from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import environment, repartition_command
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.state.contents import contents
@@ -49,10 +51,13 @@ def number(made: Scene) -> object:
     return known.fingerprint["state.shuffle_partitions"] if known else None
 
 
-def state(made: Scene, batch: int | None = None) -> list[str]:
+def state(made: Scene, stores: int, batch: int | None = None) -> list[str]:
     """As `sluice state` prints it, without the headers, which have the number of stores."""
-    lines = state_view(made.spec, made.settings, StateQuery(batch=batch, limit=10_000))
-    return [line for line in lines if " partition" not in line]
+    lines = [*state_view(made.spec, made.settings, StateQuery(batch=batch, limit=10_000))]
+    headers = [line for line in lines if " partition" in line]
+    assert headers
+    assert all(f", {stores} partition" in line for line in headers)
+    return [line for line in lines if line not in headers]
 
 
 @pytest.mark.parametrize(
@@ -73,16 +78,17 @@ def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
     made = scene(operator.spec, events=2400, deliveries=3, stores=2)
     made.deliver()
     made.run("in two stores")
-    before = state(made)
+    before, newest = state(made, 2), Checkpoint(made.paths.checkpoint).committed()[-1]
     for wanted in (3, 1):
         assert "there were" in moved(made, wanted)[-1]
         assert number(made) == wanted
-        assert state(made) == before
+        assert state(made, wanted) == before
         if wanted == 3:
             made.deliver()
         report = made.run(f"in {wanted} stores")
         assert report.recovered == report.batches[:1]
-        before = state(made)
+        before = state(made, wanted)
+    assert state(made, 2, newest)
     made.deliver()
     made.change(max_offsets_per_batch=300)
     made.run("the rest")
@@ -180,7 +186,7 @@ def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp
 def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tmp_path):
     base, taken = images
     made = copied(over(base, taken["repartition.counts"]), tmp_path / "root")
-    before, newest = state(made, 0), max(Checkpoint(made.paths.checkpoint).committed())
+    before, newest = state(made, 2, 0), max(Checkpoint(made.paths.checkpoint).committed())
     made.run("behind it")
     for batch, stores in ((newest, 4), (0, 2)):
         execute = rewind(made.spec, made.settings, batch).execute
@@ -188,7 +194,7 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
         execute()
         assert number(made) == stores
         if stores == 2:
-            assert state(made) == before
+            assert state(made, 2) == before
         made.run(f"behind batch {batch}")
         made.assert_exact()
 
@@ -214,16 +220,43 @@ def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch
     made.assert_exact()
 
 
+def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
+    """`sluice repartition aircraft_rotations --partitions 4 --execute`, as it is started."""
+    variables = os.environ | environment(made.settings) | more
+    words = repartition_command(made.settings, "aircraft_rotations", 4, 0)
+    return subprocess.Popen(words, env=variables, start_new_session=True)
+
+
 def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
-    variables = os.environ | {"SLUICE_ROOT": made.settings.root}
-    submitted = repartition_command(made.settings, "aircraft_rotations", 4, 0)
-    variables |= environment(made.settings) | {"SLUICE_PIPELINES": "spark_jobs.pipelines"}
-    kill = {"SLUICE_FAILPOINTS": "repartition.written=exit"}
-    for more, status, ends_with in ((kill, None, 2), ({}, 0, 4)):
-        done = subprocess.run(submitted, env=variables | more, check=False)
-        assert done.returncode == 0 if status == 0 else done.returncode != 0
-        assert number(made) == ends_with
+    assert command(made, SLUICE_FAILPOINTS="repartition.written=exit").wait() != 0
+    assert number(made) == 2
+    assert command(made).wait() == 0
+    assert number(made) == 4
     made.run("behind it")
     made.assert_exact()
+
+
+@long_form
+def test_a_kill_at_any_moment_leaves_the_old_number_or_the_new_one(images, tmp_path):
+    """The driver and its JVM at once."""
+    base, taken = images
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / "whole")
+    began = time.monotonic()
+    assert command(made).wait() == 0
+    whole, left = time.monotonic() - began, []
+    for twelfth in range(5, 13):
+        made = copied(over(base, taken["repartition.leased"]), tmp_path / f"{twelfth}")
+        working = command(made)
+        time.sleep(whole * twelfth / 12)
+        kill_tree(working.pid)
+        working.wait()
+        checkpoint = Checkpoint(made.paths.checkpoint)
+        left.append((number(made), checkpoint.planned()[-1], checkpoint.committed()[-1]))
+        report = made.run("behind it")
+        assert number(made) == left[-1][0]
+        made.assert_exact()
+        assert report.account.unaccounted == 0
+    print(left)  # noqa: T201 - which moments were met
+    assert len({*left}) > 1, "no kill met it at work"
