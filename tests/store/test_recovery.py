@@ -29,6 +29,7 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.documents.kept import is_stored, stored
+from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.query import StateQuery
@@ -189,6 +190,31 @@ def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there
 def newest(root: Root, folder: str) -> str:
     entries = [name for name in root.objects(folder) if name.rpartition("/")[2].isdigit()]
     return max(entries, key=lambda name: int(name.rpartition("/")[2]))
+
+
+def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gone_on_from(
+    drained, monkeypatch
+):
+    def number() -> object:
+        known = read_identity(drained.paths)
+        return known.fingerprint["state.shuffle_partitions"] if known else None
+
+    with monkeypatch.context() as active:
+        active.setitem(failpoint.ACTIVE, "repartition.written", "raise")
+        active.setattr(work, "take_back_cut_off", lambda *_: "")  # as if it were killed
+        with pytest.raises(failpoint.Failure):
+            list(work.repartition(drained.spec, drained.settings, 3))
+    batch = Checkpoint(drained.paths.checkpoint).committed()[-1]
+    assert (number(), Checkpoint(drained.paths.checkpoint).partitions(batch)) == (1, 3)
+    said: list[str] = []
+    report = drained.drain("behind it", said.append)
+    assert report.status == "succeeded", report.problem
+    assert any(f"batch {batch}, of a repartition that was cut off" in line for line in said)
+    drained.assert_exact()
+    list(work.repartition(drained.spec, drained.settings, 3))
+    assert number() == 3
+    drained.run("in three stores")
+    drained.assert_exact()
 
 
 @long_form
