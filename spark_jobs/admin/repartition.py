@@ -15,7 +15,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.runs.repartition import look
 
 ROWS_A_SECOND = 30_000
-"""Rows of state that a core reads, writes and reads again (docs/scaling.md)."""
+"""Rows of state that a core reads, writes and reads again: a guess, by what a drain writes."""
 
 
 class Planned(NamedTuple):
@@ -51,7 +51,7 @@ def plan_repartition(spec: Pipeline, settings: Settings, wanted: int) -> Planned
     seconds = 20 + state.rows / ROWS_A_SECOND
     lines += [
         f"move the state after batch {found.batch} to {wanted} stores for each step, as batch "
-        f"{found.batch + 1}, which reads no record; some {seconds:,.0f} seconds on one core",
+        f"{found.batch + 1}, which reads no record; perhaps {seconds:,.0f} seconds on one core",
         "read the state before and after: the new stores count only if they have the same",
         *_other_than_declared(spec, wanted),
     ]

@@ -103,7 +103,7 @@ def test_it_shows_the_stores_of_now_and_of_then_the_size_of_the_state_and_the_ti
     assert (rows, idle) == (3_000_000, False)
     assert "3,000,000 rows of state, 250.0 MB, in 2 stores for each stateful step" in lines[0]
     assert "after batch 2 to 4 stores for each step, as batch 3" in lines[1]
-    assert "some 120 seconds" in lines[1]
+    assert "perhaps 120 seconds" in lines[1]
     assert any("spec.py has shuffle_partitions=2: set 4 there too" in line for line in lines)
     assert files(root.folder) == before
 
