@@ -44,10 +44,14 @@ def contents(spark: SparkSession, checkpoint: str, batch: int, partitions: int) 
         digest = F.xxhash64("column_family_name", "key_bytes", "value_bytes")
         # As a shuffle does, by whose partitions the stores are numbered.
         home = F.pmod(F.hash("partition_key"), F.lit(partitions))
-        summed = stored.select(
+        rows = stored.select(
+            digest.cast("decimal(38,0)").alias("digest"),
+            (home != F.spark_partition_id()).alias("misplaced"),
+        )
+        summed = rows.select(
             F.count(F.lit(1)).alias("rows"),
-            F.sum(digest.cast("decimal(38,0)")).alias("digest"),
-            F.count_if(home != F.spark_partition_id()).alias("misplaced"),
+            F.sum("digest").alias("digest"),
+            F.count_if("misplaced").alias("misplaced"),
         ).collect()[0]
         found[operator.id] = StepContents(
             int(summed["rows"]), int(summed["digest"] or 0), int(summed["misplaced"])
