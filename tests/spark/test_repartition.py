@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,7 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
 
 def without(image: Path, made: Scene, pattern: str) -> Path:
     """A copy of an image that lacks the files of the checkpoint that the pattern names."""
-    copy = image.with_name(f"{image.name}-{len([*image.parent.iterdir()])}")
+    copy = image.parent / f"copy-{uuid.uuid4().hex[:8]}"
     shutil.copytree(image, copy)
     folder = Path(str(over(made, copy).paths.checkpoint))
     for path in [*folder.glob(pattern)]:
