@@ -137,7 +137,7 @@ def without(image: Path, made: Scene, pattern: str) -> Path:
     shutil.copytree(image, copy)
     folder = Path(str(over(made, copy).paths.checkpoint))
     for path in [*folder.glob(pattern)]:
-        path.unlink()
+        path.unlink(missing_ok=True)
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     return copy
 
