@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from bench import group_state, repairs, results, small_batches, workload
+from bench import group_state, repairs, results, small_batches, together, workload
 from bench.arms import settings
 from bench.measures import Bench
 from bench.results import LEFT_OUT, Measure
@@ -37,6 +37,7 @@ class Part(StrEnum):
     flights = "flights"
     batches = "batches"
     state = "state"
+    together = "together"
     repairs = "repairs"
 
 
@@ -50,6 +51,7 @@ class Sizes(NamedTuple):
     idle: int
     small_batches: int
     group_state: int
+    together: int
     on_cluster: int
     repaired: int
 
@@ -97,6 +99,15 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             show_default=False,
         ),
     ] = None,
+    several: Annotated[
+        int | None,
+        typer.Option(
+            "--together",
+            min=0,
+            help="deliveries to three pipelines of one topic. Default: as many as repetitions",
+            show_default=False,
+        ),
+    ] = None,
     on_cluster: Annotated[
         int | None,
         typer.Option(
@@ -119,7 +130,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "batches, state, repairs. Default: all",
+            "batches, state, together, repairs. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -155,6 +166,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         idle,
         given(small, repetitions),
         given(state, repetitions),
+        given(several, repetitions),
         given(on_cluster, 0 if alone else 1),
         given(repaired, 0 if alone else repetitions),
     )
@@ -201,6 +213,8 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield small_batches.measures(home / "batches", at, say, sizes.small_batches)
     if Part.state in parts and sizes.group_state:
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
+    if Part.together in parts and sizes.together:
+        yield together.measures(home / "together", at, say, sizes.together, sizes.size)
     if Part.repairs in parts and sizes.repaired:
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
 

@@ -34,7 +34,7 @@ class Warm(Sluice):
             env={**os.environ, **self._environment()},
             check=True,
             stdout=subprocess.DEVNULL,
-            cwd=self._home,
+            cwd=self.home,
         )
 
     def drain(self, label: str) -> Drained:
@@ -45,13 +45,13 @@ class Warm(Sluice):
         before = tree.sampled_seconds()
         with tree:
             client = run(
-                self._command(label), self._environment(), self._home / f"{label}.log", self._home
+                self._command(label), self._environment(), self.home / f"{label}.log", self.home
             )
         tree.look()
         own = tree.sampled_seconds() - before
         # The tree has seen the client too, up to a fifth of a second before its end.
         used = max(own, client.cpu_seconds)
-        report = read_report(self._home / f"{label}.json")
+        report = read_report(self.home / f"{label}.json")
         cost = Cost(client.seconds, used, max(tree.peak_bytes, client.peak_bytes), used)
         return Drained(report.query_seconds, cost, report, len(report.batches))
 
@@ -74,7 +74,7 @@ class Warm(Sluice):
         return found.process
 
     def _command(self, label: str) -> list[str]:
-        report = str(self._home / f"{label}.json")
+        report = str(self.home / f"{label}.json")
         return [sys.executable, "-m", "bench.warm_client", self._pipeline, report, label]
 
     def _environment(self) -> dict[str, str]:

@@ -96,6 +96,15 @@ def test_each_of_several_drains_leaves_a_report_and_its_line(
     assert capsys.readouterr().out.count("PIPELINE_UNKNOWN") == 2
 
 
+def test_several_drains_watch_whoever_submitted_them(
+    several: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[bool] = []
+    monkeypatch.setattr(parent_watch, "watch", lambda: watched.append(True))
+    entry.main(several)
+    assert watched == [True]
+
+
 def test_a_stop_is_heard_though_the_code_of_an_earlier_pipeline_has_taken_the_signals(
     several: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

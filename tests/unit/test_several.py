@@ -4,6 +4,7 @@ reports that a real one leaves. tests/e2e/test_together.py has real ones.
 
 import logging
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,7 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.launch.foreground import Ended
 from spark_jobs.launch.sharing import UNBEGUN, Due
+from spark_jobs.runs.run_record import append_row
 from tests.unit.test_sharing import NOON
 
 ALL = ("flight_events", "departure_delays", "aircraft_rotations")
@@ -42,7 +44,7 @@ class Applications:
         self._due = list[Due]()
         patch.setattr(several, "together_command", lambda _, due, __: self._of(due))
         patch.setattr(several, "command", lambda _, name, path, *__: self._of([_due(name, path)]))
-        patch.setattr(several, "run_in_foreground", self._run)
+        patch.setattr(several, "run_in_foreground", self.run)
 
     def ends(self, status: int = 0, *, asked: bool = False, **reports: SluiceError | None) -> None:
         """The next one does."""
@@ -52,7 +54,8 @@ class Applications:
         self._due = due
         return []
 
-    def _run(self, *_: object) -> Ended:
+    def run(self, *_: object) -> Ended:
+        """One of them."""
         self.started.append([each.pipeline for each in self._due])
         reports, ended = self.script.pop(0)
         for each in self._due:
@@ -169,6 +172,24 @@ def test_a_killed_application_takes_the_drain_at_work_and_no_other(
     assert done.exit_code == ReportMissing.exit_status
     assert rows(tmp_path) == {second: "REPORT_MISSING", third: "REPORT_MISSING"}
     assert "flight_events drained" in last_line(done)
+
+
+def test_a_drain_that_has_written_its_own_row_has_one(
+    applications: Applications, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = _report(ALL[0], SparkFailed("y"))
+
+    def run(*_: object) -> Ended:
+        if not applications.started:
+            its_row = failed.model_copy(update={"ended_at": datetime.now(UTC)})
+            append_row(its_row, str(tmp_path))
+        return applications.run()
+
+    monkeypatch.setattr(several, "run_in_foreground", run)
+    applications.ends(UNBEGUN, **{ALL[0]: SparkFailed("y")})
+    applications.ends(**{ALL[1]: None})
+    sluice(*ALL[:2])
+    assert rows(tmp_path) == {ALL[0]: "SPARK_FAILED"}
 
 
 @pytest.mark.parametrize(
