@@ -14,7 +14,7 @@ from bench.process import Cost
 from local import ledger
 from tests.harness import oracle
 
-EVENTS = 2_500
+EVENTS = 7_000
 """Enough for rotations and for aircraft that do not return."""
 
 
