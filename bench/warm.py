@@ -14,7 +14,7 @@ import time
 import psutil
 
 from bench.arms import Drained, Sluice
-from bench.process import Cost, run
+from bench.process import Cost, adopt_orphans, run
 from bench.process_tree import ProcessTree
 from spark_jobs.contract.report import read_report
 from spark_jobs.launch import submit
@@ -29,6 +29,7 @@ class Warm(Sluice):
 
     def load(self, label: str) -> None:
         """A first drain, cold as each worker's first is, and not measured."""
+        adopt_orphans()  # the worker, which is looked at as a child: `run` may not have done it yet
         subprocess.run(
             self._command(label),
             env={**os.environ, **self._environment()},
@@ -39,6 +40,8 @@ class Warm(Sluice):
 
     def drain(self, label: str) -> Drained:
         worker = psutil.Process(self._process())
+        if sys.platform == "linux" and worker.ppid() != os.getpid():
+            raise RuntimeError("the worker is no child of the benchmark, which would not see it")
         others = {child.pid for child in psutil.Process().children()} - {worker.pid}
         tree = ProcessTree(others)
         tree.look()
