@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.contract.errors import ApprovalMissing, RepairUnknown, SwapRefused
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.ops import repairs
 from spark_jobs.repair.bad_rows import put_bad, take_out_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
-from spark_jobs.repair.preconditions import Claim
+from spark_jobs.repair.preconditions import Claim, in_table
 from spark_jobs.repair.staging import new_rows
+from spark_jobs.sink import history
 
 if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
@@ -55,7 +57,12 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     """
     paths = Paths(root, spec)
     manifest = read_manifest(paths, repair_id)
-    refuse_unready(manifest, repairs.one(paths.root, spec.name, repair_id))
+    row = repairs.one(paths.root, spec.name, repair_id)
+    # Of one that an earlier try has put into the table only the record may be missing. Neither the
+    # spec nor a person can keep it out any more.
+    if not _there(paths, manifest, row):
+        refuse_unready(manifest, row)
+        refuse_unranged(spec, manifest)
     done = exchange(
         paths,
         Exchange(
@@ -77,6 +84,27 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         done.again,
         done.leased_seconds,
     )
+
+
+def _there(paths: Paths, manifest: Manifest, row: Row | None) -> bool:
+    settled = row is not None and row["state"] in SETTLED
+    return settled or in_table(paths, manifest, row) is not None
+
+
+def complete(spec: Pipeline, root: str, repair_id: str, run_id: str) -> None:
+    """Complete the record of a swap that was killed behind its commit, if this repair has one. What
+    is computed under its id again would be compared with rows that the table has no longer.
+
+    Raises LeaseHeld while a drain works.
+    """
+    paths = Paths(root, spec)
+    try:
+        manifest = read_manifest(paths, repair_id)
+    except RepairUnknown:  # nothing was staged yet, so nothing was swapped in
+        return
+    row = repairs.one(paths.root, spec.name, repair_id)
+    if in_table(paths, manifest, row) is not None:
+        swap(spec, root, repair_id, run_id)
 
 
 def refuse_unready(manifest: Manifest, row: Row | None) -> None:
@@ -101,11 +129,38 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
 
 def refuse_ended(manifest: Manifest, row: Row | None) -> None:
     """Raise SwapRefused for a repair that has ended: nobody need be asked about it."""
-    if row is not None and row["state"] in ENDED:
+    if row is None or row["state"] not in ENDED:
+        return
+    what = f"repair {manifest.repair_id} of {manifest.pipeline} is {row['state']}"
+    again = (
+        "compute the range again, as a repair of its own. In Airflow, clear the task `plan` of the "
+        "run: the rest follows."
+    )
+    if row["state"] != "rejected":
+        raise SwapRefused(f"{what}.", f"{again[0].upper()}{again[1:]}")
+    raise SwapRefused(
+        f"{what}: {_no(manifest)}, and the table stays as it is.",
+        f"If that is right, nothing is left to do. To be asked again, {again}",
+    )
+
+
+def _no(manifest: Manifest) -> str:
+    """Who said it, and when; an older Sluice kept neither."""
+    if manifest.rejected_by is None or manifest.rejected_at is None:
+        return "a person said No"
+    return f"{manifest.rejected_by} said No at {manifest.rejected_at:%F %H:%M:%S} UTC"
+
+
+def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:
+    """Raise SwapRefused where today's spec says that no range can be computed by itself: it takes
+    back what the rows were computed by.
+    """
+    if why := unranged(spec):
         raise SwapRefused(
-            f"repair {manifest.repair_id} of {manifest.pipeline} is {row['state']}.",
-            "Compute the range again, as a repair of its own. In Airflow, clear the task `plan` of "
-            "the run: the rest follows.",
+            f"repair {manifest.repair_id} of {manifest.pipeline} is of ranges, and since it was "
+            f"computed the spec says that none can be computed by itself: {why}.",
+            "If that is right, nothing is left to do: the table stays as it is. Otherwise let the "
+            "spec have again what it had, and swap it in: in Airflow, clear the task `approve`.",
         )
 
 
@@ -119,7 +174,7 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
         "state": "canonical" if version is None else "swapped",
         "table_version": version,
         "table_version_before": None if version is None else version - 1,
-        "swapped_at": before.get("swapped_at") or datetime.now(UTC),
+        "swapped_at": before.get("swapped_at") or since(paths, version),
         "approved_by": manifest.approved_by,
     }
     # Before it: a repair that is told to be there has lost no record. And not again: a replay may
@@ -131,6 +186,14 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
     put_fates(paths, manifest)
     if version is not None:
         _let_later_ones_take_out(paths, manifest, version)
+
+
+def since(paths: Paths, version: int | None) -> datetime:
+    """Since when the table has the rows: whatever is told to have found them there came later, also
+    where their own record was completed after a kill. Now, where no version was committed.
+    """
+    committed = None if version is None else history.committed_at(paths.table, version)
+    return committed or datetime.now(UTC)
 
 
 def _let_later_ones_take_out(paths: Paths, manifest: Manifest, version: int) -> None:
