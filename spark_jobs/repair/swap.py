@@ -147,8 +147,8 @@ def refuse_ended(manifest: Manifest, row: Row | None) -> None:
 def _no(manifest: Manifest) -> str:
     """Who said it, and when; an older Sluice kept neither."""
     if manifest.rejected_by is None or manifest.rejected_at is None:
-        return "a person said No"
-    return f"{manifest.rejected_by} said No at {manifest.rejected_at:%F %H:%M:%S} UTC"
+        return "a person declined it"
+    return f"{manifest.rejected_by} declined it at {manifest.rejected_at:%F %H:%M:%S} UTC"
 
 
 def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:

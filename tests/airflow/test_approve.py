@@ -161,7 +161,7 @@ def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(
     staged(paths, "needed")
     reject(paths, REPAIR_ID, "ada")
     task = dag.get_task(name)
-    said = rf"is rejected: ada said No at {datetime.now(UTC):%F} .*clear the task `plan`"
+    said = rf"is rejected: ada declined it at {datetime.now(UTC):%F} .*clear the task `plan`"
     with pytest.raises(SwapRefused, match=said):
         task.execute(context(task) | {"run_id": "manual__1"})
     assert state(paths) == "rejected"
@@ -175,7 +175,7 @@ def test_of_a_no_that_an_older_sluice_recorded_it_says_that_a_person_said_it(
     assert known is not None
     repairs.put(paths.root, [known | {"state": "rejected"}])
     task = dag.get_task("approve")
-    with pytest.raises(SwapRefused, match="is rejected: a person said No, and"):
+    with pytest.raises(SwapRefused, match="is rejected: a person declined it, and"):
         task.execute(context(task))
 
 

@@ -101,7 +101,7 @@ def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(
         scene.swap("r1")
     reject(scene.paths, "r1", "bob")
     assert scene.states() == {"r1": "rejected"}
-    with pytest.raises(SwapRefused, match="bob said No at "):
+    with pytest.raises(SwapRefused, match="bob declined it at "):
         scene.swap("r1")
     assert scene.version == 6
 
@@ -125,7 +125,7 @@ def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene: S
     reject(scene.paths, "r1", "bob")
     report = stage(SPEC, scene.settings, "again", "r1")
     assert report.problem is not None
-    assert f"bob said No at {datetime.now(UTC):%F}" in report.problem.what
+    assert f"bob declined it at {datetime.now(UTC):%F}" in report.problem.what
     assert read_manifest(scene.paths, "r1").rejected_by == "bob"
 
 
