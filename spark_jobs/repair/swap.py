@@ -10,7 +10,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.contract.errors import ApprovalMissing, RepairUnknown, SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import unranged
-from spark_jobs.ops import repairs
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.bad_rows import put_bad, take_out_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
@@ -55,6 +55,11 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     StagingStale (compute it again), RepairOverlapped, LeaseHeld (a drain works), LeaseLost or
     TableContended.
     """
+    complete_others(spec, root, repair_id, run_id)
+    return _swapped(spec, root, repair_id, run_id)
+
+
+def _swapped(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     paths = Paths(root, spec)
     manifest = read_manifest(paths, repair_id)
     row = repairs.one(paths.root, spec.name, repair_id)
@@ -104,7 +109,21 @@ def complete(spec: Pipeline, root: str, repair_id: str, run_id: str) -> None:
         return
     row = repairs.one(paths.root, spec.name, repair_id)
     if in_table(paths, manifest, row) is not None:
-        swap(spec, root, repair_id, run_id)
+        _swapped(spec, root, repair_id, run_id)
+
+
+def complete_others(spec: Pipeline, root: str, repair_id: str, run_id: str) -> None:
+    """Do so for all repairs beside this one, which may find their rows in the table: what takes
+    them out later must know whose they are, and that this one rests on them.
+    """
+    paths = Paths(root, spec)
+    known = read_identity(paths)
+    if known is None:
+        return
+    of_it = ops_tables.among("generation", known.generations)
+    for row in repairs.stored(paths.root, spec.name, f"{of_it} AND state = 'staged'"):
+        if row["repair_id"] != repair_id:
+            complete(spec, root, row["repair_id"], run_id)
 
 
 def refuse_unready(manifest: Manifest, row: Row | None) -> None:

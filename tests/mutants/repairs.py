@@ -463,7 +463,14 @@ MUTANTS = (
         "spark_jobs/repair/swap.py",
         "    return committed or datetime.now(UTC)\n",
         "    return datetime.now(UTC)\n",
-        f"{KILLED}test_a_repair_that_found_its_rows_before_it_was_recorded_waits_too_when_they_go",
+        f"{KILLED}test_what_a_repair_found_before_the_record_was_there_waits_too_when_the_rows_go",
+    ),
+    Mutant(
+        "a rewind loses a late record that a repair found in the rows of a killed swap",
+        "spark_jobs/repair/swap.py",
+        "    complete_others(spec, root, repair_id, run_id)\n",
+        "",
+        f"{KILLED}test_the_next_swap_completes_the_record_before_it_finds_the_rows_there",
     ),
     Mutant(
         "an undo says of a repair whose swap was killed that none of its rows is in the table",

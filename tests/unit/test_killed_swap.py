@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.ops import repairs
@@ -150,13 +151,39 @@ def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repea
         assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
 
 
-def test_a_repair_that_found_its_rows_before_it_was_recorded_waits_too_when_they_go(
+def found_by(scene: Scene, repair_id: str) -> None:
+    """Another repair of the ranges finds that the table has its rows."""
+    horizon = {"horizon": '{"0": 6}', "staged_at": datetime.now(UTC), "state": "staged"}
+    made = scene.stage(repair_id, [], read_manifest(scene.paths, "r1").spans)
+    known = {"pipeline": SPEC.name, "repair_id": repair_id, "generation": "g1"}
+    repairs.put(scene.paths.root, [known | described(made) | horizon])
+    assert scene.swap(repair_id).state == "canonical"
+
+
+def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though its record is the older one: the rows were there before."""
+    """So that a rewind that takes the rows back lets their late record wait again."""
     scene.killed(monkeypatch, "swap.committed")
-    scene.stage("r2", [], read_manifest(scene.paths, "r1").spans)
-    assert scene.swap("r2").state == "canonical"
+    found_by(scene, "r2")
+    assert scene.states() == {"r1": "swapped", "r2": "canonical"}
+    assert scene.merged() == [("r1", 7)]
+    back = rewind(SPEC, scene.settings, 5).execute
+    assert back is not None
+    back()
+    assert scene.rows() == scene.rows(6)
+    assert scene.states() == {"r1": "undone", "r2": "undone"}
+    assert scene.merged() == [], "the late record waits again"
+
+
+def test_what_a_repair_found_before_the_record_was_there_waits_too_when_the_rows_go(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an older Sluice left it, which did not complete the record first."""
+    scene.killed(monkeypatch, "swap.committed")
+    with monkeypatch.context() as active:
+        active.setattr("spark_jobs.repair.swap.complete_others", lambda *_: None, raising=False)
+        found_by(scene, "r2")
     assert scene.merged() == [("r2", 7)]
     scene.swap("r1")
     scene.undo("r1")
