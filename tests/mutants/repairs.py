@@ -522,4 +522,12 @@ MUTANTS = (
         "tests/airflow/test_backfill_api.py::test_a_pipeline_without_ranges_has_a_form_for_a_"
         "rebuild_and_no_backfill_over_days",
     ),
+    Mutant(
+        "behind late records of a pipeline without ranges a repair is named that is refused",
+        "spark_jobs/ops/next_steps.py",
+        "    if _lacks_ranges(name):\n",
+        "    if False:\n",
+        "tests/unit/test_next_steps.py::"
+        "test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild",
+    ),
 )
