@@ -530,4 +530,11 @@ MUTANTS = (
         "tests/unit/test_next_steps.py::"
         "test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild",
     ),
+    Mutant(
+        "coverage says that a repair waits for a person who has approved it",
+        "spark_jobs/repair/coverage.py",
+        "        return not read_manifest(paths, repair_id).approved\n",
+        "        return bool(read_manifest(paths, repair_id))\n",
+        f"{TERMINAL}test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more",
+    ),
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app
 from spark_jobs.contract.errors import LeaseHeld, SwapRefused
@@ -144,3 +145,16 @@ def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begu
     assert done.stderr.startswith(f"LEASE_HELD {SPEC.name}: {held}")
     assert (terminal.started, terminal.root.paths.stagings.exists()) == (0, False)
     assert held not in terminal.sluice().stdout, "it has ended"
+
+
+def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command swaps it in later, so coverage calls its day late, and names the repair."""
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.leased": "raise"})
+        assert isinstance(terminal.sluice("--execute", "--yes").exception, failpoint.Failure)
+    assert list(terminal.root.states().values()) == ["staged"]
+    assert terminal.coverage() == "late"
+    assert terminal.sluice("--execute", "--yes").exit_code == 0
+    assert terminal.coverage() == "canonical"
