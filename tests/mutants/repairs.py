@@ -537,4 +537,18 @@ MUTANTS = (
         "        return bool(read_manifest(paths, repair_id))\n",
         f"{TERMINAL}test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more",
     ),
+    Mutant(
+        "a plan fails since nobody can tell how long it takes",
+        "spark_jobs/repair/planner.py",
+        "    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw\n        LOG",
+        "    except MemoryError as error:\n        LOG",
+        f"{ESTIMATE}test_a_plan_of_a_late_record_says_it_and_one_with_nothing_to_do_does_not",
+    ),
+    Mutant(
+        "a question is not asked since its rows cannot be shown",
+        "spark_jobs/cli/question.py",
+        "    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the question stands\n",
+        "    except MemoryError as error:\n",
+        f"{TERMINAL}test_rows_that_cannot_be_shown_do_not_end_the_question",
+    ),
 )
