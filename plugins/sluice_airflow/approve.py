@@ -67,7 +67,7 @@ class ConfirmOperator(ApprovalOperator):
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
         from spark_jobs.repair.preconditions import in_table  # noqa: PLC0415 - as above
         from spark_jobs.repair.sample import sample  # noqa: PLC0415 - as above
-        from spark_jobs.repair.swap import refuse_ended, refuse_unranged  # noqa: PLC0415 - as above
+        from spark_jobs.repair.unready import refuse_ended, refuse_unranged  # noqa: PLC0415 - as above
 
         with one_line_errors(self.log), root_credentials():
             spec = _spec(self.pipeline)

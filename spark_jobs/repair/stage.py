@@ -42,7 +42,8 @@ from spark_jobs.repair.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.sample import sample, sample_lines
 from spark_jobs.repair.staged import differing, write_changes, write_rows
-from spark_jobs.repair.swap import complete, refuse_ended
+from spark_jobs.repair.swap import complete
+from spark_jobs.repair.unready import refuse_ended
 from spark_jobs.runs.data_error import DataError
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row

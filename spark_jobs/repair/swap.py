@@ -7,23 +7,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.contract.errors import ApprovalMissing, RepairUnknown, SwapRefused
+from spark_jobs.contract.errors import RepairUnknown
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import unranged
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.bad_rows import put_bad, take_out_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.preconditions import Claim, in_table
 from spark_jobs.repair.staging import new_rows
+from spark_jobs.repair.unready import refuse_unranged, refuse_unready
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
 
-ENDED = frozenset({"rejected", "undone", "failed"})
-"""States after which a repair is not swapped in."""
 SETTLED = frozenset({"canonical", "swapped"})
 """States of a repair that is in the table."""
 
@@ -124,63 +122,6 @@ def complete_others(spec: Pipeline, root: str, repair_id: str, run_id: str) -> N
     for row in repairs.stored(paths.root, spec.name, f"{of_it} AND state = 'staged'"):
         if row["repair_id"] != repair_id:
             complete(spec, root, row["repair_id"], run_id)
-
-
-def refuse_unready(manifest: Manifest, row: Row | None) -> None:
-    """Raise SwapRefused for a repair that has ended or changes nothing, ApprovalMissing for one
-    that waits for a person.
-    """
-    name = manifest.pipeline
-    if manifest.kind == "verify":
-        raise SwapRefused(
-            f"repair {manifest.repair_id} is of the kind {manifest.kind}, of which no row is "
-            "swapped in.",
-            f"See what it found: sluice show repairs --pipeline {name}",
-        )
-    refuse_ended(manifest, row)
-    if not manifest.approved:
-        raise ApprovalMissing(
-            f"repair {manifest.repair_id} of {name} changes {manifest.unexplained} rows that no "
-            "record explains, or is one of those that a person approves; nobody has.",
-            "Approve it in Airflow, or give the same command again on the command line.",
-        )
-
-
-def refuse_ended(manifest: Manifest, row: Row | None) -> None:
-    """Raise SwapRefused for a repair that has ended: nobody need be asked about it."""
-    if row is None or row["state"] not in ENDED:
-        return
-    what = f"repair {manifest.repair_id} of {manifest.pipeline} is {row['state']}"
-    again = (
-        "compute the range again, as a repair of its own. In Airflow, clear the task `plan` of the "
-        "run: the rest follows."
-    )
-    if row["state"] != "rejected":
-        raise SwapRefused(f"{what}.", f"{again[0].upper()}{again[1:]}")
-    raise SwapRefused(
-        f"{what}: {_no(manifest)}, and the table stays as it is.",
-        f"If that is right, nothing is left to do. To be asked again, {again}",
-    )
-
-
-def _no(manifest: Manifest) -> str:
-    """Who said it, and when; an older Sluice kept neither."""
-    if manifest.rejected_by is None or manifest.rejected_at is None:
-        return "a person declined it"
-    return f"{manifest.rejected_by} declined it at {manifest.rejected_at:%F %H:%M:%S} UTC"
-
-
-def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:
-    """Raise SwapRefused where today's spec says that no range can be computed by itself: it takes
-    back what the rows were computed by.
-    """
-    if why := unranged(spec):
-        raise SwapRefused(
-            f"repair {manifest.repair_id} of {manifest.pipeline} is of ranges, and since it was "
-            f"computed the spec says that none can be computed by itself: {why}.",
-            "If that is right, nothing is left to do: the table stays as it is. Otherwise let the "
-            "spec have again what it had, and swap it in: in Airflow, clear the task `approve`.",
-        )
 
 
 def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
