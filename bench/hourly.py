@@ -31,9 +31,10 @@ def _departures(hour: int, count: int) -> Iterator[FlightEvent]:
     flights = _flights()
     for number in range(count):
         at = FIRST + timedelta(hours=hour, seconds=3600 * number // count)
+        flight = flights[number % len(flights)]
         yield replace(
-            flights[number % len(flights)],
-            event_id=f"{hour}-{number}",
+            flight,
+            event_id=f"{flight.event_id}-{hour}-{number}",  # as long as real ones
             event_time=at,
             scheduled_time=at,
         )

@@ -10,13 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import hourly, oracle
-from bench.arms import Arm, Drained, Script, Sluice
+from bench.arms import Arm, Script, Sluice
 from bench.measures import EXPERT, SLUICE
 from bench.own_pipelines import PACKAGE, own_pipelines
 from bench.results import Measure
 from bench.rounds import Round, Rounds, Say, Target, costs, growth
 from bench.topic import Topic, running
 from spark_jobs.contract import registry
+from spark_jobs.contract.report import StateUse
 from spark_jobs.contract.settings import Settings
 
 HOURS = (5, 50, 200)
@@ -59,7 +60,9 @@ class Keys:
     def round(self, label: str, records: int, turn: int) -> Round:
         """A drain by each arm, over the state that was asked for."""
         done = self._turns.round(self._arms, label, records, turn=turn)
-        hold_keys(done[self.sluice], self.count)
+        report = done[self.sluice].report
+        assert report is not None  # Sluice's arm always has one
+        hold_keys(report.state, self.count)
         return done
 
 
@@ -86,10 +89,8 @@ def measures(
     return _rows(sets, load, rounds, len(records))
 
 
-def hold_keys(done: Drained, count: int) -> None:
-    """Raises RuntimeError unless the state has about so many keys at the end of the drain."""
-    assert done.report is not None  # Sluice's arm always has one
-    state = done.report.state
+def hold_keys(state: StateUse, count: int) -> None:
+    """Raises RuntimeError unless the state has about so many keys: the open windows are none."""
     found = state.rows - state.open
     if abs(found - count) > NEAR * count:
         message = f"not the state that was asked for: {found:,} keys, and not {count:,}"

@@ -80,7 +80,6 @@ def costs(
     """What each round cost Sluice's arm `ours` and each rival of `targets`: seconds of the query
     and of the process, processor seconds, memory.
     """
-
     return [
         *(
             Measure.less(
