@@ -77,6 +77,7 @@ def measures(
         load: Round = {}
         for number, keys in enumerate(sets):
             load |= keys.round("load", keys.topic.sent, number)
+        loaded = sets[-1].topic.sent
         rounds = []
         for number in range(1, repetitions + 1):
             records = hourly.delivery(max(HOURS) + number - 1, each)
@@ -86,7 +87,11 @@ def measures(
                 keys.topic.publish(records)
                 done |= keys.round(f"delivery-{number}", len(records), number)
             rounds.append(done)
-    return _rows(sets, load, rounds, len(records))
+    first = f"{loaded:,} records, about {sets[-1].count:,} keys"
+    return [
+        *_rows(sets, rounds, len(records)),
+        *costs(first, [load], sets[-1].sluice, {sets[-1].expert: Target()}),
+    ]
 
 
 def hold_keys(state: StateUse, count: int) -> None:
@@ -107,7 +112,8 @@ def _published(sets: list[Keys], each: int, say: Say) -> None:
     say(f"published {' and '.join(f'{keys.topic.sent:,}' for keys in sets)} records")
 
 
-def _rows(sets: list[Keys], load: Round, rounds: list[Round], records: int) -> list[Measure]:
+def _rows(sets: list[Keys], rounds: list[Round], records: int) -> list[Measure]:
+    """Each number of keys against the expert's script, and then against the fewest."""
     few, *_, most = sets
     work = f"{len(rounds)} deliveries of {records:,} records over"
     against = [
@@ -128,5 +134,4 @@ def _rows(sets: list[Keys], load: Round, rounds: list[Round], records: int) -> l
             TARGET if keys is most else Target(),
         )
     ]
-    first = f"{most.topic.sent - len(rounds) * records:,} records, about {most.count:,} keys"
-    return [*against, *grown, *costs(first, [load], most.sluice, {most.expert: Target()})]
+    return [*against, *grown]
