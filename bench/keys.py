@@ -104,10 +104,13 @@ def hold_keys(state: StateUse, count: int) -> None:
 
 def _published(sets: list[Keys], each: int, say: Say) -> None:
     """Publish the hours before the deliveries: of each topic the last ones, as many as it has."""
-    for hour in range(max(HOURS)):
-        records = hourly.delivery(hour, each)
+    few, most = min(HOURS), max(HOURS)
+    for first in range(0, most, few):
+        records = [
+            record for hour in range(first, first + few) for record in hourly.delivery(hour, each)
+        ]
         for keys in sets:
-            if hour >= max(HOURS) - keys.hours:
+            if first >= most - keys.hours:
                 keys.topic.publish(records)
     say(f"published {' and '.join(f'{keys.topic.sent:,}' for keys in sets)} records")
 
