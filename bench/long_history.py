@@ -16,7 +16,7 @@ from bench import workload
 from bench.arms import Arm, Sluice
 from bench.history import History
 from bench.results import Measure
-from bench.rounds import Rounds, Say, Target, growth
+from bench.rounds import Rounds, Say, Target, growth, memory
 from bench.topic import Topic, running
 from bench.warm import Warm
 from spark_jobs.contract.settings import Settings
@@ -72,15 +72,17 @@ def _drains(
     for number in range(1, rounds + 1):
         records = topic.publish_next()
         done.append(turns.round(arms, f"run-{number}", records, turn=number))
+    works = {
+        later: (f"{_numbers(past.runs, rounds)} of {SIZE} events", LATER),
+        longer: (f"a run of {SIZE} events, {past.batches:,} batches of history", LONGER),
+    }
     return [
-        *growth(f"{_numbers(past.runs, rounds)} of {SIZE} events", done, later, second, LATER),
-        *growth(
-            f"a run of {SIZE} events, {past.batches:,} batches of history",
-            done,
-            longer,
-            second,
-            LONGER,
-        ),
+        row
+        for name, (work, target) in works.items()
+        for row in (
+            *growth(work, done, name, second, target),
+            memory(work, done, name, second),
+        )
     ]
 
 

@@ -91,27 +91,27 @@ def costs(
             for time in TIMES
             for rival, target in targets.items()
         ),
-        *(_memory(work, rounds, ours, rival) for rival in targets),
+        *(memory(work, rounds, ours, rival) for rival in targets),
     ]
 
 
 def growth(work: str, rounds: list[Round], ours: str, before: str, target: Target) -> list[Measure]:
-    """What arm `ours` took over arm `before` in each round: the same work, with less behind it."""
+    """The times of arm `ours` over those of arm `before` in each round: the same work, with less
+    behind it.
+    """
     return [
-        *(
-            Measure.fraction(
-                f"{work}: {time.what}",
-                before,
-                time.target(target),
-                *_pairs(rounds, ours, before, time.of),
-            )
-            for time in TIMES
-        ),
-        _memory(work, rounds, ours, before),
+        Measure.fraction(
+            f"{work}: {time.what}",
+            before,
+            time.target(target),
+            *_pairs(rounds, ours, before, time.of),
+        )
+        for time in TIMES
     ]
 
 
-def _memory(work: str, rounds: list[Round], ours: str, rival: str) -> Measure:
+def memory(work: str, rounds: list[Round], ours: str, rival: str) -> Measure:
+    """Of all processes of a drain, in each round."""
     sides = _pairs(rounds, ours, rival, gigabytes)
     return Measure.memory(f"{work}: memory, GB at most", rival, MOST_GIGABYTES, *sides)
 

@@ -11,7 +11,7 @@ from bench.arms import Drained
 from bench.history import History
 from bench.own_pipelines import own_pipelines
 from bench.process import Cost
-from bench.rounds import Target, growth
+from bench.rounds import Target, growth, memory
 from spark_jobs.contract import registry
 from spark_jobs.contract.report import StateUse
 from spark_jobs.ops import ops_tables
@@ -29,7 +29,8 @@ def test_growth_is_the_later_arm_over_the_earlier_one_and_memory_has_its_own_lim
         {"second": drained(2, 4, 8, 1), "sixtieth": drained(3, 4, 10, 3.5)},
         {"second": drained(1, 2, 4, 1), "sixtieth": drained(1, 4, 5, 1)},
     ]
-    rows = growth("a run", rounds, "sixtieth", "second", Target(query=1.2, process=1.5))
+    arms = rounds, "sixtieth", "second"
+    rows = [*growth("a run", *arms, Target(query=1.2, process=1.5)), memory("a run", *arms)]
     assert [
         (row.work, row.rival, row.kind, row.ratios, row.target, row.reached) for row in rows
     ] == [
