@@ -87,10 +87,10 @@ def measures(
                 keys.topic.publish(records)
                 done |= keys.round(f"delivery-{number}", len(records), number)
             rounds.append(done)
-    first = f"{loaded:,} records, about {sets[-1].count:,} keys"
+    work = f"{loaded:,} records, about {sets[-1].count:,} keys"
     return [
         *_rows(sets, rounds, len(records)),
-        *costs(first, [load], sets[-1].sluice, {sets[-1].expert: Target()}),
+        *costs(work, [load], sets[-1].sluice, {sets[-1].expert: Target()}),
     ]
 
 
