@@ -20,7 +20,7 @@ from spark_jobs.decode.formats import DECODERS, Decoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.type_conversions import arrow_type, spark_type
+from spark_jobs.type_conversions import arrow_array, spark_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,7 +89,7 @@ def _decoded(
             for column in values
         ]
     arrays = {
-        field.name: pa.array(column, arrow_type(field.type))
+        field.name: arrow_array(column, field.type)
         for field, column in zip(wanted, values, strict=True)
     }
     event_time = arrays[topic.event_time]

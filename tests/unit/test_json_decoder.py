@@ -13,7 +13,7 @@ from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.type_conversions import arrow_type
+from spark_jobs.type_conversions import arrow_array, arrow_type
 
 EVENT: dict[str, Any] = {
     "event_id": "2013-01-01-UA-1545-EWR-000001-dep",
@@ -298,9 +298,9 @@ def test_what_decodes_fits_the_types_that_spark_is_told(rows: list[dict[str, Any
     ]
     columns, _ = JsonDecoder(TYPES).columns(values)
     for field, column in zip(TYPES.fields, columns, strict=True):
-        assert pa.array(column, arrow_type(field.type)).to_pylist() == [
-            record[field.name] for record in rows
-        ]
+        array = arrow_array(column, field.type)
+        assert array.equals(pa.array(column, arrow_type(field.type)))
+        assert array.to_pylist() == [record[field.name] for record in rows]
 
 
 FEW = Topic(
