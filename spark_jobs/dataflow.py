@@ -17,7 +17,6 @@ from spark_jobs.classify.archived import all_good, archive_rows
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
 from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.used import used_fields
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -36,8 +35,8 @@ class Dataflow(NamedTuple):
     classified: DataFrame
     """Every record.
 
-    Columns: the topic's fields that the steps use, kafka, malformed string, and fate string, one
-    of outcome.CLASSIFIED.
+    Columns: the topic's fields, kafka, malformed string, and fate string, one of
+    outcome.CLASSIFIED.
     """
     stateful_input: DataFrame
     """The good records after the Transforms before the first stateful step, with the column kafka.
@@ -82,10 +81,11 @@ def dataflow(
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     if spec.is_archive:
         # Every raw byte is kept, and of the fields only the one that an archive has a column for.
-        decoded = decode(records, spec.topic, None, failing, notes, used_fields(spec))
+        when = [field for field in spec.topic.fields if field.name == spec.topic.event_time]
+        decoded = decode(records, spec.topic, None, failing, notes, when)
         classified = all_good(decoded)
     else:
-        decoded = decode(records, spec.topic, capture, failing, notes, used_fields(spec))
+        decoded = decode(records, spec.topic, capture, failing, notes)
         classified = classify(decoded, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)

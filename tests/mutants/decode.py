@@ -1,4 +1,4 @@
-"""Mutants of decoding many records at once, and only the columns that are used. See mutant.py."""
+"""Mutants of decoding many records at once. See mutant.py."""
 
 from tests.mutants.mutant import Mutant
 
@@ -55,12 +55,5 @@ MUTANTS: tuple[Mutant, ...] = (
         '[field.name for field in topic.fields if field.type == "timestamp"]',
         '[f.name for f in topic.fields if f.type == "timestamp" and f.name in (wanted or topic.columns)]',
         f"{TESTS}::test_columns_that_nobody_wants_change_no_other_and_no_reason",
-    ),
-    Mutant(
-        "fields that a query's star stands for are no columns",
-        "spark_jobs/contract/used.py",
-        "    return not sql.isascii() or bool(_ALL.search(sql) or _UNSURE.search(sql))\n",
-        "    return not sql.isascii()\n",
-        "tests/unit/test_used.py::test_where_a_text_may_mean_any_column_all_are_used",
     ),
 )

@@ -17,7 +17,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
-from tests.unit.specs import aggregate, deduplicate, pipeline
+from tests.unit.specs import deduplicate, pipeline
 
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE_BEFORE_MS = int((SENT - timedelta(hours=2)).timestamp()) * 1000
@@ -109,17 +109,3 @@ def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, captur
     assert raw[4] == (None if capture else VALUES[Outcome.ACCEPTED]), (
         "only what may be rejected keeps its bytes"
     )
-
-
-def test_a_field_that_no_step_uses_is_no_column_and_still_makes_its_record_malformed(spark):
-    values = {"id": "a", "at": SENT.isoformat(), "shop": 7, "amount": 1}
-    rows = [(0, 0, SENT, (b"key", json.dumps(values).encode()))]
-    given = spark.createDataFrame(rows, SCHEMA).select(
-        F.struct("partition", "offset", "timestamp", "raw").alias("kafka")
-    )
-    counted = aggregate(keys=(), measures={"sales": "count(*)"})
-    found = dataflow(given, pipeline(steps=(CONDITION, counted))).classified
-    assert found.columns == ["at", "amount", "kafka", "malformed", "fate"]
-    (row,) = found.collect()
-    assert row.fate == "malformed"
-    assert "`$.shop`" in row.malformed

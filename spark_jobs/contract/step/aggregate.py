@@ -17,7 +17,6 @@ from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
-from spark_jobs.contract.used import Texts, with_sql
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
 
 
@@ -153,9 +152,6 @@ class Aggregate(StepBase):
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.group
-
-    def uses(self, later: Texts) -> Texts:  # noqa: ARG002 - its output has its own columns alone
-        return with_sql(self.keys, (sql.text for sql in self.sql_texts))
 
     def columns_after(self, columns: Columns) -> Columns:
         refuse_unknown("Aggregate", "keys", self.keys, columns)

@@ -14,7 +14,6 @@ from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
-from spark_jobs.contract.used import Texts
 
 
 class Deduplicate(StepBase):
@@ -96,9 +95,6 @@ class Deduplicate(StepBase):
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys
-
-    def uses(self, later: Texts) -> Texts:
-        return None if later is None or self.whole_row else (*later, *self.keys)
 
     def columns_after(self, columns: Columns) -> Columns:
         if not self.whole_row:

@@ -18,7 +18,6 @@ from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 from spark_jobs.contract.topic import Field
-from spark_jobs.contract.used import Texts
 
 
 class GroupState(StepBase):
@@ -193,9 +192,6 @@ class GroupState(StepBase):
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.keys
-
-    def uses(self, later: Texts) -> Texts:  # noqa: ARG002 - as the other steps
-        return None  # the pipeline's code gets all columns
 
     def columns_after(self, columns: Columns) -> Columns:
         refuse_unknown("GroupState", "keys", self.keys, columns)

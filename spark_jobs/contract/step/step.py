@@ -13,7 +13,6 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
-from spark_jobs.contract.used import Texts
 from spark_jobs.contract.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -110,12 +109,6 @@ class StepBase(Model):
     def state_key(self, columns: Columns) -> Columns:
         """The columns of the state's key, given the input's; () without state, None where only
         Spark can resolve them.
-        """
-
-    @abstractmethod
-    def uses(self, later: Texts) -> Texts:
-        """Texts in which the names of all columns of the input stand that it uses, or a later step,
-        given those for its output.
         """
 
     @abstractmethod

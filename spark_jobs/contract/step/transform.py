@@ -17,7 +17,6 @@ from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.sql import refuse_unsafe
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
-from spark_jobs.contract.used import Texts, with_sql
 
 
 class Transform(StepBase):
@@ -110,9 +109,6 @@ class Transform(StepBase):
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return ()
-
-    def uses(self, later: Texts) -> Texts:
-        return with_sql(later, [self.where]) if self.where else None
 
     def columns_after(self, columns: Columns) -> Columns:
         return columns if self.where else None
