@@ -19,7 +19,16 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from bench import group_state, repairs, results, small_batches, together, workload
+from bench import (
+    group_state,
+    keys,
+    long_history,
+    repairs,
+    results,
+    small_batches,
+    together,
+    workload,
+)
 from bench.arms import settings
 from bench.measures import Bench
 from bench.results import LEFT_OUT, Measure
@@ -38,6 +47,8 @@ class Part(StrEnum):
     batches = "batches"
     state = "state"
     together = "together"
+    keys = "keys"
+    history = "history"
     repairs = "repairs"
 
 
@@ -52,6 +63,9 @@ class Sizes(NamedTuple):
     small_batches: int
     group_state: int
     together: int
+    keys: int
+    runs: int
+    history: int
     on_cluster: int
     repaired: int
 
@@ -108,6 +122,34 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             show_default=False,
         ),
     ] = None,
+    over_keys: Annotated[
+        int | None,
+        typer.Option(
+            "--keys",
+            min=0,
+            help="deliveries over 5, 50 and 200 times as many keys of state as they bring, a 50th "
+            "of the records at most: 0.1, 1 and 4 million. Default: as many as repetitions",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="the last of so many runs is held against the second. Default: 60, but 10 where "
+            "there is one repetition",
+            show_default=False,
+        ),
+    ] = None,
+    history: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="batches in the ops tables; 0 leaves runs out too. Default: 5000, but 200 where "
+            "there is one repetition",
+            show_default=False,
+        ),
+    ] = None,
     on_cluster: Annotated[
         int | None,
         typer.Option(
@@ -130,7 +172,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "batches, state, together, repairs. Default: all",
+            "batches, state, together, keys, history, repairs. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -151,7 +193,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
 
     One part alone:           python -m bench --only state --group-state 2
 
-    All of it, one and a half to two hours:  make bench
+    All of it, two to two and a half hours:  make bench
     """
     alone = repetitions == 1
 
@@ -167,6 +209,9 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         given(small, repetitions),
         given(state, repetitions),
         given(several, repetitions),
+        given(over_keys, repetitions),
+        given(runs, 10 if alone else 60),
+        given(history, 200 if alone else 5_000),
         given(on_cluster, 0 if alone else 1),
         given(repaired, 0 if alone else repetitions),
     )
@@ -215,6 +260,13 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
     if Part.together in parts and sizes.together:
         yield together.measures(home / "together", at, say, sizes.together, sizes.size)
+    if Part.keys in parts and sizes.keys:
+        each = max(100, min(sizes.size, sizes.records // 50))
+        yield keys.measures(home / "keys", at, say, each, sizes.keys)
+    if Part.history in parts and sizes.history:
+        past = long_history.Past(sizes.runs, sizes.history)
+        rounds = 1 if sizes.repetitions == 1 else 3 * sizes.repetitions
+        yield long_history.measures(home / "history", at, say, past, rounds)
     if Part.repairs in parts and sizes.repaired:
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
 

@@ -61,7 +61,7 @@ class Sluice:
         self._pipeline = pipeline
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / pipeline
-        home.mkdir(parents=True)
+        home.mkdir(parents=True, exist_ok=True)  # by another arm, of which this one goes on
 
     def drain(self, label: str) -> Drained:
         path = self.home / f"{label}.json"
@@ -92,7 +92,7 @@ class Script:
     def __init__(
         self, home: Path, brokers: str, settings: Settings, name: str, script: str, **more: str
     ) -> None:
-        """`more` are options of the script beyond those that each of them has."""
+        """`more` are options of the script beyond those that each has, or in their place."""
         self._home = home
         self._brokers = brokers
         self._settings = settings

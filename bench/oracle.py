@@ -4,14 +4,13 @@ holds exactly that.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import deltalake
 import duckdb
 import pyarrow as pa
-
-from local import ledger
 
 
 class Wanted(NamedTuple):
@@ -25,12 +24,10 @@ class Wanted(NamedTuple):
     """`select *` of a table, with its doubles rounded: Spark adds them in another order."""
 
 
-DELAYS = Wanted(
-    "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
-    "max_delay_minutes, cancellations",
-    """
+_DELAYS = """
     with departures as (
-        select distinct on (event_id) * from sent where kind in ('good', 'duplicate') and event_type = 'departure'
+        select distinct on (event_id) event_time, carrier, origin, delay_minutes, cancelled
+        from sent where kind in ('good', 'duplicate') and event_type = 'departure'
     ), windows as (
         select time_bucket(interval 1 hour, event_time) as window_start,
             time_bucket(interval 1 hour, event_time) + interval 1 hour as window_end, carrier, origin,
@@ -38,8 +35,13 @@ DELAYS = Wanted(
             max(delay_minutes) as max_delay_minutes, count(*) filter (cancelled) as cancellations
         from departures group by all
     )
-    select * from windows where window_end <= (select max(event_time) - interval 2 hours from departures)
-    """,
+    select * from windows
+    where window_end <= (select max(event_time) - interval {seconds} seconds from departures)
+    """
+DELAYS = Wanted(
+    "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
+    "max_delay_minutes, cancellations",
+    _DELAYS.format(seconds=2 * 3600),
     "select * replace (round(mean_delay_minutes, 6) as mean_delay_minutes)",
 )
 """Of departure_delays."""
@@ -88,6 +90,11 @@ TALLIES = Wanted(
 """Of tallies, after one batch."""
 
 
+def delays(delay: timedelta) -> Wanted:
+    """Of a pipeline that differs from departure_delays in the watermark's delay alone."""
+    return DELAYS._replace(query=_DELAYS.format(seconds=round(delay.total_seconds())))
+
+
 class WrongResult(Exception):
     """An arm's table is not what DuckDB computed: its times count for nothing."""
 
@@ -99,7 +106,7 @@ def hold(table: Path, ledger_folder: Path, arm: str, wanted: Wanted = DELAYS) ->
     """
     with duckdb.connect() as db:
         db.execute("set timezone = 'UTC'")
-        db.register("sent", ledger.read(ledger_folder))
+        db.read_parquet(str(ledger_folder / "delivery-*.parquet")).create_view("sent")
         db.register("found", _read(table, wanted.columns))
         db.execute(f"create table expected as {wanted.query}")
         missing, surplus, rows = (

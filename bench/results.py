@@ -28,15 +28,7 @@ class LeftOut(NamedTuple):
     why: str
 
 
-LEFT_OUT = (
-    LeftOut("Python group state as columns, in buckets", "there is no such form yet"),
-    LeftOut("deliveries over 100,000, 1 and 4 million keys of state", "not written yet"),
-    LeftOut("the sixtieth run against the second", "Sluice alone: python -m bench.short_drains"),
-    LeftOut(
-        "5,000 batches of history",
-        "Sluice alone: python -m bench.history; bench.short_drains --batches 5000",
-    ),
-)
+LEFT_OUT = (LeftOut("Python group state as columns, in buckets", "there is no such form yet"),)
 
 
 class Measure(NamedTuple):
