@@ -28,10 +28,7 @@ class LeftOut(NamedTuple):
     why: str
 
 
-LEFT_OUT = (
-    LeftOut("several pipelines of one topic in one application", "there is none yet"),
-    LeftOut("Python group state as columns, in buckets", "there is no such form yet"),
-)
+LEFT_OUT = (LeftOut("Python group state as columns, in buckets", "there is no such form yet"),)
 
 
 class Measure(NamedTuple):
