@@ -99,7 +99,7 @@ def in_buckets(
         .observe(keys_observation(operator), *(F.sum(name).alias(name) for name in KEYS_COUNTED))
     )
     unpacking = functools.partial(unpack, column="rows")
-    return answered.where("rows IS NOT NULL").mapInArrow(unpacking, output)
+    return answered.where(F.col("rows").isNotNull()).mapInArrow(unpacking, output)
 
 
 def number(step: GroupState) -> Column:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 
 import pytest
+from upath import UPath
 
 from spark_jobs import failpoint
 from spark_jobs.contract.spec import Pipeline, State
@@ -16,6 +17,10 @@ from spark_jobs.contract.steps import GroupState, Transform
 from spark_jobs.contract.topic import Field
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
+from spark_jobs.steps.group_state import GroupStateOperator
+from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.state_types import state_types
+from spark_jobs.steps.timers import Timers
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.scene import Scene
 from tests.pipelines.services.spec import SPEC
@@ -125,6 +130,22 @@ def test_another_number_of_buckets_is_refused_in_words_and_nothing_is_read(crash
     assert problem.code == "STATE_INCOMPATIBLE"
     assert "steps[1].buckets: was 8, is 16" in problem.what
     assert "sluice reset" in problem.remedy
+
+
+def test_a_query_that_gives_the_key_another_type_needs_another_state(spark, tmp_path):
+    def types(kind: str) -> list[str]:
+        rows = spark.readStream.format("rate").load()
+        rows = rows.selectExpr(f"CAST(value AS {kind}) AS carrier", "'N1' AS tail_number")
+        context = StepContext(SPEC, 1, "", UPath(tmp_path), Timers(spark))
+        return state_types(GroupStateOperator(SPEC.steps[1]).apply(rows, context))
+
+    assert types("bigint") == types("bigint")
+    [before], [after] = (set(types(one)) - set(types(two)) for one, two in PAIRS)
+    assert before == "in buckets: struct<carrier:int,tail_number:string,_sluice_bucket:int>"
+    assert after == before.replace("carrier:int", "carrier:bigint")
+
+
+PAIRS = (("int", "bigint"), ("bigint", "int"))
 
 
 def misusing(processor: str, **changes) -> Pipeline:
