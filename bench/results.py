@@ -30,7 +30,6 @@ class LeftOut(NamedTuple):
 
 LEFT_OUT = (
     LeftOut("several pipelines of one topic in one application", "there is none yet"),
-    LeftOut("Python group state as columns, in buckets", "there is no such form yet"),
     LeftOut("deliveries over 100,000, 1 and 4 million keys of state", "not written yet"),
     LeftOut("the sixtieth run against the second", "Sluice alone: python -m bench.short_drains"),
     LeftOut(
