@@ -70,16 +70,15 @@ def test_the_table_is_duckdbs_over_a_restart_and_a_crash_amid_a_batch(crashed):
     known = truth.hold(crashed, SERVICES)
     assert len(truth.ends(crashed)) > 3
     assert len(known.rows) > 200
-    assert None in {row["tail_number"] for row in known.rows}, "null is a key too"
     assert max(Counter(map(str, known.rows)).values()) > 1
 
 
 def test_what_it_remembers_and_how_many_keys_these_are_is_what_plain_sql_says(crashed):
-    known = truth.truth(SERVICES, crashed.ledger, truth.ends(crashed))
     remembered = truth.truth(
         SERVICES._replace(sql=SINCE_SERVICE), crashed.ledger, truth.ends(crashed)
     ).rows
-    assert 20 < len(remembered) < len(known.rows)
+    assert len(remembered) > 20
+    assert None in {row["tail_number"] for row in remembered}, "null is a key too"
     told = list(state_view(crashed.spec, crashed.settings, StateQuery(step=2, limit=10_000)))
     assert told[1] == f"state (value): {len(remembered):,} rows"
     assert told[2].split() == ["carrier", "tail_number", "events"]
@@ -101,6 +100,7 @@ def test_the_counts_of_ops_batches_are_of_keys_and_not_of_buckets(crashed):
     totals = [row["operators"][1] for row in rows if row["operators"]]
     assert all(0 <= one["numRowsRemoved"] <= one["rows_in"] for one in totals)
     assert sum(one["numRowsUpdated"] for one in totals) > len(remembered)
+    assert sum(one["numRowsRemoved"] for one in totals) > 0, "no aircraft was ever forgotten"
 
 
 def test_one_key_is_found_among_all_of_its_bucket(crashed):
