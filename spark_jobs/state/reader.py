@@ -17,7 +17,7 @@ from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table, Variable
-from spark_jobs.steps.buckets import STATE
+from spark_jobs.steps.bucket_processor import STATE
 
 TIMERS = {
     "$eventTimers_keyToTimestamp": "event-time timers",

@@ -2,20 +2,17 @@
 
 The code sees the rows of a batch and the state of their keys, and nothing of other keys: what it
 gives back takes the place of that state. So a key's state changes just as in the forms that run
-key by key. Nothing here needs Spark.
+key by key. Nothing here needs Spark, or the contract: each Python worker loads it anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from spark_jobs.contract.topic import Field
-from spark_jobs.type_conversions import arrow_type
 
 BucketFunction = Callable[[pa.Table, pa.Table], tuple[pa.Table, pa.Table]]
 """A pipeline's function for buckets: rows, state -> output, new state."""
@@ -43,8 +40,10 @@ class Bucket(NamedTuple):
 
     function: BucketFunction
     keys: tuple[str, ...]
-    state: tuple[Field, ...]
-    output: tuple[Field, ...]
+    state: pa.Schema
+    """The declared columns, without the keys."""
+    output: pa.Schema
+    """The declared columns."""
 
     def after(self, rows: pa.Table, held: pa.Table | None) -> Change:
         """The change by some rows. `held` is the bucket's state before it; None if it has none.
@@ -61,7 +60,7 @@ class Bucket(NamedTuple):
             )
         before, others = _split(held, rows, self.keys)
         output, state = _pair(self.function(rows, before))
-        output = _fitted(output, _schema(self.output), "output")
+        output = _fitted(output, self.output, "output")
         state = _fitted(state, schema, "state")
         self._refuse_other_keys(state, rows)
         gone, _ = _split(before, state, self.keys)
@@ -75,7 +74,7 @@ class Bucket(NamedTuple):
     def stored(self, rows: pa.Schema) -> pa.Schema:
         """The columns of the state that is stored, given those of the rows: keys first."""
         keys = [pa.field(name, rows.field(name).type) for name in self.keys]
-        return pa.schema([*keys, *_schema(self.state)])
+        return pa.schema([*keys, *self.state])
 
     def _refuse_other_keys(self, state: pa.Table, rows: pa.Table) -> None:
         places = _places(state, rows, self.keys)
@@ -170,10 +169,6 @@ def _may_become(found: pa.DataType, wanted: pa.DataType) -> bool:
         or (types.is_timestamp(wanted) and types.is_timestamp(found))
         or (types.is_string(wanted) and types.is_large_string(found))
     )
-
-
-def _schema(fields: Iterable[Field]) -> pa.Schema:
-    return pa.schema([(field.name, arrow_type(field.type)) for field in fields])
 
 
 def _told(schema: pa.Schema) -> str:

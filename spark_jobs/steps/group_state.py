@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -25,7 +26,7 @@ from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
-from spark_jobs.type_conversions import spark_type
+from spark_jobs.type_conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -51,7 +52,7 @@ class GroupStateOperator(NamedTuple):
         output = schema(step.output)
         if step.form == "buckets":
             require_function(code, context.spec.name, BUCKET_FUNCTION)
-            bucket = Bucket(code, step.keys, step.state, step.output)
+            bucket = Bucket(code, step.keys, columns(step.state), columns(step.output))
             before = sum(each.stateful for each in context.spec.steps[: context.step_index])
             return in_buckets(rows, step, bucket, output, mode, before)
         grouped = rows.groupBy(*step.keys)
@@ -126,6 +127,11 @@ class GroupStateOperator(NamedTuple):
 def schema(fields: tuple[Field, ...]) -> StructType:
     """The declared columns as a Spark schema."""
     return StructType([StructField(field.name, spark_type(field.type)) for field in fields])
+
+
+def columns(fields: tuple[Field, ...]) -> pa.Schema:
+    """The declared columns as an Arrow schema."""
+    return pa.schema([(field.name, arrow_type(field.type)) for field in fields])
 
 
 def initial_state_path(given: str, root: UPath) -> str:

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import event, given, settings, strategies as st
 
-from spark_jobs.contract.topic import Field
 from spark_jobs.steps import packed
 from spark_jobs.steps.bucket import Bucket, WrongResult
 from spark_jobs.steps.packed import BUCKET, pack, to_bytes, to_table, unpack
@@ -26,8 +25,8 @@ DAYS = st.sampled_from([None, *(datetime(2013, 1, 1 + day, tzinfo=UTC) for day i
 ROWS = st.lists(st.tuples(SHOPS, DAYS, st.integers(-3, 3)), max_size=12)
 BATCHES = st.lists(ROWS, max_size=6)
 IN = pa.schema([("shop", pa.string()), ("day", arrow_type("timestamp")), ("amount", pa.int64())])
-TOTAL = Field(name="total", type="bigint")
-OUT = (Field(name="shop", type="string"), Field(name="day", type="timestamp"), TOTAL)
+TOTAL = pa.schema([("total", pa.int64())])
+OUT = pa.schema([*list(IN)[:2], *TOTAL])
 
 
 def totals(rows: pa.Table, state: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -40,7 +39,7 @@ def totals(rows: pa.Table, state: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def bucket(function: Any = totals) -> Bucket:
-    return Bucket(function, KEYS, (TOTAL,), OUT)
+    return Bucket(function, KEYS, TOTAL, OUT)
 
 
 def number(shop: str | None, day: datetime | None) -> int:
@@ -230,7 +229,7 @@ def test_a_number_that_the_declared_type_cannot_hold_is_refused_and_not_cut() ->
     def wide(rows: pa.Table, state: pa.Table) -> tuple[pa.Table, pa.Table]:
         return totals(rows, state.set_column(2, "total", state["total"].cast(pa.int64())))
 
-    declared = Bucket(wide, KEYS, (Field(name="total", type="int"),), OUT)
+    declared = Bucket(wide, KEYS, pa.schema([("total", pa.int32())]), OUT)
     with pytest.raises(WrongResult, match=r"total is int64, and declared as int32: .*4294967296"):
         declared.after(table([("a", None, 2**32)]), None)
     assert declared.after(table([("a", None, 7)]), None).state["total"].type == pa.int32()
