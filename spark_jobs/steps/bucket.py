@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from spark_jobs.steps.key_places import places, split
 
 BucketFunction = Callable[[pa.Table, pa.Table], tuple[pa.Table, pa.Table]]
 """A pipeline's function for buckets: rows, state -> output, new state."""
@@ -58,12 +59,12 @@ class Bucket(NamedTuple):
                 f"the stored state has the columns {_told(held.schema)}; by the types of today's "
                 f"rows it would have {_told(schema)}"
             )
-        before, others = _split(held, rows, self.keys)
+        before, others = split(held, rows, self.keys)
         output, state = _pair(self.function(rows, before))
         output = _fitted(output, self.output, "output")
         state = _fitted(state, schema, "state")
         self._refuse_other_keys(state, rows)
-        gone, _ = _split(before, state, self.keys)
+        gone, _ = split(before, state, self.keys)
         return Change(
             output,
             pa.concat_tables([others, state]).combine_chunks(),
@@ -77,45 +78,16 @@ class Bucket(NamedTuple):
         return pa.schema([*keys, *self.state])
 
     def _refuse_other_keys(self, state: pa.Table, rows: pa.Table) -> None:
-        places = _places(state, rows, self.keys)
+        known = places(state, rows, self.keys)
         for wrong, why in (
-            (pc.greater(places["_at_count"], 1), "the state has this key twice"),
-            (pc.invert(places["_second_any"]), "the state has a key of which it got no row"),
+            (pc.greater(known["_at_count"], 1), "the state has this key twice"),
+            (pc.invert(known["_second_any"]), "the state has a key of which it got no row"),
         ):
-            found = places.filter(wrong).select(list(self.keys))
+            found = known.filter(wrong).select(list(self.keys))
             if found.num_rows:
                 key = found.slice(0, 1).to_pylist()[0]
                 told = ", ".join(f"{name}={value!r}" for name, value in key.items())
                 raise WrongResult(f"{why}: {told[:200]}")
-
-
-def _split(first: pa.Table, second: pa.Table, keys: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
-    """The rows of the first whose key the second has too, and the others. `first` has each key
-    once.
-    """
-    places = _places(first, second, keys)
-    in_first = pc.is_valid(places["_at_max"])
-    shared = places.filter(pc.and_(in_first, places["_second_any"]))
-    alone = places.filter(pc.invert(places["_second_any"]))
-    return first.take(shared["_at_max"]), first.take(alone["_at_max"])
-
-
-def _places(first: pa.Table, second: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """A row for each key of either, as Spark groups: null is a key too.
-
-    _at_max: the place of its last row in the first, null if it has none; _at_count: how many it has
-    there; _second_any: whether the second has it.
-    """
-    names = list(keys)
-    at = pa.concat_arrays(
-        [pa.array(np.arange(first.num_rows)), pa.nulls(second.num_rows, pa.int64())]
-    )
-    in_second = np.arange(first.num_rows + second.num_rows) >= first.num_rows
-    both = pa.concat_tables([first.select(names), second.select(names)])
-    both = both.append_column("_at", at).append_column("_second", pa.array(in_second))
-    return both.group_by(names, use_threads=False).aggregate(
-        [("_at", "max"), ("_at", "count"), ("_second", "any")]
-    )
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -38,15 +38,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a bucket keeps a key twice",
         BUCKET,
-        'pc.greater(places["_at_count"], 1)',
-        'pc.greater(places["_at_count"], 9)',
+        'pc.greater(known["_at_count"], 1)',
+        'pc.greater(known["_at_count"], 9)',
         WRONG,
     ),
     Mutant(
         "the code may write the state of a key that is in another bucket",
         BUCKET,
-        '(pc.invert(places["_second_any"]), "the state has a key',
-        '(pc.is_null(places["_second_any"]), "the state has a key',
+        '(pc.invert(known["_second_any"]), "the state has a key',
+        '(pc.is_null(known["_second_any"]), "the state has a key',
         WRONG,
     ),
     Mutant(
