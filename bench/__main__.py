@@ -31,7 +31,7 @@ from bench import (
 )
 from bench.arms import settings
 from bench.measures import Bench
-from bench.results import LEFT_OUT, Measure
+from bench.results import Measure
 from bench.topic import running
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
@@ -235,8 +235,6 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             shutil.rmtree(home, ignore_errors=True)
         if found:
             console.print(results.table(found))
-            for left in LEFT_OUT:
-                console.print(f"[dim]not measured: {left.work}: {left.why}[/]")
             folder = REPO / ".local" / "bench"
             path = results.write(
                 found, folder, sizes._asdict(), whole=whole, load_before=load_before

@@ -21,16 +21,6 @@ WHOLE = 100
 Kind = Literal["at least", "at most"]
 
 
-class LeftOut(NamedTuple):
-    """A row of the account of speed that this benchmark does not have."""
-
-    work: str
-    why: str
-
-
-LEFT_OUT = (LeftOut("Python group state as columns, in buckets", "there is no such form yet"),)
-
-
 class Measure(NamedTuple):
     """One row: both arms' values, and ratios pair by pair, since the two of a pair ran one after
     the other.
@@ -203,7 +193,6 @@ def write(
         "parameters": parameters,
         "machine": machine,
         "measures": rows,
-        "not_measured": [left._asdict() for left in LEFT_OUT],
     }
     path.write_text(json.dumps(everything, indent=2))
     return path
