@@ -65,7 +65,7 @@ lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second 
 object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
 	@$(if $(wildcard $(READY)),,nice) $(BIN)/python -m tests.harness.object_store
 
-bench: $(READY) ## measure against an expert's script and others; one and a half to two hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
+bench: $(READY) ## measure against an expert's script and others; two to two and a half hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
 	@$(BIN)/python -m bench $(ARGS)
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs

@@ -19,10 +19,19 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.console import Console
 
-from bench import group_state, repairs, results, small_batches, workload
+from bench import (
+    group_state,
+    keys,
+    long_history,
+    repairs,
+    results,
+    small_batches,
+    together,
+    workload,
+)
 from bench.arms import settings
 from bench.measures import Bench
-from bench.results import LEFT_OUT, Measure
+from bench.results import Measure
 from bench.topic import running
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
@@ -37,6 +46,9 @@ class Part(StrEnum):
     flights = "flights"
     batches = "batches"
     state = "state"
+    together = "together"
+    keys = "keys"
+    history = "history"
     repairs = "repairs"
 
 
@@ -50,6 +62,10 @@ class Sizes(NamedTuple):
     idle: int
     small_batches: int
     group_state: int
+    together: int
+    keys: int
+    runs: int
+    history: int
     on_cluster: int
     repaired: int
 
@@ -97,6 +113,43 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             show_default=False,
         ),
     ] = None,
+    several: Annotated[
+        int | None,
+        typer.Option(
+            "--together",
+            min=0,
+            help="deliveries to three pipelines of one topic. Default: as many as repetitions",
+            show_default=False,
+        ),
+    ] = None,
+    over_keys: Annotated[
+        int | None,
+        typer.Option(
+            "--keys",
+            min=0,
+            help="deliveries over 5, 50 and 200 times as many keys of state as they bring, a 50th "
+            "of the records at most: 0.1, 1 and 4 million. Default: as many as repetitions",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="the last of so many runs is held against the second. Default: 60, but 10 where "
+            "there is one repetition",
+            show_default=False,
+        ),
+    ] = None,
+    history: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="batches in the ops tables; 0 leaves runs out too. Default: 5000, but 200 where "
+            "there is one repetition",
+            show_default=False,
+        ),
+    ] = None,
     on_cluster: Annotated[
         int | None,
         typer.Option(
@@ -119,7 +172,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "batches, state, repairs. Default: all",
+            "batches, state, together, keys, history, repairs. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -140,7 +193,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
 
     One part alone:           python -m bench --only state --group-state 2
 
-    All of it, one and a half to two hours:  make bench
+    All of it, two to two and a half hours:  make bench
     """
     alone = repetitions == 1
 
@@ -155,6 +208,10 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         idle,
         given(small, repetitions),
         given(state, repetitions),
+        given(several, repetitions),
+        given(over_keys, repetitions),
+        given(runs, 10 if alone else 60),
+        given(history, 200 if alone else 5_000),
         given(on_cluster, 0 if alone else 1),
         given(repaired, 0 if alone else repetitions),
     )
@@ -178,8 +235,6 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             shutil.rmtree(home, ignore_errors=True)
         if found:
             console.print(results.table(found))
-            for left in LEFT_OUT:
-                console.print(f"[dim]not measured: {left.work}: {left.why}[/]")
             folder = REPO / ".local" / "bench"
             path = results.write(
                 found, folder, sizes._asdict(), whole=whole, load_before=load_before
@@ -201,6 +256,15 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield small_batches.measures(home / "batches", at, say, sizes.small_batches)
     if Part.state in parts and sizes.group_state:
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
+    if Part.together in parts and sizes.together:
+        yield together.measures(home / "together", at, say, sizes.together, sizes.size)
+    if Part.keys in parts and sizes.keys:
+        each = max(100, min(sizes.size, sizes.records // 50))
+        yield keys.measures(home / "keys", at, say, each, sizes.keys)
+    if Part.history in parts and sizes.history:
+        past = long_history.Past(sizes.runs, sizes.history)
+        rounds = 1 if sizes.repetitions == 1 else 3 * sizes.repetitions
+        yield long_history.measures(home / "history", at, say, past, rounds)
     if Part.repairs in parts and sizes.repaired:
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
 

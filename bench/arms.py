@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from bench.process import Cost, run
 from spark_jobs.contract.report import Report, read_report
@@ -54,27 +55,34 @@ class Sluice:
         variables: dict[str, str] | None = None,
         pipeline: str = PIPELINE,
     ) -> None:
-        self._home = home
+        self.home = home
         self.name = name
         self._variables = variables or {}
         self._pipeline = pipeline
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / pipeline
-        home.mkdir(parents=True)
+        home.mkdir(parents=True, exist_ok=True)  # by another arm, of which this one goes on
 
     def drain(self, label: str) -> Drained:
-        path = self._home / f"{label}.json"
+        path = self.home / f"{label}.json"
         command = submit.command(self.settings, self._pipeline, path, label)
         variables = submit.environment(self.settings) | self._variables
-        cost = run(command, variables, self._home / f"{label}.log", self._home)
+        cost = run(command, variables, self.home / f"{label}.log", self.home)
         report = read_report(path)
         return Drained(report.query_seconds, cost, report, len(report.batches))
+
+    def of(self, pipeline: str) -> Self:
+        """The same installation, for another pipeline."""
+        other = copy.copy(self)
+        other._pipeline = pipeline  # noqa: SLF001 - of this class
+        other.table = self.table.parent / pipeline
+        return other
 
     def plan(self, label: str) -> Cost:
         """What a scheduled run costs that finds nothing new: `sluice plan` and its end."""
         command = [sys.executable, "-m", "spark_jobs.cli", "plan", PIPELINE]
         return run(
-            command, submit.environment(self.settings), self._home / f"{label}.log", self._home
+            command, submit.environment(self.settings), self.home / f"{label}.log", self.home
         )
 
 
@@ -84,7 +92,7 @@ class Script:
     def __init__(
         self, home: Path, brokers: str, settings: Settings, name: str, script: str, **more: str
     ) -> None:
-        """`more` are options of the script beyond those that each of them has."""
+        """`more` are options of the script beyond those that each has, or in their place."""
         self._home = home
         self._brokers = brokers
         self._settings = settings

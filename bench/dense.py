@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 
-from bench.workload import MESS, REFUSED_BY_BOTH
-from local.deliveries import Delivered, deliver
+from bench.workload import delivered
+from local.deliveries import Delivered
 from local.flights import FlightEvent, flight_events
 
 MONTHS, DAYS = 2, 59
@@ -27,11 +27,7 @@ def load(events: int) -> list[Delivered]:
         (replace(event, event_id=f"{event.event_id}-{copy}") for copy in range(copies))
         for event in once
     )
-    return [
-        record
-        for record in deliver(every, MESS)
-        if record.kind != "malformed" or record.reason in REFUSED_BY_BOTH
-    ]
+    return delivered(every)
 
 
 def late(load: Sequence[Delivered], count: int, round_: int) -> list[Delivered]:

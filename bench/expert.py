@@ -41,6 +41,7 @@ def main() -> None:
     for name in ("brokers", "topic", "table", "checkpoint", "report"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--most", help="offsets of a batch at most; default: no limit")
+    parser.add_argument("--delay", default="2 hours", help="of the watermark")
     given = parser.parse_args()
 
     builder = SparkSession.builder.appName("departure_delays")
@@ -63,7 +64,7 @@ def main() -> None:
     )
     delays = (
         events.where("event_type = 'departure'")
-        .withWatermark("event_time", "2 hours")
+        .withWatermark("event_time", given.delay)
         .dropDuplicatesWithinWatermark(["event_id"])
         .groupBy(F.window("event_time", "1 hour"), "carrier", "origin")
         .agg(

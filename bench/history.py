@@ -1,21 +1,14 @@
-"""`python -m bench.history`: what a run's writes to the ops tables cost, after few batches and
-after many, before and after `sluice maintain`.
-
-Needs no Spark and no Kafka. The history is written by ops_tables, one commit a row as runs write
-it; with --home the folder is kept, and a later call continues it.
+"""A long history: ops tables as many runs and `sluice maintain` leave them, written without Spark
+and Kafka.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from rich.console import Console
 from upath import UPath
 
 from spark_jobs.admin.maintain import maintain, maintain_ops
@@ -28,10 +21,8 @@ from spark_jobs.runs.run_record import append_row, row_of
 
 PIPELINE = "departure_delays"
 CHECKS = 12
-FEW = 50
 A_WEEK = 7 * 24
 """Runs of an hourly pipeline between two runs of the DAG of maintenance."""
-console = Console(width=120, highlight=False)
 
 
 class History:
@@ -44,11 +35,9 @@ class History:
         counted = ops_tables.query(self.root, "batches", "SELECT count(*) AS n FROM batches")
         self.batches = int(counted.to_pylist()[0]["n"])
 
-    def grow(self, batches: int, maintain_every: int = 0) -> None:
+    def grow(self, batches: int) -> None:
         """Write as many runs as are missing, each table's row in a commit of its own."""
         while self.batches < batches:
-            if maintain_every and self.batches and self.batches % maintain_every == 0:
-                self.maintain()
             ops_tables.append(self.root, "batches", [self._row()])
             self._judged()
             self.batches += 1
@@ -67,10 +56,16 @@ class History:
         ops_tables.append(self.root, "checks", [row for each in reports for row in _checks(each)])
         ops_tables.append(self.root, "runs", [row_of(each) for each in reports])
 
-    def run(self) -> tuple[float, float]:
-        """Seconds of the write to ops.batches, and of all writes of a run: its bad records, its
-        batch, its checks, its own row.
+    def age(self, batches: int) -> None:
+        """Write so many runs, of which the last week's, but a tenth at most, are in commits of
+        their own: what the next `sluice maintain` joins.
         """
+        new = min(A_WEEK, batches // 10)
+        self.begin_with(batches - new)
+        self.grow(batches)
+
+    def run(self) -> float:
+        """Seconds of all writes of a run: its bad records, its batch, its checks, its own row."""
         row = self._row()
         key = {name: row[name] for name in ("pipeline", "generation", "batch_id")}
         own = ops_tables.equals(key)
@@ -78,12 +73,10 @@ class History:
         began = time.perf_counter()
         for table in ("quarantine", "late"):
             ops_tables.replace(self.root, table, [record], own)
-        before = time.perf_counter()
         ops_tables.replace(self.root, "batches", [row], own)
-        batch = time.perf_counter() - before
         self._judged()
         self.batches += 1
-        return batch, time.perf_counter() - began
+        return time.perf_counter() - began
 
     def maintain(self) -> float:
         """Seconds that `sluice maintain --execute` takes."""
@@ -154,43 +147,3 @@ def _checks(report: Report) -> list[dict[str, Any]]:
     """Rows of ops.checks."""
     own = {"pipeline": PIPELINE, "run_id": report.run_id, "checked_at": report.ended_at}
     return [own | check.model_dump() for check in report.checks]
-
-
-def main(
-    batches: Annotated[int, typer.Option(min=FEW, help="batches of the long history")] = 5_000,
-    runs: Annotated[int, typer.Option(min=3, help="runs of which each median is made")] = 25,
-    maintain_every: Annotated[
-        int, typer.Option(min=0, help="batches between two maintenances; 0: none until the end")
-    ] = A_WEEK,
-    home: Annotated[
-        Path | None, typer.Option(help="the folder of both histories, which is kept")
-    ] = None,
-) -> None:
-    """Write both histories, and print a run's milliseconds and the ratio to the short one.
-
-    Examples:  python -m bench.history   |   python -m bench.history --batches 500
-    """
-    folder = home or Path(mkdtemp(prefix="sluice-history-"))
-    few, many = History(folder / "few"), History(folder / "many")
-    few.grow(FEW)
-    many.grow(batches, maintain_every)
-    since = batches % maintain_every if maintain_every else batches
-    _compare(f"{since} batches after the last maintain", few, many, runs)
-    seconds = many.maintain()
-    _compare(f"after maintain, which took {seconds:.1f} s", few, many, runs)
-
-
-def _compare(when: str, few: History, many: History, runs: int) -> None:
-    """Print the medians. The two take turns, since the machine's speed changes."""
-    pairs = [(few.run(), many.run()) for _ in range(runs)]
-    for number, what in enumerate(("the write to ops.batches", "all writes of a run")):
-        short = statistics.median(brief[number] for brief, _ in pairs)
-        long = statistics.median(full[number] for _, full in pairs)
-        console.print(
-            f"{when}, {what}: {short * 1000:.0f} ms after {FEW} batches, {long * 1000:.0f} ms "
-            f"after {many.batches - runs:,}: {long / short:.2f}x"
-        )
-
-
-if __name__ == "__main__":
-    typer.run(main)

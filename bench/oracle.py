@@ -4,14 +4,13 @@ holds exactly that.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import deltalake
 import duckdb
 import pyarrow as pa
-
-from local import ledger
 
 
 class Wanted(NamedTuple):
@@ -25,12 +24,10 @@ class Wanted(NamedTuple):
     """`select *` of a table, with its doubles rounded: Spark adds them in another order."""
 
 
-DELAYS = Wanted(
-    "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
-    "max_delay_minutes, cancellations",
-    """
+_DELAYS = """
     with departures as (
-        select distinct on (event_id) * from sent where kind in ('good', 'duplicate') and event_type = 'departure'
+        select distinct on (event_id) event_time, carrier, origin, delay_minutes, cancelled
+        from sent where kind in ('good', 'duplicate') and event_type = 'departure'
     ), windows as (
         select time_bucket(interval 1 hour, event_time) as window_start,
             time_bucket(interval 1 hour, event_time) + interval 1 hour as window_end, carrier, origin,
@@ -38,11 +35,50 @@ DELAYS = Wanted(
             max(delay_minutes) as max_delay_minutes, count(*) filter (cancelled) as cancellations
         from departures group by all
     )
-    select * from windows where window_end <= (select max(event_time) - interval 2 hours from departures)
-    """,
+    select * from windows
+    where window_end <= (select max(event_time) - interval {seconds} seconds from departures)
+    """
+DELAYS = Wanted(
+    "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
+    "max_delay_minutes, cancellations",
+    _DELAYS.format(seconds=2 * 3600),
     "select * replace (round(mean_delay_minutes, 6) as mean_delay_minutes)",
 )
 """Of departure_delays."""
+_EVENT = (
+    "event_id, event_type, event_time, scheduled_time, carrier, flight, tail_number, origin, "
+    "destination, delay_minutes, cancelled, distance_miles"
+)
+EVENTS = Wanted(
+    _EVENT,
+    f"select distinct on (event_id) {_EVENT} from sent where kind in ('good', 'duplicate')",
+    "select *",
+)
+"""Of flight_events."""
+ROTATIONS = Wanted(
+    "tail_number, outcome, departed_from, flew_to, departed_at, next_from, next_departed_at, "
+    "minutes_between, closed_at",
+    """
+    with departures as (
+        select distinct on (event_id) * from sent where kind in ('good', 'duplicate')
+            and event_type = 'departure' and not cancelled and tail_number is not null
+    ), paired as (
+        select *, lead(event_time) over following as next_time, lead(origin) over following as next_origin,
+            next_time is not null and next_time <= event_time + interval 48 hours as is_back
+        from departures window following as (partition by tail_number order by event_time, event_id)
+    ), rotations as (
+        select tail_number, if(is_back, 'rotation', 'unseen') as outcome, origin as departed_from,
+            destination as flew_to, event_time as departed_at, if(is_back, next_origin, null) as next_from,
+            if(is_back, next_time, null) as next_departed_at,
+            if(is_back, (epoch_ms(next_time) - epoch_ms(event_time)) // 60000, null) as minutes_between,
+            if(is_back, next_time, event_time + interval 48 hours) as closed_at
+        from paired
+    )
+    select * from rotations where closed_at <= (select max(event_time) - interval 2 hours from departures)
+    """,
+    "select *",
+)
+"""Of aircraft_rotations."""
 TALLIES = Wanted(
     "tail_number, records, minutes",
     """
@@ -52,6 +88,11 @@ TALLIES = Wanted(
     "select *",
 )
 """Of tallies, after one batch."""
+
+
+def delays(delay: timedelta) -> Wanted:
+    """Of a pipeline that differs from departure_delays in the watermark's delay alone."""
+    return DELAYS._replace(query=_DELAYS.format(seconds=round(delay.total_seconds())))
 
 
 class WrongResult(Exception):
@@ -65,7 +106,7 @@ def hold(table: Path, ledger_folder: Path, arm: str, wanted: Wanted = DELAYS) ->
     """
     with duckdb.connect() as db:
         db.execute("set timezone = 'UTC'")
-        db.register("sent", ledger.read(ledger_folder))
+        db.read_parquet(str(ledger_folder / "delivery-*.parquet")).create_view("sent")
         db.register("found", _read(table, wanted.columns))
         db.execute(f"create table expected as {wanted.query}")
         missing, surplus, rows = (

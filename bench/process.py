@@ -57,7 +57,7 @@ def run(
     """Run it to its end, its output into `log`. Raises ProcessFailed unless that is with the
     `expected` status.
     """
-    _adopt_orphans()
+    adopt_orphans()
     with log.open("w") as output:
         others = {child.pid for child in psutil.Process().children()}
         before = _waited_seconds()
@@ -90,7 +90,8 @@ def run(
     return Cost(seconds, used, tree.peak_bytes, unwaited)
 
 
-def _adopt_orphans() -> None:
+def adopt_orphans() -> None:
+    """From now on this process is the parent of what its children leave behind."""
     if sys.platform != "linux":
         return
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):

@@ -24,6 +24,7 @@ from bench.arms import settings
 from bench.own_pipelines import PACKAGE, own_pipelines
 from bench.repaired import LATE, Repaired, Round
 from bench.results import Measure
+from bench.rounds import MOST_GIGABYTES, gigabytes
 from bench.topic import running
 from spark_jobs.contract.settings import REPO, Settings
 
@@ -82,6 +83,13 @@ def _of(done: list[Round], work: str) -> list[Measure]:
             None,
             [each.backfill.cpu_seconds for each in done],
             [each.process.cpu_seconds for each in full],
+        ),
+        Measure.memory(
+            f"{work}: memory, GB at most",
+            FULL,
+            MOST_GIGABYTES,
+            [each.backfill.peak_bytes / 2**30 for each in done],
+            [gigabytes(each) for each in full],
         ),
         Measure.share(
             f"{LATE - 1} late records repaired: records read",

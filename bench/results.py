@@ -21,25 +21,6 @@ WHOLE = 100
 Kind = Literal["at least", "at most"]
 
 
-class LeftOut(NamedTuple):
-    """A row of the account of speed that this benchmark does not have."""
-
-    work: str
-    why: str
-
-
-LEFT_OUT = (
-    LeftOut("several pipelines of one topic in one application", "there is none yet"),
-    LeftOut("Python group state as columns, in buckets", "there is no such form yet"),
-    LeftOut("deliveries over 100,000, 1 and 4 million keys of state", "not written yet"),
-    LeftOut("the sixtieth run against the second", "Sluice alone: python -m bench.short_drains"),
-    LeftOut(
-        "5,000 batches of history",
-        "Sluice alone: python -m bench.history; bench.short_drains --batches 5000",
-    ),
-)
-
-
 class Measure(NamedTuple):
     """One row: both arms' values, and ratios pair by pair, since the two of a pair ran one after
     the other.
@@ -212,7 +193,6 @@ def write(
         "parameters": parameters,
         "machine": machine,
         "measures": rows,
-        "not_measured": [left._asdict() for left in LEFT_OUT],
     }
     path.write_text(json.dumps(everything, indent=2))
     return path

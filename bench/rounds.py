@@ -27,6 +27,21 @@ class Target(NamedTuple):
     cpu: float | None = None
 
 
+class Time(NamedTuple):
+    """One of the times that a drain takes."""
+
+    what: str
+    of: Callable[[Drained], float]
+    target: Callable[[Target], float | None]
+
+
+TIMES = (
+    Time("query seconds", lambda done: done.query_seconds, lambda target: target.query),
+    Time("process seconds", lambda done: done.process.seconds, lambda target: target.process),
+    Time("processor seconds", lambda done: done.process.cpu_seconds, lambda target: target.cpu),
+)
+
+
 class Rounds:
     """Drains of one topic."""
 
@@ -65,28 +80,46 @@ def costs(
     """What each round cost Sluice's arm `ours` and each rival of `targets`: seconds of the query
     and of the process, processor seconds, memory.
     """
-
-    def pairs(rival: str, of: Callable[[Drained], float]) -> Iterator[list[float]]:
-        return ([of(one[arm]) for one in rounds] for arm in (ours, rival))
-
-    times: tuple[tuple[str, Callable[[Drained], float], Callable[[Target], float | None]], ...] = (
-        ("query seconds", lambda done: done.query_seconds, lambda target: target.query),
-        ("process seconds", lambda done: done.process.seconds, lambda target: target.process),
-        ("processor seconds", lambda done: done.process.cpu_seconds, lambda target: target.cpu),
-    )
     return [
         *(
-            Measure.less(f"{work}: {what}", rival, target_of(target), *pairs(rival, of))
-            for what, of, target_of in times
+            Measure.less(
+                f"{work}: {time.what}",
+                rival,
+                time.target(target),
+                *_pairs(rounds, ours, rival, time.of),
+            )
+            for time in TIMES
             for rival, target in targets.items()
         ),
-        *(
-            Measure.memory(
-                f"{work}: memory, GB at most", rival, MOST_GIGABYTES, *pairs(rival, gigabytes)
-            )
-            for rival in targets
-        ),
+        *(memory(work, rounds, ours, rival) for rival in targets),
     ]
+
+
+def growth(work: str, rounds: list[Round], ours: str, before: str, target: Target) -> list[Measure]:
+    """The times of arm `ours` over those of arm `before` in each round: the same work, with less
+    behind it.
+    """
+    return [
+        Measure.fraction(
+            f"{work}: {time.what}",
+            before,
+            time.target(target),
+            *_pairs(rounds, ours, before, time.of),
+        )
+        for time in TIMES
+    ]
+
+
+def memory(work: str, rounds: list[Round], ours: str, rival: str) -> Measure:
+    """Of all processes of a drain, in each round."""
+    sides = _pairs(rounds, ours, rival, gigabytes)
+    return Measure.memory(f"{work}: memory, GB at most", rival, MOST_GIGABYTES, *sides)
+
+
+def _pairs(
+    rounds: list[Round], ours: str, rival: str, of: Callable[[Drained], float]
+) -> Iterator[list[float]]:
+    return ([of(one[arm]) for one in rounds] for arm in (ours, rival))
 
 
 def gigabytes(drained: Drained) -> float:

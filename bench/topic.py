@@ -23,9 +23,12 @@ PARTITIONS = 4
 class Topic:
     """A broker that runs, and the deliveries that it is still to get."""
 
-    def __init__(self, brokers: str, ledger: Path, waiting: list[Sequence[Delivered]]) -> None:
+    def __init__(
+        self, brokers: str, ledger: Path, waiting: list[Sequence[Delivered]], name: str = TOPIC
+    ) -> None:
         self.brokers = brokers
         self.ledger = ledger
+        self._name = name
         self._waiting = waiting
         self._sent = 0
         self.sent = 0
@@ -33,17 +36,21 @@ class Topic:
 
     def publish_next(self) -> int:
         """Publish the next delivery and return how many records it has."""
-        records = self._waiting.pop(0)
+        return self.publish(self._waiting.pop(0))
+
+    def publish(self, records: Sequence[Delivered]) -> int:
+        """Publish these as a delivery, and return how many they are."""
         self._sent += 1
         self.sent += len(records)
-        publish(self.brokers, TOPIC, records, self._sent, self.ledger, PARTITIONS)
+        publish(self.brokers, self._name, records, self._sent, self.ledger, PARTITIONS)
         return len(records)
 
     def empty(self) -> None:
         """What retention does in the end: Kafka has no record any more."""
         client = AdminClient({"bootstrap.servers": self.brokers})
         ends = {
-            TopicPartition(TOPIC, partition): OffsetSpec.latest() for partition in range(PARTITIONS)
+            TopicPartition(self._name, partition): OffsetSpec.latest()
+            for partition in range(PARTITIONS)
         }
         places = [
             TopicPartition(place.topic, place.partition, found.result().offset)

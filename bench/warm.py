@@ -14,7 +14,7 @@ import time
 import psutil
 
 from bench.arms import Drained, Sluice
-from bench.process import Cost, run
+from bench.process import Cost, adopt_orphans, run
 from bench.process_tree import ProcessTree
 from spark_jobs.contract.report import read_report
 from spark_jobs.launch import submit
@@ -29,29 +29,32 @@ class Warm(Sluice):
 
     def load(self, label: str) -> None:
         """A first drain, cold as each worker's first is, and not measured."""
+        adopt_orphans()  # the worker, which is looked at as a child: `run` may not have done it yet
         subprocess.run(
             self._command(label),
             env={**os.environ, **self._environment()},
             check=True,
             stdout=subprocess.DEVNULL,
-            cwd=self._home,
+            cwd=self.home,
         )
 
     def drain(self, label: str) -> Drained:
         worker = psutil.Process(self._process())
+        if sys.platform == "linux" and worker.ppid() != os.getpid():
+            raise RuntimeError("the worker is no child of the benchmark, which would not see it")
         others = {child.pid for child in psutil.Process().children()} - {worker.pid}
         tree = ProcessTree(others)
         tree.look()
         before = tree.sampled_seconds()
         with tree:
             client = run(
-                self._command(label), self._environment(), self._home / f"{label}.log", self._home
+                self._command(label), self._environment(), self.home / f"{label}.log", self.home
             )
         tree.look()
         own = tree.sampled_seconds() - before
         # The tree has seen the client too, up to a fifth of a second before its end.
         used = max(own, client.cpu_seconds)
-        report = read_report(self._home / f"{label}.json")
+        report = read_report(self.home / f"{label}.json")
         cost = Cost(client.seconds, used, max(tree.peak_bytes, client.peak_bytes), used)
         return Drained(report.query_seconds, cost, report, len(report.batches))
 
@@ -74,7 +77,7 @@ class Warm(Sluice):
         return found.process
 
     def _command(self, label: str) -> list[str]:
-        report = str(self._home / f"{label}.json")
+        report = str(self.home / f"{label}.json")
         return [sys.executable, "-m", "bench.warm_client", self._pipeline, report, label]
 
     def _environment(self) -> dict[str, str]:

@@ -8,11 +8,11 @@ no guard), and malformations that from_json lets through.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from local.deliveries import Delivered, Mess, deliver
-from local.flights import flight_events_many
+from local.flights import FlightEvent, flight_events_many
 
 MESS = Mess(premature_share=0, late_share=0)
 REFUSED_BY_BOTH = frozenset(
@@ -34,10 +34,15 @@ def deliveries(first: int, later: int, size: int, seed: int = 7) -> list[Sequenc
     malformed records on top.
     """
     events = first + later * size
-    records = [
-        record
-        for record in deliver(flight_events_many(events), MESS, seed)
-        if record.kind != "malformed" or record.reason in REFUSED_BY_BOTH
-    ]
+    records = delivered(flight_events_many(events), seed)
     ends = [len(records) * (first + n * size) // events for n in range(later + 1)]
     return [records[start:end] for start, end in pairwise([0, *ends])]
+
+
+def delivered(events: Iterable[FlightEvent], seed: int = 7) -> list[Delivered]:
+    """The records of `events`, by arrival: with duplicates, and malformed ones that both refuse."""
+    return [
+        record
+        for record in deliver(events, MESS, seed)
+        if record.kind != "malformed" or record.reason in REFUSED_BY_BOTH
+    ]

@@ -1,5 +1,6 @@
 """The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
-`stage`, `explain`, `validate`, `repartition`, `state` and `serve`.
+`together` (several drains in turn), `stage`, `explain`, `validate`, `repartition`, `state` and
+`serve`.
 
 Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
 drain (docs/operations.md).
@@ -16,14 +17,17 @@ import os
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spark_jobs import failpoint, log
 from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checks import expectations
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
+from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings, log_format, root
 from spark_jobs.contract.store import opened
@@ -39,9 +43,13 @@ from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.warm.in_turn import in_turn
 from spark_jobs.warm.recycling import Limits
 from spark_jobs.warm.start import BORN
 from spark_jobs.warm.worker import Worker
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 RUNS: Final = ("drain", "stage")
 """The commands that leave a report. Their sequences are runs/drain.py and repair/stage.py."""
@@ -56,6 +64,19 @@ def main(words: list[str], *, warm: bool = False) -> int:
     which attends to whoever waits for the run.
     """
     wanted = _parse(words)
+    _prepare()
+    if wanted.command == "serve":
+        return _serve(wanted.socket)
+    if wanted.command == "together":
+        return _together(wanted)
+    if wanted.command not in RUNS:
+        return _print(wanted)
+    with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
+        return _run(wanted, warm=warm)
+
+
+def _prepare() -> None:
+    """Make this process fit for a run: whatever ran in it before."""
     log.setup(log_format())
     logging.getLogger("py4j").setLevel(
         logging.CRITICAL
@@ -65,12 +86,6 @@ def main(words: list[str], *, warm: bool = False) -> int:
     gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
     os.environ["TZ"] = "UTC"
     time.tzset()  # Python state gets naive local times from Spark
-    if wanted.command == "serve":
-        return _serve(wanted.socket)
-    if wanted.command not in RUNS:
-        return _print(wanted)
-    with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
-        return _run(wanted, warm=warm)
 
 
 def _serve(socket: Path) -> int:
@@ -86,12 +101,43 @@ def _run(wanted: argparse.Namespace, *, warm: bool) -> int:
     ):  # until the report is written: a run without one counts as failed
         if not warm:
             parent_watch.watch()
-        with Watchdog(wanted.command, wanted.run_id, wanted.report) as watchdog:
-            report = _written(_report_of(wanted, stop, watchdog), wanted)
+        report = _reported(wanted, stop)
     failpoint.at("reported")
-    if report.problem is None:
-        return 0
-    return _log_problem(report.problem.error())
+    return _log_problem(report.problem.error()) if report.problem else 0
+
+
+def _together(wanted: argparse.Namespace) -> int:
+    """Drain several pipelines in turn, each as `_run` does one."""
+
+    def drained(pipeline: str, path: UPath) -> Report:
+        _prepare()
+        one = argparse.Namespace(
+            command="drain", pipeline=pipeline, report=path, run_id=wanted.run_id
+        )
+        # Anew for each: a pipeline's code may have taken the signals.
+        with log.context(pipeline=pipeline, run=wanted.run_id), stop_on_signals(stop):
+            report = _reported(one, stop)
+            failpoint.at("reported")
+            if report.problem is not None:
+                _log_problem(report.problem.error())
+            return report
+
+    each = zip(wanted.pipelines, wanted.report, strict=True)
+    with stop_on_signals() as stop:
+        parent_watch.watch()
+        expectations.warm_up()  # beside the start of Spark
+        return in_turn({name: partial(drained, name, path) for name, path in each}, stop)
+
+
+def _reported(wanted: argparse.Namespace, stop: StopRequest) -> Report:
+    """Do a run, and write its report."""
+    with Watchdog(_kind(wanted), wanted.run_id, wanted.report) as watchdog:
+        return _written(_report_of(wanted, stop, watchdog), wanted)
+
+
+def _kind(wanted: argparse.Namespace) -> Kind:
+    """Of a run that failed before it knew more."""
+    return "drain" if wanted.command == "drain" else "repair"
 
 
 def _written(report: Report, wanted: argparse.Namespace) -> Report:
@@ -117,7 +163,7 @@ def _report_of(wanted: argparse.Namespace, stop: StopRequest, watchdog: Watchdog
         return drain(spec, settings, wanted.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report(
-            kind="drain" if wanted.command == "drain" else "repair",
+            kind=_kind(wanted),
             pipeline=wanted.pipeline,
             run_id=wanted.run_id,
             status="failed",
@@ -186,6 +232,12 @@ def _parse(words: list[str]) -> argparse.Namespace:
             command.add_argument("--repair", required=True, help="the repair's id, from its plan")
         command.add_argument("--report", type=opened, required=True, help="path of the JSON report")
         command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
+    command = commands.add_parser("together", help="drain several pipelines in turn")
+    command.add_argument("pipelines", nargs="+", help="folders of the package SLUICE_PIPELINES")
+    command.add_argument(
+        "--report", type=opened, action="append", required=True, help="one for each, in this order"
+    )
+    command.add_argument("--run-id", required=True, help="the runs' id in the ops tables")
     command = commands.add_parser("serve", help="be a worker for warm drains (spark_jobs/warm)")
     command.add_argument("socket", type=Path, help="path of the socket to listen at")
     command = commands.add_parser(

@@ -39,12 +39,13 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """Within the block, SIGTERM and Ctrl-C set the request and do not end the process.
+def stop_on_signals(request: StopRequest | None = None) -> Iterator[StopRequest]:
+    """Within the block, SIGTERM and Ctrl-C set the request and do not end the process. `request` is
+    one that several runs share.
 
     For the main thread: Python delivers signals to no other.
     """
-    request = StopRequest()
+    request = request or StopRequest()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         request.stop(ASKED)

@@ -7,14 +7,19 @@ nor Arrow.
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from spark_jobs.contract.field_types import Value
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def spark_type(name: str) -> DataType:
@@ -45,6 +50,17 @@ def arrow_type(name: str) -> pa.DataType:
         "timestamp": pa.timestamp("us", "UTC"),
         "date": pa.date32(),
     }[name]
+
+
+def arrow_array(values: Sequence[Value | None], name: str) -> pa.Array:
+    """The values in that type."""
+    import pyarrow as pa  # noqa: PLC0415 - see the module's docstring
+
+    if name != "timestamp":
+        return pa.array(values, arrow_type(name))
+    # Arrow asks every time how far its zone is from UTC: three times as slow as a difference.
+    since = [at - EPOCH if isinstance(at, datetime) else None for at in values]
+    return pa.array(since, pa.duration("us")).view(arrow_type(name))
 
 
 def json_type(name: str) -> Any:

@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
+from spark_jobs.contract.spec import Pipeline
 
 PATIENCE = timedelta(days=7)
 """After it the run fails, and the table is as it was."""
@@ -47,8 +48,9 @@ class ConfirmOperator(ApprovalOperator):
         return super().hitl_summary | {"body": None}
 
     def execute(self, context: Context) -> Any:
-        """Raises Airflow's TaskAwaitingInput while a person is needed, SwapRefused for a repair
-        that has ended: the task was cleared after a Reject.
+        """Raises Airflow's TaskAwaitingInput while a person is needed; SwapRefused for a repair
+        that has ended, where the task was cleared after a Reject, and where the spec has no ranges
+        any more. Nobody is asked of one that a swap has put into the table before it was killed.
         """
         if planned_repair(context)["kind"] == "verify":
             self.log.info("a verify changes nothing: nobody is asked")
@@ -63,17 +65,24 @@ class ConfirmOperator(ApprovalOperator):
             return super().execute(context)
         from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+        from spark_jobs.repair.preconditions import in_table  # noqa: PLC0415 - as above
         from spark_jobs.repair.sample import sample  # noqa: PLC0415 - as above
-        from spark_jobs.repair.swap import refuse_ended  # noqa: PLC0415 - as above
+        from spark_jobs.repair.unready import refuse_ended, refuse_unranged  # noqa: PLC0415 - as above
 
         with one_line_errors(self.log), root_credentials():
-            paths = _paths(self.pipeline)
+            spec = _spec(self.pipeline)
+            paths = Paths(root(), spec)
             manifest = read_manifest(paths, repair_id := planned_repair(context)["repair_id"])
             if manifest.approved:
                 who = manifest.approved_by
                 self.log.info("approved by %s", who) if who else self.log.info("no need to ask")
                 return None
-            refuse_ended(manifest, repairs.one(paths.root, self.pipeline, repair_id))
+            row = repairs.one(paths.root, self.pipeline, repair_id)
+            if (version := in_table(paths, manifest, row)) is not None:
+                self.log.info("version %s of the table has it already: swap records it", version)
+                return None
+            refuse_ended(manifest, row)
+            refuse_unranged(spec, manifest)
             # Set here, and so not rendered by Jinja: the rows come from Kafka.
             self.body = body(manifest, sample(paths.staging(repair_id)))
         return super().execute(context)
@@ -102,5 +111,9 @@ class ConfirmOperator(ApprovalOperator):
         reject(_paths(self.pipeline), repair_id, who)
 
 
+def _spec(pipeline: str) -> Pipeline:
+    return live_spec(registry.load(pipeline), root())
+
+
 def _paths(pipeline: str) -> Paths:
-    return Paths(root(), live_spec(registry.load(pipeline), root()))
+    return Paths(root(), _spec(pipeline))

@@ -28,7 +28,8 @@ ONLY_A_REBUILD = """\
 No range of its output can be computed by itself: {why}. So it has no repair, backfill, verify or
 replay, and *Backfill* is off here.
 
-**Trigger > Single Run** has a form with the one kind that is left:
+**Trigger > Single Run** has a form with the one kind that is left. Choose it: since it reads the
+whole history, an empty form is refused.
 
 - **rebuild**{rebuild}. An archive of the topic is read only if ranges of NEXT can be computed."""
 

@@ -116,8 +116,9 @@ def describe_step(step: Step) -> str:
         case GroupState():
             columns = _names(field.name for field in step.output)
             clock = CLOCKS[step.time_mode]
+            buckets = f", in {step.buckets:,} buckets" if step.buckets else ""
             return (
-                f"for every {_names(step.keys)}: `{step.processor}` in logic.py, {clock}; "
+                f"for every {_names(step.keys)}{buckets}: `{step.processor}` in logic.py, {clock}; "
                 f"output columns {columns}"
             )
 

@@ -10,7 +10,7 @@ from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.contract.operator_metrics import CUSTOM
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Stateful
+from spark_jobs.contract.steps import GroupState, Stateful
 from spark_jobs.steps.chain import observation_name
 
 
@@ -63,12 +63,19 @@ class OperatorMetrics(NamedTuple):
             _if_any(self.custom("numRegisteredTimers"), "timers set"),
             _if_any(self.timers_fired, "timers fired"),
             _if_any(self.custom("numValuesRemovedDueToTTLExpiry"), "values past their TTL"),
-            f"{reported['numRowsTotal']:,} {groups} in {reported['numShufflePartitions']} "
-            "partitions, "
+            f"{self._total()} in {reported['numShufflePartitions']} partitions, "
             f"{self.progress.stored_bytes / 1e6:,.1f} MB",
             f"{seconds:.1f} s of state work in all tasks",
         ]
         return f"step {self.number + 1}, {self.step.kind}: {'; '.join(filter(None, parts))}"
+
+    def _total(self) -> str:
+        total = self.progress.reported.get("numRowsTotal")
+        if total is None:
+            return "as many keys as before"
+        if isinstance(self.step, GroupState) and self.step.buckets:
+            return f"{total:,} keys in {self.step.buckets:,} buckets"
+        return f"{total:,} {self.step.balance.counted_in}"
 
 
 def operator_metrics(

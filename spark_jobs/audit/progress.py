@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.audit.repeated import Repeated
-from spark_jobs.contract.operator_metrics import REPORTED
+from spark_jobs.contract.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
 from spark_jobs.contract.report import StateUse
 
 Event = dict[str, Any]
@@ -21,7 +21,9 @@ class OperatorProgress(NamedTuple):
 
     name: str
     reported: Mapping[str, int]
-    """contract/operator_metrics.py REPORTED."""
+    """contract/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets of
+    which the batch has visited none.
+    """
     custom: Mapping[str, int]
     """All of its customMetrics: those of the operator and those of its state store."""
 
@@ -33,6 +35,19 @@ class OperatorProgress(NamedTuple):
             {name: int(event[name]) for name in REPORTED},
             event.get("customMetrics") or {},
         )
+
+    def with_keys(self, counted: Mapping[str, Any] | None) -> Self:
+        """With these counts of keys in the place of Spark's, which are of buckets: an observation
+        as JSON. None for a step that is not in buckets, whose own counts stay.
+        """
+        if counted is None:
+            return self
+        reported = dict(self.reported)
+        for name, metric in KEYS_COUNTED.items():
+            reported[metric] = int(counted.get(name) or 0)
+        if counted.get("keys") is None:
+            del reported["numRowsTotal"]
+        return self._replace(reported=reported)
 
     @property
     def duplicates(self) -> int:
@@ -63,26 +78,29 @@ class Progress(NamedTuple):
     @classmethod
     def of(cls, event: Event) -> Self:
         """From its JSON."""
+        observed = event.get("observedMetrics") or {}
         operators = tuple(
-            OperatorProgress.of(operator) for operator in reversed(event["stateOperators"])
+            OperatorProgress.of(operator).with_keys(observed.get(keys_observation(number)))
+            for number, operator in enumerate(reversed(event["stateOperators"]))
         )
         seconds = event["durationMs"].get("triggerExecution", 0) / 1000
         return cls(
             event["batchId"],
             seconds,
             event["numInputRows"],
-            event.get("observedMetrics") or {},
+            observed,
             operators,
         )
 
     @property
     def state(self) -> StateUse | None:
-        """Rows and bytes in all stores; None if the batch reported no operator (it had no data and
-        moved nothing).
+        """Rows and bytes in all stores; None if the batch reported no operator, or visited none of
+        a step's buckets (it had no data and moved nothing).
         """
-        if not self.operators:
+        counts = [operator.reported.get("numRowsTotal") for operator in self.operators]
+        rows = [count for count in counts if count is not None]
+        if not rows or len(rows) < len(counts):
             return None
-        rows = [operator.reported["numRowsTotal"] for operator in self.operators]
         return StateUse(
             rows=sum(rows),
             open=rows[-1],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,6 +16,7 @@ from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
+    SomePipelines,
     console,
     examples,
     one_line_errors,
@@ -25,20 +25,11 @@ from spark_jobs.cli.terminal import (
 from spark_jobs.contract import registry
 from spark_jobs.contract.archive import archive_name
 from spark_jobs.contract.duration import interval
-from spark_jobs.contract.paths import report_path
-from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.summary import check_line, summary
-
-if TYPE_CHECKING:
-    from upath import UPath
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
-LOG = logging.getLogger(__name__)
-STDOUT, STDERR = 1, 2
-"""The descriptors that a run writes to."""
 
 
 @commands.command(
@@ -88,16 +79,17 @@ def plan(pipeline: PipelineName) -> None:
     rich_help_panel=PANEL,
     epilog=examples(
         "sluice drain flight_events",
+        "sluice drain flight_events departure_delays aircraft_rotations",
         "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json",
     ),
 )
 def drain(
-    pipeline: PipelineName,
+    pipelines: SomePipelines,
     report: Annotated[
         Path | None,
         typer.Option(
             help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under "
-            "SLUICE_ROOT."
+            "SLUICE_ROOT. For one pipeline only."
         ),
     ] = None,
     run_id: Annotated[
@@ -109,10 +101,18 @@ def drain(
 
     Starts nothing if there is nothing to do.
 
-    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a
-    second Ctrl-C stops at once.
+    Several pipelines are drained in turn by one application of Spark, where they can share one. A
+    failure of one leaves the others. The exit status is that of the worst.
+
+    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch, and
+    begins no further pipeline; a second Ctrl-C stops at once.
     """
-    _drain(pipeline, report, run_id)
+    if report and len(pipelines) > 1:
+        raise typer.BadParameter(
+            "with several pipelines each writes its own, under SLUICE_ROOT.",
+            param_hint="--report",
+        )
+    _drain(pipelines, report, run_id)
 
 
 @commands.command(
@@ -132,39 +132,19 @@ def archive(
     The archive of a topic is the pipeline archive__TOPIC: plan, show, doctor, reset and maintain
     take that name.
     """
-    _drain(archive_name(topic), None, run_id)
+    _drain([archive_name(topic)], None, run_id)
 
 
-def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
-    from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415
-    from spark_jobs.launch.submit import application, arguments, command, environment  # noqa: PLC0415
-    from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - as above
-    from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
-    from spark_jobs.warm.client import begun  # noqa: PLC0415 - as above
+def _drain(pipelines: list[str], report: Path | None, run_id: str | None) -> None:
+    from spark_jobs.cli.draining import drain_one  # noqa: PLC0415 - as above
+    from spark_jobs.cli.several import drain_several  # noqa: PLC0415 - as above
 
     run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
-    with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
-        spec = registry.load(pipeline)
-        settings = Settings.from_environment()
-        with recorded(pipeline, run_id):
-            spec = live_spec(spec, settings.root)
-            for line in (planned := make_plan(spec, settings)).lines:
-                LOG.info("%s", line)
-            if planned.idle:
-                return
-            path = report or report_path(settings.root, pipeline, run_id)
-            path.unlink(missing_ok=True)
-            variables = {**os.environ, **environment(settings)}
-            words = arguments("drain", pipeline, path, run_id)
-            if run := begun(
-                settings, pipeline, words, variables, planned.new_offsets, (STDOUT, STDERR)
-            ):
-                run.follow()
-            else:
-                words = command(settings, pipeline, path, run_id, planned.new_offsets)
-                run_in_foreground(words, variables, application())
-            _summarise(read_report(path), path)
+    if len(names := [*dict.fromkeys(pipelines)]) > 1:
+        drain_several(names, run_id)
+    else:
+        drain_one(names[0], report, run_id)
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
@@ -203,13 +183,3 @@ def _steps(spec: Pipeline) -> str:
     words: list[str] = [step.kind for step in spec.steps] or ["every record"]
     delay = f" (watermark {interval(spec.watermark_delay)})" if spec.watermark_delay else ""
     return " -> ".join(words) + delay
-
-
-def _summarise(report: Report, path: Path | UPath) -> None:
-    """Log what the run did. Raises the run's problem."""
-    first, *more = summary(report)
-    checks = [check_line(check) for check in report.failing("critical") + report.failing("warning")]
-    for line in (first, *(f"  {line}" for line in [*checks, *more]), f"report: {path}"):
-        LOG.info("%s", line)
-    if report.problem:
-        raise report.problem.error()

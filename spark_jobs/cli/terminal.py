@@ -53,6 +53,14 @@ PipelineNames = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
+SomePipelines = Annotated[
+    list[str],
+    typer.Argument(
+        help="The pipelines: one, or several, which share an application of Spark.",
+        metavar="PIPELINE...",
+        autocompletion=complete_pipelines,
+    ),
+]
 Execute = Annotated[
     bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")
 ]
@@ -101,9 +109,14 @@ def one_line_errors() -> Iterator[None]:
         error = failure if isinstance(failure, SluiceError) else translate_store_error(failure)
         if error is None:
             raise
-        line = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
-        Console(stderr=True, soft_wrap=True).print(line, highlight=False)
+        say_error(error)
         raise typer.Exit(error.exit_status) from None
+
+
+def say_error(error: SluiceError) -> None:
+    """Print it in one line on stderr."""
+    line = Text.assemble((error.code, "red"), f" {error.what} {error.remedy}")
+    Console(stderr=True, soft_wrap=True).print(line, highlight=False)
 
 
 def terminal_width() -> int | None:

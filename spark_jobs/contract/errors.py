@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -459,6 +460,15 @@ def by_code(code: str) -> type[SluiceError]:
     newer Sluice).
     """
     return next((error for error in catalogue() if error.code == code), SluiceError)
+
+
+def worst(problems: Iterable[SluiceError | None]) -> SluiceError | None:
+    """The one by which a command that did several things ends; None if there is none.
+
+    The first that no later run mends by itself, else the first.
+    """
+    known = [problem for problem in problems if problem is not None]
+    return next((problem for problem in known if not problem.retry), next(iter(known), None))
 
 
 def unexpected(error: BaseException) -> SluiceError:

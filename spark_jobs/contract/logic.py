@@ -16,6 +16,7 @@ from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.scope import BASE, Elsewhere, Found, Processor, Scope, method, source
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.step.group_state import GroupState
+from spark_jobs.contract.steps import Step
 
 HANDLERS = {
     "init": ("handle",),
@@ -27,6 +28,8 @@ HANDLERS = {
 """Method of a processor -> its parameters after self (pyspark.sql.streaming.StatefulProcessor)."""
 FUNCTION = ("key", "frames", "state")
 """What applyInPandasWithState passes to a function, by position."""
+BUCKET_FUNCTION = ("rows", "state")
+"""What a function for buckets gets, by position."""
 BY_NAME = {"handleExpiredTimer"}
 """Spark passes these methods' arguments by name (stateful_processor_util.py): names count too."""
 REQUIRED = ("init", "handleInputRows")
@@ -136,13 +139,20 @@ def refuse_unfit(spec: Pipeline, path: Path) -> None:
         if name not in scope and not scope.open:
             _refuse(path, name, f"it defines {', '.join(sorted(scope.defined)) or 'nothing'}")
         found = scope.get(name)
-        if isinstance(step, GroupState) and step.form != "apply":
+        if isinstance(step, GroupState) and step.form in {"row", "pandas"}:
             _refuse_no_processor(path, found, name)
         elif isinstance(found, type):
             _refuse(path, name, "the step calls a function, and this is a class")
         elif isinstance(found, ast.FunctionDef):
-            count = len(FUNCTION) if isinstance(step, GroupState) else 1
+            count = _parameters(step)
             _refuse_parameters(path, found, name, [""] * count, by_name=False)
+
+
+def _parameters(step: Step) -> int:
+    """How many a step's function gets."""
+    if not isinstance(step, GroupState):
+        return 1
+    return len(BUCKET_FUNCTION if step.form == "buckets" else FUNCTION)
 
 
 def _refuse_no_processor(path: Path, found: Found, name: str) -> None:

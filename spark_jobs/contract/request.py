@@ -236,18 +236,19 @@ def form(unranged: str | None = None) -> dict[str, dict[str, Any]]:
     """Field of the form -> its JSON schema, with default, title and description.
 
     A field that need not be filled in takes null, by which Airflow's form knows it. `unranged`: why
-    no range of the pipeline can be computed (contract/ranged.py); its form has `rebuild` alone.
+    no range of the pipeline can be computed (contract/ranged.py); its form has `rebuild` alone, and
+    a person chooses it: Airflow refuses an empty form, which would mean hours of work.
     """
     properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
     fields = {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
     if unranged is None:
         return fields
     fields["kind"] |= {
-        "default": "rebuild",
+        "default": None,
         "enum": ["rebuild"],
         "values_display": {"rebuild": MEANINGS["rebuild"]},
         "description": "Only `rebuild`: no range of this pipeline's output can be computed by "
-        f"itself: {unranged}.",
+        f"itself: {unranged}. It reads the whole history, so it is never the default.",
     }
     return {name: fields[name] for name in OF_A_REBUILD}
 

@@ -213,6 +213,7 @@ class Pipeline(Model):
         self._refuse_close_after()
         positive("stall_timeout", self.stall_timeout)
         columns: Columns = self.topic.columns
+        types = {field.name: field.type for field in self.topic.fields}
         time: str | None = self.topic.event_time
         for index, step in enumerate(self.steps):
             if step.stateful and time is None:
@@ -229,7 +230,10 @@ class Pipeline(Model):
                     f"scope 'event_time' evicts by {time}, which is not in keys",
                     "Add it to the keys, or use scope 'watermark'",
                 )
+            if isinstance(step, GroupState) and step.form == "buckets":
+                self._refuse_double_keys(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
+            types = step.types_after(types)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
@@ -252,6 +256,16 @@ class Pipeline(Model):
                 )
         return self
 
+    def _refuse_double_keys(self, step: GroupState, types: dict[str, str]) -> None:
+        if doubles := [key for key in step.keys if types.get(key) == "double"]:
+            refuse(
+                "GroupState.keys",
+                doubles,
+                "form 'buckets' has no keys of type double: NaN and -0.0 are other keys in Arrow "
+                "than in Spark",
+                "Use a key of another type, or form='row'",
+            )
+
     def _refuse_ranges(self, columns: Columns) -> None:
         by, context = self.ranges.by, self.ranges.context
         if by is not None and columns is not None and by not in columns:
@@ -271,13 +285,14 @@ class Pipeline(Model):
 
     def _refuse_without_time(self, index: int) -> None:
         before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
-        if (
-            isinstance(before, GroupState) and before.form == "apply"
-        ):  # the one form that takes no event_time
+        untimed = {"apply": "applyInPandasWithState", "buckets": "a GroupState in buckets"}
+        if isinstance(before, GroupState) and before.form in untimed:  # they take no event_time
             refuse(
                 "steps",
                 self.steps[index].kind,
-                "Spark allows no stateful step after applyInPandasWithState",
+                f"no stateful step can follow {untimed[before.form]}"
+                if before.form == "buckets"
+                else f"Spark allows no stateful step after {untimed[before.form]}",
                 "Use form='row' or 'pandas', or put it last",
             )
         refuse(

@@ -20,7 +20,7 @@ from spark_jobs.decode.formats import DECODERS, Decoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.type_conversions import arrow_type, spark_type
+from spark_jobs.type_conversions import arrow_array, spark_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,8 +35,8 @@ def decode(
     fields: Sequence[Field] | None = None,
 ) -> DataFrame:
     """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if
-    decoded). With `fields`, these of the topic's, the event time among them; any of the others
-    still makes a record malformed.
+    decoded). With `fields`, these of the topic's, the event time among them: Spark prunes no column
+    through mapInArrow. Any of the others still makes a record malformed.
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
@@ -54,7 +54,7 @@ def decode(
     noted = (notes.policy, notes.accumulator) if notes else None
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = DECODERS[topic.format](topic)
+        decoder = DECODERS[topic.format](topic, [field.name for field in wanted])
         raw_filter = RawFilter(topic, capture) if capture else None
         counter = SliceCounter(topic, noted[0]) if noted else None
         for batch in batches:
@@ -88,8 +88,10 @@ def _decoded(
             [None if reason else value for value, reason in zip(column, reasons, strict=True)]
             for column in values
         ]
-    decoded = dict(zip(topic.columns, values, strict=True))
-    arrays = {field.name: pa.array(decoded[field.name], arrow_type(field.type)) for field in wanted}
+    arrays = {
+        field.name: arrow_array(column, field.type)
+        for field, column in zip(wanted, values, strict=True)
+    }
     event_time = arrays[topic.event_time]
     if counter:
         counter.add(kafka, event_time)

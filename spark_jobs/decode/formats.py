@@ -15,8 +15,10 @@ class Decoder(Protocol):
     def columns(
         self, values: Sequence[bytes | None], /
     ) -> tuple[Sequence[Sequence[Any]], Sequence[str | None]]:
-        """For each field the values, and for each record why it is malformed, or None."""
+        """For each wanted field the values, and for each record why it is malformed, or None."""
 
 
-DECODERS: Final[dict[Format, Callable[[Topic], Decoder]]] = {"json": JsonDecoder}
-"""A new format is a line here, and one in Format (contract/topic.py)."""
+DECODERS: Final[dict[Format, Callable[[Topic, Sequence[str]], Decoder]]] = {"json": JsonDecoder}
+"""Topic and names of the wanted fields -> decoder. A new format is a line here, and one in Format
+(contract/topic.py).
+"""

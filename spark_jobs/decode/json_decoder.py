@@ -10,8 +10,9 @@ value must be UTF-8.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -21,120 +22,125 @@ from spark_jobs.contract.topic import Topic
 from spark_jobs.type_conversions import json_type
 
 Values = tuple[Value | None, ...]
-"""The values of one record, or of one column."""
+"""The values of one record."""
 REFUSED = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
 """What decoding raises for a malformed record."""
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
 
 class JsonDecoder:
-    """Decodes the records of one topic."""
+    """Decodes the records of one topic, and makes columns of the `wanted` fields (default: all).
 
-    def __init__(self, topic: Topic) -> None:
+    Every field is decoded, also one that nobody wants: a wrong value in it makes the record
+    malformed.
+    """
+
+    def __init__(self, topic: Topic, wanted: Sequence[str] | None = None) -> None:
         self._names = topic.columns
-        self._times = [
-            index for index, field in enumerate(topic.fields) if field.type == "timestamp"
-        ]
-        self._optional = [index for index, field in enumerate(topic.fields) if not field.required]
-        self._nulls: Values = (None,) * len(self._names)
+        self._wanted = [attrgetter(name) for name in wanted or topic.columns]
+        self._times = [field.name for field in topic.fields if field.type == "timestamp"]
+        self._optional = [field.name for field in topic.fields if not field.required]
         fields = [
             (f.name, json_type(f.type)) if f.required else (f.name, json_type(f.type) | None, None)
             for f in topic.fields
         ]
         # gc=False: a record has no reference cycles, and the garbage collector would traverse
         # millions of records.
-        self._decoder = msgspec.json.Decoder(
-            msgspec.defstruct("Record", fields, kw_only=True, gc=False)
-        )
+        record = msgspec.defstruct("Record", fields, kw_only=True, gc=False)
+        self._nulls = record(**dict.fromkeys(self._names))
+        self._decoder = msgspec.json.Decoder(record)
 
-    def columns(self, values: Sequence[bytes | None]) -> tuple[list[Values], list[str | None]]:
-        """The decoded columns in the topic's order, and for each record the reason why it is
-        malformed, or None.
+    def columns(
+        self, values: Sequence[bytes | None]
+    ) -> tuple[list[list[Value | None]], list[str | None]]:
+        """The wanted columns in their order, and for each record the reason why it is malformed, or
+        None.
         """
-        rows, reasons = self._decoded(values)
-        columns = self._transposed(rows)
-        changed = False
-        for index in self._lacking(columns):
+        records, reasons = self._decoded(values)
+        for index in self._doubtful(records):
             value = values[index]
-            if value and reasons[index] is None and (reason := self._wrong_case(value)):
-                rows[index], reasons[index], changed = self._nulls, reason, True
-        for index in self._zoned(columns):
-            if reasons[index] is None:
-                (rows[index], reasons[index]), changed = self._in_utc(rows[index]), True
-        return (self._transposed(rows) if changed else columns), reasons
+            if value and reasons[index] is None:
+                records[index], reasons[index] = self._judged(value, records[index])
+        return [list(map(column, records)) for column in self._wanted], reasons
 
     def row(self, value: bytes | None) -> tuple[Values, str | None]:
-        """A record's values and None; or nulls and the reason why it is malformed."""
-        if not value:
-            return self._nulls, EMPTY if value is not None else TOMBSTONE
+        """A record's values in the topic's order and None; or nulls and the reason why it is
+        malformed.
+        """
+        record, reason = self._nulls, None
         try:
-            if not value.isascii():
-                value.decode()  # msgspec checks the encoding of declared fields only
-            row = msgspec.structs.astuple(self._decoder.decode(value))
+            if value:
+                record, reason = self._judged(value, self._strict(value))
+            else:
+                reason = self._missing(value)
         except REFUSED as error:
-            return self._nulls, self._reason(value, error)
+            reason = self._reason(value or b"", error)
+        return msgspec.structs.astuple(record), reason
+
+    def _decoded(self, values: Sequence[bytes | None]) -> tuple[list[Any], list[str | None]]:
+        """As `row` begins, for many. No Python of ours runs for a good record, where all are ASCII:
+        it would be half of the time.
+        """
+        given = [value or b"" for value in values]
+        plain = all(map(bytes.isascii, given))
+        decode: Callable[[bytes], Any] = self._decoder.decode if plain else self._strict
+        records: list[Any] = []  # Any: mypy does not know the class
+        reasons: list[str | None] = [None] * len(values)
+        rest = iter(given)
+        while len(records) < len(values):
+            try:
+                for record in map(decode, rest):
+                    records.append(record)  # noqa: PERF402 - those before a bad one must stay
+            except REFUSED as error:  # `rest` is behind the bad one
+                value = values[len(records)]
+                reason = self._reason(value, error) if value else self._missing(value)
+                reasons[len(records)] = reason
+                records.append(self._nulls)
+        return records, reasons
+
+    def _strict(self, value: bytes) -> Any:
+        if not value.isascii():
+            value.decode()  # msgspec checks the encoding of declared fields only
+        return self._decoder.decode(value)
+
+    def _doubtful(self, records: list[Any]) -> list[int]:
+        """The records that lack an optional field, or have a time in another zone than UTC; maybe
+        malformed ones too.
+        """
+        found = set[int]()
+        for name in self._optional:
+            column = list(map(attrgetter(name), records))
+            if None in column:
+                found.update(index for index, value in enumerate(column) if value is None)
+        for name in self._times:
+            found.update(
+                [
+                    index
+                    for index, at in enumerate(map(attrgetter(name), records))
+                    if at is not None and at.tzinfo is not UTC
+                ]
+            )
+        return sorted(found)
+
+    def _judged(self, value: bytes, record: Any) -> tuple[Any, str | None]:
+        """A decoded record and None; or nulls and the reason why it is malformed after all."""
         # A key in the wrong case looks like a missing optional field, so only records that lack one
         # are checked again.
-        if any(row[index] is None for index in self._optional) and (
-            reason := self._wrong_case(value)
-        ):
+        lacking = [name for name in self._optional if getattr(record, name) is None]
+        if lacking and _odd_case(value, lacking) and (reason := self._wrong_case(value)):
             return self._nulls, reason
-        if any(row[index] is not None and row[index].tzinfo is not UTC for index in self._times):
-            return self._in_utc(row)
-        return row, None
-
-    def _decoded(
-        self, values: Sequence[bytes | None]
-    ) -> tuple[list[tuple[Any, ...]], list[str | None]]:  # Any: mypy does not know the types
-        """As `row` begins, for many: a call and two checks for each would be half of the time."""
-        decode, astuple, nulls = self._decoder.decode, msgspec.structs.astuple, self._nulls
-        rows: list[tuple[Any, ...]] = []
-        reasons: list[str | None] = []
-        for value in values:
-            row, reason = nulls, None
-            if value:
-                try:
-                    if not value.isascii():
-                        value.decode()
-                    row = astuple(decode(value))
-                except REFUSED as error:
-                    reason = self._reason(value, error)
-            else:
-                reason = EMPTY if value is not None else TOMBSTONE
-            rows.append(row)
-            reasons.append(reason)
-        return rows, reasons
-
-    def _lacking(self, columns: list[tuple[Any, ...]]) -> set[int]:
-        """The records that lack an optional field."""
-        return {
-            index
-            for number in self._optional
-            if None in columns[number]
-            for index, value in enumerate(columns[number])
-            if value is None
-        }
-
-    def _zoned(self, columns: list[tuple[Any, ...]]) -> set[int]:
-        """The records with a time in another zone than UTC."""
-        return {
-            index
-            for number in self._times
-            for index, at in enumerate(columns[number])
-            if at is not None and at.tzinfo is not UTC
-        }
-
-    def _transposed(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        return list(zip(*rows, strict=True)) or [()] * len(self._names)
-
-    def _in_utc(self, row: tuple[Any, ...]) -> tuple[Values, str | None]:
+        times = {name: getattr(record, name) for name in self._times}
+        zoned = {name: at for name, at in times.items() if at is not None and at.tzinfo is not UTC}
+        if not zoned:
+            return record, None
         try:
-            return tuple(
-                v.astimezone(UTC) if i in self._times and v is not None else v
-                for i, v in enumerate(row)
-            ), None
+            in_utc = {name: at.astimezone(UTC) for name, at in zoned.items()}
         except OverflowError:
             return self._nulls, "a time is outside the years 1 to 9999 in UTC"
+        return msgspec.structs.replace(record, **in_utc), None
+
+    def _missing(self, value: bytes | None) -> str:
+        return EMPTY if value is not None else TOMBSTONE
 
     def _reason(self, value: bytes, error: Exception) -> str:
         if isinstance(error, msgspec.ValidationError):
@@ -158,3 +164,14 @@ class JsonDecoder:
             if wrong
             else None
         )
+
+
+def _odd_case(value: bytes, names: Iterable[str]) -> bool:
+    """Whether one of these names may be a key of the value in another case. To parse it in order to
+    know costs as much as ten records.
+    """
+    if b"\\" in value or not value.isascii():
+        return True  # a letter may be written as \u0041, and K in lower case may be the Kelvin sign
+    lower = value.lower()
+    quoted = (f'"{name}"'.encode() for name in names)
+    return any(lower.count(name) != value.count(name) for name in quoted)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 import psutil
 
@@ -19,7 +20,16 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
-def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> None:
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    """Its exit status; that of a signal is negative."""
+    asked: bool
+    """Whether somebody pressed Ctrl-C meanwhile."""
+
+
+def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> Ended:
     """Run the command to its end.
 
     `driver` is the script whose Python process takes SIGTERM as a request to stop.
@@ -42,6 +52,7 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
             else:
                 LOG.info("stopping when the batch at work has ended; Ctrl-C again ends it at once")
             asked = True
+    return Ended(submitted.returncode, asked or bool(pressed))
 
 
 @contextmanager

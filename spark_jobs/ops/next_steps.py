@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_jobs.contract import registry
+from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.kind import REPAIR_KINDS
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.ops.shown import NextStep, RunLine
 
@@ -42,10 +45,30 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
     look = NextStep(why="see its batches", command=f"sluice show batches --pipeline {name}")
     if line.kind in REPAIR_KINDS:
         return (repairs, look)
-    if line.late:
+    return (look, *_for_late(name)) if line.late else (look,)
+
+
+def _for_late(name: str) -> tuple[NextStep, ...]:
+    if _lacks_ranges(name):
+        late = f"sluice show late --pipeline {name}"
         return (
-            look,
-            NextStep(why="see which days late records wait for", command=f"sluice coverage {name}"),
-            NextStep(why="see what a repair would change", command=f"sluice repair {name}"),
+            NextStep(why="see the late records", command=late),
+            NextStep(
+                why="see what computes the whole table with them: no range can be by itself",
+                command=f"sluice rebuild {name}",
+            ),
         )
-    return (look,)
+    return (
+        NextStep(why="see which days late records wait for", command=f"sluice coverage {name}"),
+        NextStep(why="see what a repair would change", command=f"sluice repair {name}"),
+    )
+
+
+def _lacks_ranges(name: str) -> bool:
+    """Whether a repair and coverage of it are refused for that. Not of a spec that is wrong or
+    gone: those commands say so.
+    """
+    try:
+        return unranged(registry.load(name)) is not None
+    except SluiceError:
+        return False

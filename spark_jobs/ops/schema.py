@@ -278,7 +278,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("table_version", _LONG, "the version that the swap committed; null without one"),
         Column("staged_at", _TIME, "when the rows were computed"),
         Column("approved_by", _STRING, "who approved it; null if nobody had to"),
-        Column("swapped_at", _TIME, "when the swap was recorded"),
+        Column(
+            "swapped_at",
+            _TIME,
+            "when the swap was committed; when it was recorded, where no row differed",
+        ),
         Column("seconds", _DOUBLE, "seconds that the computation took"),
         Column("report", _STRING, "the whole report, as JSON"),
     ),

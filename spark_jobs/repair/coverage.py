@@ -18,7 +18,7 @@ from pydantic import Field as Described
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import RangeOpen
+from spark_jobs.contract.errors import RangeOpen, RepairUnknown
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, floor, joined
@@ -29,6 +29,7 @@ from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count, fates, late_fates
 from spark_jobs.repair.late_spans import LateSpans, Touching
+from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.quarantine import waiting
 from spark_jobs.repair.slices import offsets_of, times
 
@@ -244,7 +245,7 @@ def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
 
 
 def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
-    """Those that ended with the table as computed, and those that can still be swapped in."""
+    """Those that ended with the table as computed, and those that wait for a person."""
     where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
     rows = repairs.stored(paths.root, paths.pipeline, where)
     made = [
@@ -261,9 +262,19 @@ def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], lis
         for each in made
         if each.row["state"] == "staged"
         and each.row["generation"] == generations[-1]
-        and (paths.staging(each.row["repair_id"]) / "manifest.json").exists()
+        and _unanswered(paths, each.row["repair_id"])
     ]
     return [each for each in made if each.row["state"] != "staged"], waits
+
+
+def _unanswered(paths: Paths, repair_id: str) -> bool:
+    """Whether a person's answer is missing. One that was approved, and not swapped in, is not worth
+    the wait: its swap was cut off, or a drain was in its way.
+    """
+    try:
+        return not read_manifest(paths, repair_id).approved
+    except RepairUnknown:
+        return False
 
 
 def _buckets(

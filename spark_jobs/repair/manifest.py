@@ -70,6 +70,8 @@ class Manifest(Stored):
     merged: tuple[MergedRecord, ...] = ()
     approval: Literal["needed", "not needed"] = "not needed"
     approved_by: str | None = None
+    rejected_by: str | None = None
+    rejected_at: datetime | None = None
 
     @property
     def compared(self) -> tuple[Span, ...]:

@@ -15,6 +15,7 @@ from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.ops.schema import Row
 
 
 class Claim(NamedTuple):
@@ -64,6 +65,19 @@ def committed(paths: Paths, known: Identity, claim: Claim) -> int | None:
     if not claim.repair_id.endswith(UNDO) and claim.manifest.generation != known.generation:
         raise _stale(claim, f"{claim.manifest.pipeline} was rewound since")
     return None
+
+
+def in_table(paths: Paths, manifest: Manifest, row: Row | None) -> int | None:
+    """The version of the table that has the rows of a repair; None if none has. Its row of
+    ops.repairs does not say so where a swap was killed behind its commit.
+    """
+    if row is not None and row["state"] == "undone":  # its commit stands, below that of the undo
+        return None
+    claim = Claim(manifest.repair_id, manifest, manifest.table_version)
+    try:
+        return committed(paths, refuse_foreign(paths, claim), claim)
+    except StagingStale:
+        return None
 
 
 def refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:

@@ -43,8 +43,8 @@ def waiting(
 
     `reason` is text that must be in its kind and reason, in capitals or not.
     """
-    decoder, text = DECODERS[spec.topic.format](spec.topic), reason.lower()
-    at = spec.topic.columns.index(spec.topic.event_time)
+    decoder = DECODERS[spec.topic.format](spec.topic, [spec.topic.event_time])
+    text = reason.lower()
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
@@ -56,8 +56,8 @@ def waiting(
         rows: list[Row] = [
             row for row in part.to_pylist() if text in f"{row['kind']}: {row['reason']}".lower()
         ]
-        columns, malformed = decoder.columns([row["value"] for row in rows])
-        for row, time, why in zip(rows, columns[at], malformed, strict=True):
+        (times,), malformed = decoder.columns([row["value"] for row in rows])
+        for row, time, why in zip(rows, times, malformed, strict=True):
             bad = f"malformed: {why}" if why else _bad(spec, row, time)
             yield bad or Replayable(row["partition"], row["offset"], time)
 

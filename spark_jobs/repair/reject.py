@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.errors import RepairUnknown, SwapRefused
 from spark_jobs.ops import repairs
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.preconditions import in_table
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -14,13 +18,31 @@ LOG = logging.getLogger(__name__)
 
 
 def reject(paths: Paths, repair_id: str, who: str) -> None:
-    """Write to ops.repairs that it is rejected: it is not swapped in any more, and coverage does
-    not say that it waits. Does nothing to one that is not staged: its rows may be in the table.
+    """Write to ops.repairs that it is rejected, and to its manifest by whom and when: it is not
+    swapped in any more, and coverage does not say that it waits. Does nothing to one that is not
+    staged.
+
+    Raises SwapRefused if its rows are in the table: a swap was killed before it could record it.
     """
     row = repairs.one(paths.root, paths.pipeline, repair_id)
     if row is None or row["state"] != "staged":
         state = "not recorded" if row is None else row["state"]
         LOG.warning("%s: repair %s is %s, and stays so", paths.pipeline, repair_id, state)
         return
+    try:
+        manifest = read_manifest(paths, repair_id)
+    except RepairUnknown:  # no swap has had what it needs
+        manifest = None
+    if manifest and (version := in_table(paths, manifest, row)) is not None:
+        raise SwapRefused(
+            f"repair {repair_id} of {paths.pipeline} is in version {version} of the table already: "
+            "a swap was cut off behind its commit, so it is too late for a No.",
+            "In Airflow, clear the task `approve`: it asks nobody, and `swap` completes the "
+            f"record. Then take the rows back: `sluice undo {paths.pipeline} {repair_id}`.",
+        )
     repairs.put(paths.root, [row | {"state": "rejected"}])
+    if manifest:
+        answer = {"rejected_by": who, "rejected_at": datetime.now(UTC)}
+        path = paths.staging(repair_id) / "manifest.json"
+        manifest.model_copy(update=answer).write(path)
     LOG.info("%s: repair %s is rejected by %s", paths.pipeline, repair_id, who)

@@ -37,10 +37,13 @@ from spark_jobs.repair.compute import Computed, compute
 from spark_jobs.repair.failing import expression_failed
 from spark_jobs.repair.fates import fates, places
 from spark_jobs.repair.late_spans import LateSpans
+from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.sample import sample, sample_lines
 from spark_jobs.repair.staged import differing, write_changes, write_rows
+from spark_jobs.repair.swap import complete
+from spark_jobs.repair.unready import refuse_ended
 from spark_jobs.runs.data_error import DataError
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
@@ -96,6 +99,8 @@ def _run(
     paths = Paths(settings.root, spec)
     plan = read_plan(paths, outcome.repair_id)
     outcome.kind = plan.kind
+    complete(spec, settings.root, plan.repair_id, outcome.run_id)
+    _refuse_ended(paths, plan)
     known = read_identity(paths)
     if known is None or known.generation != plan.generation:
         raise StagingStale(
@@ -106,7 +111,7 @@ def _run(
         raise StagingStale(
             f"{spec.name}: its spec or its code changed since the plan.", "Plan it again."
         )
-    _refuse_swapped(paths, plan)
+    (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)
     spec = in_force(spec, known.fingerprint)
     with lease(paths.staging_lease, outcome.run_id), Cluster(spec.name, settings) as cluster:
         outcome.lap("settle")
@@ -133,15 +138,24 @@ def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
         LOG.warning("%s: %s stays for now: %s", plan.pipeline, kept.folder(paths, plan), error)
 
 
-def _refuse_swapped(paths: Paths, plan: RepairPlan) -> None:
-    """Raise StagingStale for a repair that is in the table. What an earlier try staged is gone."""
+def _refuse_ended(paths: Paths, plan: RepairPlan) -> None:
+    """Raise StagingStale for a repair that is or was in the table, SwapRefused for one that a
+    person has declined.
+    """
     row = repairs.one(paths.root, plan.pipeline, plan.repair_id)
     if row is not None and row["state"] not in {"staged", "failed"}:
-        raise StagingStale(
-            f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.",
-            "Plan another one; in Airflow, clear the task `plan` of the run.",
+        if row["state"] == "rejected":
+            refuse_ended(read_manifest(paths, plan.repair_id), row)
+        told = (
+            " The next run of its DAG publishes it, if none has."
+            if row["state"] == "swapped"
+            else ""
         )
-    (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)
+        raise StagingStale(
+            f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.{told}",
+            "To compute its ranges once more, plan another one: in Airflow, clear the task `plan` "
+            "of the run.",
+        )
 
 
 def _named_if_data_fails(

@@ -7,21 +7,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.contract.errors import ApprovalMissing, RepairUnknown, SwapRefused
+from spark_jobs.contract.errors import RepairUnknown
 from spark_jobs.contract.paths import Paths
-from spark_jobs.ops import repairs
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.bad_rows import put_bad, take_out_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
-from spark_jobs.repair.preconditions import Claim
+from spark_jobs.repair.preconditions import Claim, in_table
 from spark_jobs.repair.staging import new_rows
+from spark_jobs.repair.unready import refuse_unranged, refuse_unready
+from spark_jobs.sink import history
 
 if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
 
-ENDED = frozenset({"rejected", "undone", "failed"})
-"""States after which a repair is not swapped in."""
 SETTLED = frozenset({"canonical", "swapped"})
 """States of a repair that is in the table."""
 
@@ -53,9 +53,19 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     StagingStale (compute it again), RepairOverlapped, LeaseHeld (a drain works), LeaseLost or
     TableContended.
     """
+    complete_others(spec, root, repair_id, run_id)
+    return _swapped(spec, root, repair_id, run_id)
+
+
+def _swapped(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     paths = Paths(root, spec)
     manifest = read_manifest(paths, repair_id)
-    refuse_unready(manifest, repairs.one(paths.root, spec.name, repair_id))
+    row = repairs.one(paths.root, spec.name, repair_id)
+    # Of one that an earlier try has put into the table only the record may be missing. Neither the
+    # spec nor a person can keep it out any more.
+    if not _there(paths, manifest, row):
+        refuse_unready(manifest, row)
+        refuse_unranged(spec, manifest)
     done = exchange(
         paths,
         Exchange(
@@ -79,34 +89,39 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     )
 
 
-def refuse_unready(manifest: Manifest, row: Row | None) -> None:
-    """Raise SwapRefused for a repair that has ended or changes nothing, ApprovalMissing for one
-    that waits for a person.
+def _there(paths: Paths, manifest: Manifest, row: Row | None) -> bool:
+    settled = row is not None and row["state"] in SETTLED
+    return settled or in_table(paths, manifest, row) is not None
+
+
+def complete(spec: Pipeline, root: str, repair_id: str, run_id: str) -> None:
+    """Complete the record of a swap that was killed behind its commit, if this repair has one. What
+    is computed under its id again would be compared with rows that the table has no longer.
+
+    Raises LeaseHeld while a drain works.
     """
-    name = manifest.pipeline
-    if manifest.kind == "verify":
-        raise SwapRefused(
-            f"repair {manifest.repair_id} is of the kind {manifest.kind}, of which no row is "
-            "swapped in.",
-            f"See what it found: sluice show repairs --pipeline {name}",
-        )
-    refuse_ended(manifest, row)
-    if not manifest.approved:
-        raise ApprovalMissing(
-            f"repair {manifest.repair_id} of {name} changes {manifest.unexplained} rows that no "
-            "record explains, or is one of those that a person approves; nobody has.",
-            "Approve it in Airflow, or give the same command again on the command line.",
-        )
+    paths = Paths(root, spec)
+    try:
+        manifest = read_manifest(paths, repair_id)
+    except RepairUnknown:  # nothing was staged yet, so nothing was swapped in
+        return
+    row = repairs.one(paths.root, spec.name, repair_id)
+    if in_table(paths, manifest, row) is not None:
+        _swapped(spec, root, repair_id, run_id)
 
 
-def refuse_ended(manifest: Manifest, row: Row | None) -> None:
-    """Raise SwapRefused for a repair that has ended: nobody need be asked about it."""
-    if row is not None and row["state"] in ENDED:
-        raise SwapRefused(
-            f"repair {manifest.repair_id} of {manifest.pipeline} is {row['state']}.",
-            "Compute the range again, as a repair of its own. In Airflow, clear the task `plan` of "
-            "the run: the rest follows.",
-        )
+def complete_others(spec: Pipeline, root: str, repair_id: str, run_id: str) -> None:
+    """Do so for all repairs beside this one, which may find their rows in the table: what takes
+    them out later must know whose they are, and that this one rests on them.
+    """
+    paths = Paths(root, spec)
+    known = read_identity(paths)
+    if known is None:
+        return
+    of_it = ops_tables.among("generation", known.generations)
+    for row in repairs.stored(paths.root, spec.name, f"{of_it} AND state = 'staged'"):
+        if row["repair_id"] != repair_id:
+            complete(spec, root, row["repair_id"], run_id)
 
 
 def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
@@ -119,7 +134,7 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
         "state": "canonical" if version is None else "swapped",
         "table_version": version,
         "table_version_before": None if version is None else version - 1,
-        "swapped_at": before.get("swapped_at") or datetime.now(UTC),
+        "swapped_at": before.get("swapped_at") or since(paths, version),
         "approved_by": manifest.approved_by,
     }
     # Before it: a repair that is told to be there has lost no record. And not again: a replay may
@@ -131,6 +146,14 @@ def _record(paths: Paths, manifest: Manifest, version: int | None) -> None:
     put_fates(paths, manifest)
     if version is not None:
         _let_later_ones_take_out(paths, manifest, version)
+
+
+def since(paths: Paths, version: int | None) -> datetime:
+    """Since when the table has the rows: whatever is told to have found them there came later, also
+    where their own record was completed after a kill. Now, where no version was committed.
+    """
+    committed = None if version is None else history.committed_at(paths.table, version)
+    return committed or datetime.now(UTC)
 
 
 def _let_later_ones_take_out(paths: Paths, manifest: Manifest, version: int) -> None:

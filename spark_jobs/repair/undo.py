@@ -5,7 +5,6 @@ Not by Delta's RESTORE: that would take later drains back too.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import StagingStale, SwapRefused
@@ -17,7 +16,7 @@ from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import old_rows
-from spark_jobs.repair.swap import Swapped, described
+from spark_jobs.repair.swap import Swapped, complete, described, since
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +32,17 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     """Give the table the rows from before a repair, and let its late and replayed
     records wait again.
 
-    It may be repeated. Raises RepairUnknown if the staged rows are gone; SwapRefused if the repair
-    is not in the table; RepairOverlapped if a later one has a range in common with it; StagingStale
-    if somebody changed the rows since; LeaseHeld, LeaseLost or TableContended.
+    It may be repeated. A swap that was killed behind its commit is recorded first. Raises
+    RepairUnknown if the staged rows are gone; SwapRefused if the repair is not in the table;
+    RepairOverlapped if a later one has a range in common with it; StagingStale if somebody changed
+    the rows since; LeaseHeld, LeaseLost or TableContended.
     """
     paths = Paths(root, spec)
     manifest = read_manifest(paths, repair_id)
     row = repairs.one(paths.root, spec.name, repair_id)
+    if row is None or row["state"] not in {"swapped", "undone"}:
+        complete(spec, root, repair_id, run_id)
+        row = repairs.one(paths.root, spec.name, repair_id)
     begun = repairs.one(paths.root, spec.name, f"{repair_id}{UNDO}") is not None
     if row is None or row["state"] not in ({"swapped", "undone"} if begun else {"swapped"}):
         state = "not recorded" if row is None else row["state"]
@@ -101,7 +104,7 @@ def _record(
         "state": "swapped",
         "table_version": version,
         "table_version_before": version - 1,
-        "swapped_at": datetime.now(UTC),
+        "swapped_at": since(paths, version),
     }
     repairs.put(paths.root, [undone])
     repairs.end(paths.root, [row], "undone", before)

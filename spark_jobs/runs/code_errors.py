@@ -14,6 +14,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.environment import resume_remedy
 from spark_jobs.contract.errors import ProcessorFailed, SluiceError
 from spark_jobs.contract.logic import parsed
+from spark_jobs.steps.bucket import WrongResult
 
 FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 _SLUICE = re.compile(r"/spark_jobs/(?!pipelines/|topics/)")
@@ -100,6 +101,10 @@ def result_error(worker: str, name: str, text: str, pipeline: str) -> SluiceErro
 
     None if Sluice's own code raised it, or the pipeline has no code.
     """
+    if name == WrongResult.__qualname__ or name.endswith(f".{WrongResult.__qualname__}"):
+        return ProcessorFailed(
+            f"what the code of {pipeline} returned: {text[:300]}.", resume_remedy(pipeline)
+        )
     own = [frame for frame in FRAME.finditer(worker) if _SLUICE.search(frame["path"])]
     wrong = name.rpartition(".")[2] in _WRONG_RESULT or text.startswith(("[UDF_", "[RESULT_"))
     if own or not wrong or not _files(pipeline):

@@ -5,17 +5,19 @@ a store's files.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as F
 
 from spark_jobs.contract.errors import StateUnreadable
-from spark_jobs.contract.steps import Step
+from spark_jobs.contract.steps import GroupState, Step
+from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table, Variable
+from spark_jobs.steps.bucket_processor import STATE
 
 TIMERS = {
     "$eventTimers_keyToTimestamp": "event-time timers",
@@ -97,6 +99,8 @@ def read(
     elif variable.name:
         source = source.option("stateVarName", variable.name)
     stored = source.load(checkpoint)
+    if isinstance(step, GroupState) and step.form == "buckets":
+        stored = by_key(stored, step)
     columns = store_columns(stored, operator.name, step, ttl=variable.ttl)
     flat = stored.select(
         *(column.expression.alias(f"c{index}") for index, column in enumerate(columns)),
@@ -116,6 +120,12 @@ def read(
         tuple(tuple(map(_zoned, row[:-1])) for row in first),
         counted.get["rows"],
     )
+
+
+def shown(variables: Iterable[Variable], step: Step) -> list[Variable]:
+    """The variables to read: of buckets the state of their keys, and not how many they have."""
+    bucketed = isinstance(step, GroupState) and step.form == "buckets"
+    return [each for each in variables if not bucketed or each.name == STATE]
 
 
 def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, str]) -> DataFrame:

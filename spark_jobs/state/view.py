@@ -23,7 +23,7 @@ from spark_jobs.state.answer import (
 )
 from spark_jobs.state.changes import row_changes
 from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
-from spark_jobs.state.reader import StateOperator, operators, read
+from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table, Variable
 
 MAX_ROWS = 10_000
@@ -161,7 +161,7 @@ def _read_variables(
             variable: read(
                 spark, checkpoint, batch, operator, variable, steps[number - 1], target.keys, limit
             )
-            for variable in operator.variables
+            for variable in shown(operator.variables, steps[number - 1])
         }
     except Exception as error:
         if isinstance(error, SluiceError) or batch in target.checkpoint.readable():

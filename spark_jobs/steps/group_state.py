@@ -1,28 +1,32 @@
 """GroupState in Spark: the pipeline's own code, by key, in one of the three forms of Spark's Python
-API.
+API, or in buckets over the first.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.errors import InitialStateMissing
+from spark_jobs.contract.logic import BUCKET_FUNCTION
 from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.paths import live_root
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
+from spark_jobs.steps.bucket import Bucket
+from spark_jobs.steps.buckets import in_buckets
 from spark_jobs.steps.hidden import hide_column
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
-from spark_jobs.type_conversions import spark_type
+from spark_jobs.type_conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -46,6 +50,11 @@ class GroupStateOperator(NamedTuple):
         fired = context.timers.accumulator(context.step_index)
         code = load(context.spec.name, step.processor)
         output = schema(step.output)
+        if step.form == "buckets":
+            require_function(code, context.spec.name, BUCKET_FUNCTION)
+            bucket = Bucket(code, step.keys, columns(step.state), columns(step.output))
+            before = sum(each.stateful for each in context.spec.steps[: context.step_index])
+            return in_buckets(rows, step, bucket, output, mode, before)
         grouped = rows.groupBy(*step.keys)
         if step.form == "apply":
             require_function(code, context.spec.name)
@@ -88,10 +97,13 @@ class GroupStateOperator(NamedTuple):
 
     def state(self) -> str:
         keys = f"the key is {', '.join(self.step.keys)}"
+        columns = ", ".join(field.name for field in self.step.state)
         if self.step.form == "apply":
+            return f"{keys}; the value is {columns}, and a timeout"
+        if self.step.form == "buckets":
             return (
-                f"{keys}; the value is {', '.join(field.name for field in self.step.state)}, "
-                "and a timeout"
+                f"{keys}; the value is {columns}; Spark stores the keys in {self.step.buckets:,} "
+                "buckets, as columns"
             )
         return f"{keys}; the values are the variables that {self.step.processor} declares in init"
 
@@ -115,6 +127,11 @@ class GroupStateOperator(NamedTuple):
 def schema(fields: tuple[Field, ...]) -> StructType:
     """The declared columns as a Spark schema."""
     return StructType([StructField(field.name, spark_type(field.type)) for field in fields])
+
+
+def columns(fields: tuple[Field, ...]) -> pa.Schema:
+    """The declared columns as an Arrow schema."""
+    return pa.schema([(field.name, arrow_type(field.type)) for field in fields])
 
 
 def initial_state_path(given: str, root: UPath) -> str:

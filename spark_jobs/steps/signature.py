@@ -25,9 +25,13 @@ def require_handlers(processor: Any, pipeline: str) -> None:
             _require(handler, name, parameters, pipeline)
 
 
-def require_function(function: Callable[..., Any], pipeline: str) -> None:
-    """Raise ProcessorFailed unless applyInPandasWithState can call the function."""
-    _require(function, getattr(function, "__name__", "the function"), FUNCTION, pipeline)
+def require_function(
+    function: Callable[..., Any], pipeline: str, parameters: tuple[str, ...] = FUNCTION
+) -> None:
+    """Raise ProcessorFailed unless the function can be called with these parameters; default: as
+    applyInPandasWithState calls it.
+    """
+    _require(function, getattr(function, "__name__", "the function"), parameters, pipeline)
 
 
 def _require(handler: Any, name: str, parameters: tuple[str, ...], pipeline: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from spark_jobs.steps.catalyst import Node, aggregate_calls, analyzed, class_name, is_kind, sequence
+from spark_jobs.steps.packed import BUCKET
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,11 +34,21 @@ def _lines(node: Node) -> Iterator[str]:
     children = sequence(node.children())
     if class_name(node) in STATEFUL:
         yield f"{class_name(node)}: {_columns(children[0])}"
+        if BUCKET in {str(name) for name in children[0].schema().fieldNames()}:
+            yield f"in buckets: {_columns(_packed(children[0]))}"
     if class_name(node) == "Aggregate":
         # Spark keeps one buffer for equal calls, in the order in which they first occur.
         yield from dict.fromkeys(map(_call, aggregate_calls(node)))
     for child in children:
         yield from _lines(child)
+
+
+def _packed(node: Node) -> Node:
+    """The rows as they are before they are packed: below the first MapInArrow."""
+    while class_name(node) != "MapInArrow":
+        [node] = sequence(node.children())
+    [below] = sequence(node.children())
+    return below
 
 
 def _columns(plan: Node) -> str:

@@ -68,8 +68,10 @@ class Warm:
                 LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
         return f"the worker does not answer; see {log_path(self._socket)}"
 
-    def follow(self) -> None:
-        """Until the run has ended. Ctrl-C asks it to stop; a second one kills the worker."""
+    def follow(self) -> bool:
+        """Until the run has ended. Ctrl-C asks it to stop; a second one kills the worker. Returns
+        whether somebody pressed it.
+        """
         with interrupts() as pressed:
             asked = False
             while not self.over():
@@ -85,6 +87,7 @@ class Warm:
                     )
                     self.stop()
                 asked = True
+            return asked or bool(pressed)
 
     def over(self) -> bool:
         """Whether the run has ended, after waiting a moment for that."""

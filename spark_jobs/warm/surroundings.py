@@ -28,15 +28,24 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
     this folder, and `output` is the descriptor that it writes to.
 
     As under spark-submit, standard error goes where standard output goes. Afterwards all is as it
-    was, and the code that the block loaded of the users' is loaded no more.
+    was (put_back).
     """
-    before = dict(os.environ), Path.cwd(), [*sys.path], [*warnings.filters]
-    root, handlers, level = logging.root, [*logging.root.handlers], logging.root.level
-    _set_environment({**of_the_worker(before[0]), **variables})
-    try:
+    with put_back():
+        _set_environment({**of_the_worker(os.environ), **variables})
         os.chdir(folder)
         with passed_on(output):
             yield
+
+
+@contextmanager
+def put_back() -> Iterator[None]:
+    """After the block, environment, folder, path, handlers of logging and warnings are as they were
+    before it, and the code that it loaded of the users' is loaded no more.
+    """
+    before = dict(os.environ), Path.cwd(), [*sys.path], [*warnings.filters]
+    root, handlers, level = logging.root, [*logging.root.handlers], logging.root.level
+    try:
+        yield
     finally:
         _forget(_users_modules())
         root.handlers[:] = handlers

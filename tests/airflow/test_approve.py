@@ -19,6 +19,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from sluice_airflow.backfill_dag import backfill_id, build_backfill
+from spark_jobs import failpoint
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SwapRefused
 from spark_jobs.contract.paths import Paths
@@ -28,6 +29,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.reject import reject
 from tests.airflow.metadata import rest_api
+from tests.unit.repaired import SPEC, Root, row
 
 NAME = "departure_delays"
 REPAIR_ID = "20260301T120000-abcdef"
@@ -159,9 +161,86 @@ def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(
     staged(paths, "needed")
     reject(paths, REPAIR_ID, "ada")
     task = dag.get_task(name)
-    with pytest.raises(SwapRefused, match=r"is rejected.*clear the task `plan`"):
+    said = rf"is rejected: ada declined it at {datetime.now(UTC):%F} .*clear the task `plan`"
+    with pytest.raises(SwapRefused, match=said):
         task.execute(context(task) | {"run_id": "manual__1"})
     assert state(paths) == "rejected"
+
+
+def test_of_a_no_that_an_older_sluice_recorded_it_says_that_a_person_said_it(
+    paths: Paths, dag: DAG
+) -> None:
+    staged(paths, "needed")
+    known = repairs.one(paths.root, NAME, REPAIR_ID)
+    assert known is not None
+    repairs.put(paths.root, [known | {"state": "rejected"}])
+    task = dag.get_task("approve")
+    with pytest.raises(SwapRefused, match="is rejected: a person declined it, and"):
+        task.execute(context(task))
+
+
+@pytest.fixture
+def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    """A pipeline with a table, of which a repair waits for a person."""
+    made = Root(tmp_path / "root")
+    made.drain(0, 5)
+    deploy(tmp_path, "pipeline()", monkeypatch)
+    monkeypatch.setenv("SLUICE_ROOT", made.settings.root)
+    made.stage(REPAIR_ID, [(None, row(1, "d"))], approval="needed", approved_by="ada")
+    known = {"pipeline": SPEC.name, "repair_id": REPAIR_ID, "generation": "g1", "kind": "repair"}
+    staged = {"state": "staged", "staged_at": datetime.now(UTC)}
+    repairs.put(made.paths.root, [known | staged])
+    return made
+
+
+def deploy(folder: Path, spec: str, patch: pytest.MonkeyPatch) -> None:
+    """A package of its own, since a module is loaded once."""
+    package = f"asked_{uuid.uuid4().hex[:6]}"
+    at = folder / package / SPEC.name / "spec.py"
+    at.parent.mkdir(parents=True)
+    for each in (at.parent, at.parent.parent):
+        (each / "__init__.py").touch()
+    at.write_text(f"from tests.unit.specs import pipeline\n\nSPEC = {spec}\n")
+    patch.syspath_prepend(str(folder))
+    patch.setenv("SLUICE_PIPELINES", package)
+
+
+def unanswered(made: Root) -> None:
+    """As a cleared stage leaves it: nobody was asked of these rows yet."""
+    path = made.paths.staging(REPAIR_ID) / "manifest.json"
+    known = read_manifest(made.paths, REPAIR_ID)
+    known.model_copy(update={"approved_by": None}).write(path)
+
+
+def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(
+    sales: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A No that was given all the same fails the task, and what comes behind is not skipped."""
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
+        with pytest.raises(failpoint.Failure):
+            sales.swap(REPAIR_ID)
+    unanswered(sales)
+    dag = build_backfill(SPEC)
+    task = dag.get_task("approve")
+    with pytest.raises(SwapRefused, match=r"in version 7 of the table already.*`approve`"):
+        task.execute_complete(context(task), event("Reject"))
+    assert sales.states() == {REPAIR_ID: "staged"}
+    assert task.execute(context(task)) is None
+    swap = dag.get_task("swap")
+    assert swap.execute(context(swap) | {"run_id": "manual__1"})["again"]
+    assert sales.states() == {REPAIR_ID: "swapped"}
+
+
+def test_nobody_is_asked_where_the_spec_has_lost_its_ranges_meanwhile(
+    sales: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unanswered(sales)
+    deploy(tmp_path, 'pipeline().model_copy(update={"output_mode": "complete"})', monkeypatch)
+    task = build_backfill(registry.load(SPEC.name)).get_task("approve")
+    with pytest.raises(SwapRefused, match=r"none can be computed by itself: in complete mode"):
+        task.execute(context(task))
+    assert (sales.states(), sales.version) == ({REPAIR_ID: "staged"}, 6)
 
 
 def test_a_question_that_nobody_answers_in_time_still_waits(paths: Paths, dag: DAG) -> None:

@@ -23,6 +23,8 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.published import Published
 from spark_jobs.contract import registry
+from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.archive_spec import archive_spec
 from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.paths import Paths, document_path
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
@@ -492,10 +494,27 @@ def test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why(
     found = get(f"/pipelines/{MINE}/repair?kind=verify&from=2026-02-28", page=True)
     assert found.status_code == 200
     text = html.unescape(found.text)
-    assert '<option value="rebuild" selected>' in text
-    assert text.count("<option") == 1
+    assert '<option value="" selected></option><option value="rebuild">' in text
+    assert text.count("<option") == 2
+    assert text.count(" required") == 1, "a person chooses it"
     assert "in complete mode the next drain writes the whole result" in text
     assert 'name="from"' not in text
+
+
+def test_an_archive_has_no_form_since_it_has_no_such_dag(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = registry.load
+    archive = Archive()
+    monkeypatch.setattr(registry, "load", lambda name: archive_spec(load(name).topic, archive))
+    found = get(f"/pipelines/{MINE}/repair?kind=replay", page=True)
+    text = html.unescape(found.text)
+    assert found.status_code == 409
+    assert "an archive has the records themselves, and computes nothing" in text
+    assert "<form" not in text
+    assert "__backfill" not in text
+    assert "Open the form" not in get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert "__backfill" not in get(f"/pipelines/{MINE}/coverage", page=True).text
 
 
 def test_a_page_does_not_wait_for_brokers_that_do_not_answer(

@@ -5,6 +5,7 @@ See mutant.py.
 from tests.mutants.mutant import Mutant
 
 TEST = "tests/unit/test_bench.py"
+LONG = "tests/unit/test_bench_growth.py"
 TREE = "bench/process_tree.py"
 PROCESS = "bench/process.py"
 ORACLE = "bench/oracle.py"
@@ -48,8 +49,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a rival's target is every rival's",
         "bench/rounds.py",
-        'Measure.less(f"{work}: {what}", rival, target_of(target),',
-        'Measure.less(f"{work}: {what}", rival, target_of(next(iter(targets.values()))),',
+        "rival,\n                time.target(target),",
+        "rival,\n                time.target(next(iter(targets.values()))),",
         f"{TEST}::test_each_rival_has_four_rows_of_pairs_from_the_same_rounds_and_its_own_targets",
     ),
     Mutant(
@@ -58,5 +59,26 @@ MUTANTS: tuple[Mutant, ...] = (
         "if missing or surplus:",
         "if missing:",
         f"{TEST}::test_a_table_that_is_not_duckdbs_counts_for_nothing_and_the_arm_is_named",
+    ),
+    Mutant(
+        "what a run costs after many others is turned round",
+        "bench/rounds.py",
+        "*_pairs(rounds, ours, before, time.of)",
+        "*_pairs(rounds, before, ours, time.of)",
+        f"{LONG}::test_growth_is_the_later_arm_over_the_earlier_one_and_memory_has_its_own_limit",
+    ),
+    Mutant(
+        "any state counts as millions of keys",
+        "bench/keys.py",
+        "if abs(found - count) > NEAR * count:",
+        "if found < 0:",
+        f"{LONG}::test_a_state_with_fewer_keys_than_asked_for_or_more_is_no_row",
+    ),
+    Mutant(
+        "windows count that the longer delay keeps open",
+        ORACLE,
+        "DELAYS._replace(query=_DELAYS.format(seconds=round(delay.total_seconds())))",
+        "DELAYS",
+        f"{TEST}::test_windows_that_a_longer_delay_keeps_open_are_no_rows",
     ),
 )

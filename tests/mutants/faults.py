@@ -25,7 +25,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a driver does not look whether its submitter lives",
         "spark_jobs/main.py",
-        "        parent_watch.watch()\n",
+        "        if not warm:\n            parent_watch.watch()\n",
         "",
         f"{MACHINE}::test_of_several_triggers_at_once_one_has_the_lease_and_where_its_task_is_killed_the_next_drains",
     ),

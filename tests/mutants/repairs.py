@@ -25,6 +25,8 @@ AROUND_1970 = (
     "test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years"
 )
 ESTIMATE = "tests/unit/test_estimate.py::"
+KILLED = "tests/unit/test_killed_swap.py::"
+APPROVE = "tests/airflow/test_approve.py::"
 MUTANTS = (
     Mutant(
         "Spark drops what a repair's GroupState has of 1970 and of years before",
@@ -137,7 +139,7 @@ MUTANTS = (
     Mutant(
         "a person who has rejected a repair is asked about it again, in vain",
         "plugins/sluice_airflow/approve.py",
-        "            refuse_ended(manifest, repairs.one(paths.root, self.pipeline, repair_id))\n",
+        "            refuse_ended(manifest, row)\n",
         "",
         "tests/airflow/test_approve.py::test_a_task_that_is_cleared_after_a_reject_is_refused_and_"
         "asks_nobody",
@@ -434,5 +436,119 @@ MUTANTS = (
         "    return (lambda span: span) if unranged(spec) else ranged(spec).needed\n",
         "    return ranged(spec).needed\n",
         "tests/unit/test_swap.py::test_an_undo_is_whole_though_the_spec_has_no_ranges_any_more",
+    ),
+    Mutant(
+        "a No is recorded of a repair that a killed swap has put into the table",
+        "spark_jobs/repair/reject.py",
+        "(version := in_table(paths, manifest, row)) is not None",
+        "(version := None) is not None",
+        f"{KILLED}test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes",
+    ),
+    Mutant(
+        "a repair that was undone counts as one that is in the table",
+        "spark_jobs/repair/preconditions.py",
+        'row is not None and row["state"] == "undone"',
+        'row is not None and row["state"] == "rejected"',
+        f"{KILLED}test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes",
+    ),
+    Mutant(
+        "a stage that is cleared computes again what a killed swap has put into the table",
+        "spark_jobs/repair/stage.py",
+        "    complete(spec, settings.root, plan.repair_id, outcome.run_id)\n",
+        "",
+        f"{KILLED}test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing",
+    ),
+    Mutant(
+        "a swap that was completed late is younger than what was found in its rows meanwhile",
+        "spark_jobs/repair/swap.py",
+        "    return committed or datetime.now(UTC)\n",
+        "    return datetime.now(UTC)\n",
+        f"{KILLED}test_what_a_repair_found_before_the_record_was_there_waits_too_when_the_rows_go",
+    ),
+    Mutant(
+        "a rewind loses a late record that a repair found in the rows of a killed swap",
+        "spark_jobs/repair/swap.py",
+        "    complete_others(spec, root, repair_id, run_id)\n",
+        "",
+        f"{KILLED}test_the_next_swap_completes_the_record_before_it_finds_the_rows_there",
+    ),
+    Mutant(
+        "an undo says of a repair whose swap was killed that none of its rows is in the table",
+        "spark_jobs/repair/undo.py",
+        "        complete(spec, root, repair_id, run_id)\n",
+        "",
+        f"{KILLED}test_an_undo_completes_the_record_before_it_takes_the_rows_back",
+    ),
+    Mutant(
+        "a repair is swapped in whose spec says that it has no ranges",
+        "spark_jobs/repair/swap.py",
+        "        refuse_unranged(spec, manifest)\n",
+        "",
+        f"{KILLED}test_a_repair_whose_spec_has_lost_its_ranges_is_refused_in_words",
+    ),
+    Mutant(
+        "one that a killed swap has put into the table is refused for a spec without ranges",
+        "spark_jobs/repair/swap.py",
+        "    if not _there(paths, manifest, row):\n",
+        "    if True:\n",
+        f"{KILLED}test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repeated",
+    ),
+    Mutant(
+        "nobody is told who declined a repair, and when",
+        "spark_jobs/repair/reject.py",
+        "        manifest.model_copy(update=answer).write(path)\n",
+        "        pass\n",
+        f"{KILLED}test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when",
+    ),
+    Mutant(
+        "a person is asked of a change that a killed swap has made",
+        "plugins/sluice_airflow/approve.py",
+        "(version := in_table(paths, manifest, row)) is not None",
+        "(version := None) is not None",
+        f"{APPROVE}test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made",
+    ),
+    Mutant(
+        "a person is asked of a change that the swap refuses for a spec without ranges",
+        "plugins/sluice_airflow/approve.py",
+        "            refuse_unranged(spec, manifest)\n",
+        "",
+        f"{APPROVE}test_nobody_is_asked_where_the_spec_has_lost_its_ranges_meanwhile",
+    ),
+    Mutant(
+        "an empty form begins a rebuild of a pipeline without ranges",
+        "spark_jobs/contract/request.py",
+        '        "default": None,\n',
+        '        "default": "rebuild",\n',
+        "tests/airflow/test_backfill_api.py::test_a_pipeline_without_ranges_has_a_form_for_a_"
+        "rebuild_and_no_backfill_over_days",
+    ),
+    Mutant(
+        "behind late records of a pipeline without ranges a repair is named that is refused",
+        "spark_jobs/ops/next_steps.py",
+        "    if _lacks_ranges(name):\n",
+        "    if False:\n",
+        "tests/unit/test_next_steps.py::"
+        "test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild",
+    ),
+    Mutant(
+        "coverage says that a repair waits for a person who has approved it",
+        "spark_jobs/repair/coverage.py",
+        "        return not read_manifest(paths, repair_id).approved\n",
+        "        return bool(read_manifest(paths, repair_id))\n",
+        f"{TERMINAL}test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more",
+    ),
+    Mutant(
+        "a plan fails since nobody can tell how long it takes",
+        "spark_jobs/repair/planner.py",
+        "    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw\n        LOG",
+        "    except MemoryError as error:\n        LOG",
+        f"{ESTIMATE}test_a_plan_of_a_late_record_says_it_and_one_with_nothing_to_do_does_not",
+    ),
+    Mutant(
+        "a question is not asked since its rows cannot be shown",
+        "spark_jobs/cli/question.py",
+        "    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the question stands\n",
+        "    except MemoryError as error:\n",
+        f"{TERMINAL}test_rows_that_cannot_be_shown_do_not_end_the_question",
     ),
 )

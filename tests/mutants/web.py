@@ -187,4 +187,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "    why = None\n",
         f"{WEB}::test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why",
     ),
+    Mutant(
+        "the page of an archive has a form of a DAG that there is not",
+        f"{FOLDER}/pages.py",
+        "        ranged(spec)  # raises: an archive has no such DAG\n",
+        "        pass\n",
+        f"{WEB}::test_an_archive_has_no_form_since_it_has_no_such_dag",
+    ),
+    Mutant(
+        "a page chooses the rebuild for the person who leaves its form as it is",
+        f"{FOLDER}/trigger.py",
+        "(None, *choices) if required else choices",
+        "choices",
+        f"{WEB}::test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why",
+    ),
 )

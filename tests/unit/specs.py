@@ -45,6 +45,13 @@ def group_state(**changes: Any) -> GroupState:
     )
 
 
+def in_buckets(**changes: Any) -> GroupState:
+    """State by shop, many shops at once."""
+    usual = {"form": "buckets", "buckets": 8, "processor": "shops", "time_mode": "none"}
+    state = (Field(name="total", type="bigint"),)
+    return group_state(**usual | {"state": state} | changes)
+
+
 def pipeline(**changes: Any) -> Pipeline:
     """Sales by the hour."""
     steps = (deduplicate(), aggregate())

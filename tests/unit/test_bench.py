@@ -139,9 +139,6 @@ def test_a_table_of_a_run_that_was_cut_off_is_written_and_says_so(tmp_path: Path
     told = json.loads(results.write(MEASURES[:1], tmp_path, {}, whole=False).read_text())
     assert told["whole"] is False
     assert len(told["measures"]) == 1
-    assert {row["work"] for row in told["not_measured"]} >= {
-        "several pipelines of one topic in one application"
-    }
 
 
 RIGHT = [(0, 2, 15.5, 21), (1, 1, 3.0, 3)]
@@ -219,6 +216,14 @@ def test_a_table_that_is_not_duckdbs_counts_for_nothing_and_the_arm_is_named(
 ) -> None:
     with pytest.raises(oracle.WrongResult, match=f"^baseline: {says}"):
         oracle.hold(written(tmp_path / "table", rows), sent, "baseline")
+
+
+def test_windows_that_a_longer_delay_keeps_open_are_no_rows(sent: Path, tmp_path: Path) -> None:
+    """The last departure is ten hours after NOON."""
+    table = written(tmp_path / "table", RIGHT[:1])
+    assert oracle.hold(table, sent, "Sluice", oracle.delays(timedelta(minutes=8 * 60 + 1))) == 1
+    with pytest.raises(oracle.WrongResult, match="1 of 2 rows are missing"):
+        oracle.hold(table, sent, "Sluice", oracle.delays(timedelta(hours=8)))
 
 
 def test_the_tallies_of_group_state_are_held_key_by_key(
@@ -370,6 +375,9 @@ def test_the_command_names_its_options_and_starts_nothing_for_its_help() -> None
             "--repaired",
             "--small-batches",
             "--group-state",
+            "--keys",
+            "--runs",
+            "--history",
             "--only",
             "--keep",
         )

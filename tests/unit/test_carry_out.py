@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.cli import app
+from spark_jobs.cli import app, question
 from spark_jobs.contract.errors import LeaseHeld, SwapRefused
 from spark_jobs.contract.report import Report
 from spark_jobs.launch import foreground
@@ -144,3 +145,46 @@ def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begu
     assert done.stderr.startswith(f"LEASE_HELD {SPEC.name}: {held}")
     assert (terminal.started, terminal.root.paths.stagings.exists()) == (0, False)
     assert held not in terminal.sluice().stdout, "it has ended"
+
+
+def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command swaps it in later, so coverage calls its day late, and names the repair."""
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.leased": "raise"})
+        assert isinstance(terminal.sluice("--execute", "--yes").exception, failpoint.Failure)
+    assert list(terminal.root.states().values()) == ["staged"]
+    assert terminal.coverage() == "late"
+    assert terminal.sluice("--execute", "--yes").exit_code == 0
+    assert terminal.coverage() == "canonical"
+
+
+def test_rows_that_cannot_be_shown_do_not_end_the_question(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = terminal._stage  # noqa: SLF001 - of this file
+
+    def with_torn_changes(words: list[str], *more: object) -> None:
+        stage(words, *more)
+        repair_id = words[words.index("--repair") + 1]
+        for file in Path(str(terminal.root.paths.staging(repair_id) / "changes")).glob("*.parquet"):
+            file.unlink()
+
+    monkeypatch.setattr(foreground, "run_in_foreground", with_torn_changes)
+    done = terminal.sluice("--execute", typed="y\n")
+    assert done.exit_code == 0, done.output
+    assert "the rows cannot be shown: " in done.stdout
+    assert list(terminal.root.states().values()) == ["swapped"]
+
+
+def test_a_terminal_that_goes_before_the_question_ends_the_repair(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_: str) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(question, "say", gone)
+    assert terminal.sluice("--execute", typed="y\n").exit_code
+    assert list(terminal.root.states().values()) == ["rejected"]
+    assert terminal.coverage() == "late"

@@ -19,7 +19,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import spark_jobs
-from spark_jobs.cli import app, run
+from spark_jobs.cli import app, draining
 from spark_jobs.cli.version import BESIDE
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
@@ -251,7 +251,7 @@ def test_what_a_drain_tells_of_failing_rows_has_brackets_too(
         ended_at=noon,
         checks=(failed,),
     )
-    run._summarise(report, tmp_path / "[bold]")  # noqa: SLF001 - a drain would take Spark
+    draining.summarise(report, tmp_path / "[bold]")
     told = caplog.text
     assert "failed (critical): a_check([x]), for example [null, [/b]]" in told
     assert f"report: {tmp_path}/[bold]" in told

@@ -146,6 +146,16 @@ def test_what_the_code_returned_is_its_fault_though_no_line_of_it_is_told(
     assert "\n" not in text
 
 
+def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice(
+    mine: Path,
+) -> None:
+    wrong = "spark_jobs.steps.bucket.WrongResult: the state has this key twice: shop='a'"
+    frame = '  File "/srv/spark_jobs/steps/bucket.py", line 91, in after\n    return x\n'
+    assert told(wrong, frame).startswith(
+        "PROCESSOR_FAILED: what the code of mine returned: the state has this key twice: shop='a'."
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "frames", "code"),
     [

@@ -99,10 +99,14 @@ def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(
         "waiting": 4,
         "off": 0,
     }
-    made = root.stage("r1", [(row(0, "a"), row(0, "a", 2))])  # it merges offset 7
+    made = root.stage(
+        "r1", [(row(0, "a"), row(0, "a", 2))], approval="needed"
+    )  # it merges offset 7
     staged = described(made) | {"pipeline": SPEC.name, "repair_id": "r1", "generation": "g1"}
     repairs.put(root.paths.root, [staged | {"state": "staged", "staged_at": datetime.now(UTC)}])
     assert states(found(root)) == "scclcc" + "oooo", "a late hour whose repair waits"
+    approve(root.paths, "r1", "ana")
+    assert states(found(root)) == "lcclcc" + "oooo", "for a swap, and for no person"
     root.swap("r1")
     covered = found(root)
     assert states(covered) == "ccclcc" + "oooo"

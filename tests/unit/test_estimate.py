@@ -139,3 +139,8 @@ def test_a_plan_of_a_late_record_says_it_and_one_with_nothing_to_do_does_not(
     assert plan_repair(SPEC, root.settings, asked).lines[-1] == (
         "  about           11 seconds, 9 s of it start-up (by 1 earlier repair of this pipeline)"
     )
+    for torn in (root.paths.root / "ops" / "runs" / "_delta_log").iterdir():
+        torn.write_text("{")
+    left = plan_repair(SPEC, root.settings, asked)
+    assert left.spans == plan.spans, "a plan does not fail for a line"
+    assert not any("about" in line for line in left.lines)

@@ -12,7 +12,15 @@ from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.topic import Field
 from spark_jobs.contract.windows import Tumbling
-from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
+from tests.unit.specs import (
+    FIELDS,
+    aggregate,
+    deduplicate,
+    group_state,
+    in_buckets,
+    pipeline,
+    topic,
+)
 
 ID, AT, SHOP, AMOUNT = FIELDS
 LATER = (*FIELDS, Field(name="later", type="timestamp"))
@@ -64,6 +72,11 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
             "steps[1].measures: was [['sales', 'count(*)'], ['turnover', 'sum(amount)']], "
             "is [['turnover', 'sum(amount)'], ['sales', 'count(*)']]"
         ],
+    ),
+    "another number of buckets": (
+        pipeline(steps=(in_buckets(),), state=State(budget_rows=9)),
+        pipeline(steps=(in_buckets(buckets=9),), state=State(budget_rows=9)),
+        ["steps[0].buckets: was 8, is 9"],
     ),
     "a window of another size": (
         pipeline(),

@@ -13,7 +13,7 @@ from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.type_conversions import arrow_type
+from spark_jobs.type_conversions import arrow_array, arrow_type
 
 EVENT: dict[str, Any] = {
     "event_id": "2013-01-01-UA-1545-EWR-000001-dep",
@@ -121,6 +121,22 @@ FATES: dict[str, tuple[bytes | None, str]] = {
         GOOD.replace(b"tail_n", b"Tail_N"),
         "key 'Tail_Number' is in the wrong case",
     ),
+    "a wrong-case key that is escaped": (
+        GOOD.replace(b"tail_n", rb"\u0054ail_n"),
+        "key 'Tail_number' is in the wrong case",
+    ),
+    "a wrong-case key beside the right word as a value": (
+        GOOD.replace(b"tail_n", b"Tail_N").replace(b'"UA"', b'"tail_number"'),
+        "key 'Tail_Number' is in the wrong case",
+    ),
+    "a wrong-case key beside the right one within an object": (
+        GOOD.replace(b'"tail_n', b'"x": {"tail_number": 1}, "TAIL_n'),
+        "key 'TAIL_number' is in the wrong case",
+    ),
+    "a null in the right case beside a key in the wrong one": (
+        with_(tail_number=None, Tail_number=1),
+        ACCEPTED,
+    ),
     "a key in both cases": (with_(Flight=7), ACCEPTED),
     "an extra field": (with_(gate="B12"), ACCEPTED),
     "an optional field left out": (
@@ -213,7 +229,7 @@ def test_of_duplicate_keys_the_last_counts() -> None:
 
 
 def test_no_records_give_a_column_for_each_field() -> None:
-    assert DECODER.columns([]) == ([()] * len(EVENT), [])
+    assert DECODER.columns([]) == ([[]] * len(EVENT), [])
 
 
 @given(
@@ -282,9 +298,9 @@ def test_what_decodes_fits_the_types_that_spark_is_told(rows: list[dict[str, Any
     ]
     columns, _ = JsonDecoder(TYPES).columns(values)
     for field, column in zip(TYPES.fields, columns, strict=True):
-        assert pa.array(column, arrow_type(field.type)).to_pylist() == [
-            record[field.name] for record in rows
-        ]
+        array = arrow_array(column, field.type)
+        assert array.equals(pa.array(column, arrow_type(field.type)))
+        assert array.to_pylist() == [record[field.name] for record in rows]
 
 
 FEW = Topic(
@@ -345,6 +361,63 @@ def test_records_decoded_at_once_are_what_each_is_alone(topic: Topic, data: st.D
     assert len(columns) == len(topic.columns)
     for number, column in enumerate(columns):
         assert repr([*column]) == repr([row[number] for row, _ in alone])
+
+
+@pytest.mark.parametrize("topic", [TYPES, FEW], ids=["all types", "few"])
+@given(st.data())
+def test_columns_that_nobody_wants_change_no_other_and_no_reason(
+    topic: Topic, data: st.DataObject
+) -> None:
+    values = data.draw(st.lists(messy(topic), max_size=8))
+    wanted = data.draw(st.lists(st.sampled_from(topic.columns), min_size=1, unique=True))
+    columns, reasons = JsonDecoder(topic).columns(values)
+    some, same = JsonDecoder(topic, wanted).columns(values)
+    assert same == reasons
+    assert repr(some) == repr([columns[topic.columns.index(name)] for name in wanted])
+
+
+TURNS = str.upper, str.lower, str.title, lambda key: "".join(f"\\u{ord(c):04x}" for c in key)
+KEYS = st.builds(
+    lambda turn, key: turn(key),
+    st.sampled_from(TURNS),
+    st.sampled_from(["key", "ok", "x", "\N{KELVIN SIGN}ey", 'a"key', "key "]),
+)
+
+
+@st.composite
+def objects(draw: st.DrawFn, depth: int = 2) -> str:
+    """An object with such keys, and with the same texts as values, nested or not."""
+    value = KEYS.map(lambda text: '"' + text.replace('"', '\\"') + '"') | st.just("null")
+    inner = value | objects(depth - 1) if depth else value
+    members = [
+        draw(value.filter(lambda text: text != "null"))
+        + draw(st.sampled_from([":", " : "]))
+        + draw(inner)
+        for _ in range(draw(st.integers(0, 3)))
+    ]
+    return "{" + ",".join(members) + "}"
+
+
+OPTIONAL = Topic(
+    name="optional",
+    event_time="at",
+    fields=(
+        Field(name="at", type="timestamp"),
+        Field(name="key", type="string", required=False),
+        Field(name="ok", type="string", required=False),
+    ),
+)
+
+
+@given(objects())
+def test_no_key_in_the_wrong_case_is_taken_for_a_missing_one(members: str) -> None:
+    """By what json.loads reads, which the decoder leaves out where no name looks odd."""
+    at = '{"at":"2013-01-01T00:00:00Z"'
+    value = (at + ("," if members != "{}" else "") + members[1:]).encode()
+    keys = json.loads(value).keys()
+    wrong = [key for key in keys if key.lower() in {"key", "ok"} and key.lower() not in keys]
+    _, reason = JsonDecoder(OPTIONAL).row(value)
+    assert ("wrong case" in (reason or "")) == bool(wrong)
 
 
 def test_a_date_with_a_time_is_malformed() -> None:

@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.contract import logic
 from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Transform
-from tests.unit.specs import group_state, pipeline
+from tests.unit.specs import group_state, in_buckets, pipeline
 
 SHOPS = pipeline(steps=(group_state(processor="Shops"),))
+BUCKETS = pipeline(steps=(in_buckets(),), state=State(budget_rows=1000))
 TRANSFORMED = pipeline(steps=(Transform(function="wider"), *pipeline().steps))
 SHOP = """
 class Shops(StatefulProcessor):
@@ -209,6 +210,9 @@ BODIES = (
     ("spec", "text", "says"),
     [
         (TRANSFORMED, "def wider(rows, more): return rows\n", "Spark passes 1 parameters"),
+        (BUCKETS, "def shops(rows): return rows\n", "Spark passes 2 parameters"),
+        (BUCKETS, "def shops(key, frames, state): yield\n", "Spark passes 2 parameters"),
+        (BUCKETS, "class shops: pass\n", "calls a function, and this is a class"),
         (TRANSFORMED, "class wider: pass\n", "calls a function, and this is a class"),
     ],
 )

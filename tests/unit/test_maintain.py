@@ -595,40 +595,48 @@ def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:
     ]
 
 
-def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(root: Root) -> None:
+def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(
+    root: Root, tmp_path: Path
+) -> None:
     root.began(0, 0, 0)
-    count_written = 15
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(root.folder), str(count_written)], cwd=REPO
-    )
-    try:
-        done = 0
-        while writer.poll() is None:
-            root.drained()
-            root.maintain()
-            execute = maintain_ops(root.settings).execute
-            assert execute is not None
-            execute()
-            done += 1
-        assert writer.returncode == 0
-    finally:
-        writer.kill()
-    assert done > 1
+    enough = tmp_path / "enough"
+    command = [sys.executable, "-c", WRITER, str(root.folder), str(enough)]
+    with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        try:
+            assert writer.stdout.readline() == "0\n"  # it writes
+            for _ in range(3):
+                root.drained()
+                root.maintain()
+                execute = maintain_ops(root.settings).execute
+                assert execute is not None
+                execute()
+            assert writer.poll() is None
+            enough.touch()
+            written = len(writer.stdout.readlines()) + 1
+        finally:
+            if not enough.exists():
+                writer.kill()
+    assert writer.returncode == 0
     batches = root.ops("batches", "pipeline, batch_id")
-    assert sorted(batches) == [("other", n) for n in range(count_written)] + [
+    assert sorted(batches) == [("other", n) for n in range(written)] + [
         (SPEC.name, n) for n in range(root.batches)
     ]
 
 
 WRITER = """
+import itertools
+import os
 import sys
-import time
 from upath import UPath
 from spark_jobs.ops import ops_tables
-for batch in range(int(sys.argv[2])):
+for batch in itertools.count():
     ops_tables.append(UPath(sys.argv[1]), "batches", [{"pipeline": "other", "batch_id": batch}])
     ops_tables.remove(UPath(sys.argv[1]), "batches", f"pipeline = 'other' AND batch_id = {batch}")
     ops_tables.append(UPath(sys.argv[1]), "batches", [{"pipeline": "other", "batch_id": batch}])
+    print(batch, flush=True)
+    if os.path.exists(sys.argv[2]):
+        break
 """
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from spark_jobs.contract import registry
+from spark_jobs.contract.ranged import unranged
 from spark_jobs.ops.next_steps import next_steps
 from spark_jobs.ops.shown import RunLine
 
@@ -17,3 +21,25 @@ def test_what_a_drain_wrote_may_be_accepted_and_of_a_repair_nothing_is_in_the_ta
     look = "sluice show checks --pipeline sales"
     assert commands("drain") == [look, "sluice accept sales --check NAME --reason WHY"]
     assert commands("repair") == [look, "sluice show repairs --pipeline sales"]
+
+
+def test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+    def behind_a_drain(name: str) -> list[str]:
+        line = RunLine.model_construct(
+            pipeline=name, kind="drain", status="succeeded", problem=None, late=3
+        )
+        return [each.command for each in next_steps(line, ())][1:]
+
+    ranged = next(name for name in registry.names() if unranged(registry.load(name)) is None)
+    of_ranges = [f"sluice coverage {ranged}", f"sluice repair {ranged}"]
+    assert behind_a_drain(ranged) == of_ranges
+    assert behind_a_drain("carrier_ranking") == [
+        "sluice show late --pipeline carrier_ranking",
+        "sluice rebuild carrier_ranking",
+    ]
+    gone = [f"sluice {command} nobody" for command in ("coverage", "repair")]
+    assert behind_a_drain("nobody") == gone

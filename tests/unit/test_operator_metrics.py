@@ -5,8 +5,9 @@ from typing import Any
 from spark_jobs.audit.operator_metrics import operator_metrics, timers_waiting
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.contract.operator_metrics import REPORTED
+from spark_jobs.contract.spec import State
 from spark_jobs.ops import ops_tables
-from tests.unit.specs import pipeline
+from tests.unit.specs import deduplicate, in_buckets, pipeline
 
 
 def operator(**changes: Any) -> OperatorProgress:
@@ -84,3 +85,40 @@ def test_what_ops_batches_has_of_an_operator_is_what_its_schema_names() -> None:
     assert list(found.row()) == [
         field.name for field in ops_tables.SCHEMAS["batches"].field("operators").type.value_type
     ]
+
+
+EVENT: dict[str, Any] = {
+    "batchId": 3,
+    "durationMs": {"triggerExecution": 1000},
+    "numInputRows": 10,
+    "stateOperators": [
+        dict.fromkeys(REPORTED, 16) | {"operatorName": "transformWithStateInPySparkExec"},
+        dict.fromkeys(REPORTED, 5) | {"operatorName": "dedupe"},
+    ],
+}
+"""As Spark has it: a Deduplicate, then a GroupState of which it counts sixteen buckets."""
+KEYED = pipeline(steps=(deduplicate(), in_buckets()), state=State(budget_rows=9))
+
+
+def test_of_buckets_keys_are_counted_in_the_place_of_buckets_everywhere() -> None:
+    counted = {"keys_of_1": {"keys": 4000, "written": 30, "removed": 2}}
+    found = Progress.of(EVENT | {"observedMetrics": counted})
+    assert found.state is not None
+    assert (found.state.rows, found.state.open) == (4005, 4000)
+    first, second = operator_metrics(KEYED, found, {})
+    assert [first.row()[name] for name in COUNTED] == [5, 5, 5]
+    assert [second.row()[name] for name in COUNTED] == [4000, 30, 2]
+    assert "30 written to state, 2 removed; " in str(second)
+    assert "; 4,000 keys in 8 buckets in 16 partitions" in str(second)
+
+
+def test_where_no_bucket_was_visited_the_keys_are_as_many_as_before_and_not_the_buckets() -> None:
+    found = Progress.of(EVENT | {"observedMetrics": {"keys_of_1": {}}})
+    assert found.state is None, "the state after the batch before is told then"
+    _, second = operator_metrics(KEYED, found, {})
+    assert second.row().get("numRowsTotal") is None
+    assert [second.row()[name] for name in COUNTED[1:]] == [0, 0]
+    assert "; as many keys as before in 16 partitions" in str(second)
+
+
+COUNTED = ("numRowsTotal", "numRowsUpdated", "numRowsRemoved")

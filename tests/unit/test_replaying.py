@@ -316,7 +316,7 @@ def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None
         "import sys, spark_jobs.repair.planner\n"
         "from spark_jobs.decode.formats import DECODERS\n"
         "from spark_jobs.topics.flights import FLIGHTS\n"
-        "print(DECODERS['json'](FLIGHTS).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"
+        "print(DECODERS['json'](FLIGHTS, FLIGHTS.columns).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=True

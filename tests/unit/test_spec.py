@@ -20,7 +20,15 @@ from spark_jobs.contract.spec import Schedule, State
 from spark_jobs.contract.steps import GroupState, Transform
 from spark_jobs.contract.topic import Field
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
-from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
+from tests.unit.specs import (
+    FIELDS,
+    aggregate,
+    deduplicate,
+    group_state,
+    in_buckets,
+    pipeline,
+    topic,
+)
 
 WHERE = Transform(where="amount > 0")
 BUDGET = State(budget_rows=1000)
@@ -389,14 +397,116 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         "state",
         "['shop']",
         "declares its states in its method init",
-        "use form='apply'",
+        "use form='apply' or 'buckets'",
+    ),
+    "buckets without a number": (
+        lambda: in_buckets(buckets=None),
+        "buckets",
+        "None",
+        "from 1 to 10,000",
+        "Write for example buckets=64",
+    ),
+    "no bucket": (
+        lambda: in_buckets(buckets=0),
+        "buckets",
+        "0",
+        "from 1 to 10,000",
+        "1,000 to 10,000 keys",
+    ),
+    "more buckets than a batch can visit": (
+        lambda: in_buckets(buckets=10_001),
+        "buckets",
+        "10001",
+        "from 1 to 10,000",
+        "Write for example buckets=64",
+    ),
+    "buckets of another form": (
+        lambda: group_state(buckets=8),
+        "buckets",
+        "8",
+        "form 'row' keeps each key's state by itself",
+        "use form='buckets'",
+    ),
+    "buckets by event time": (
+        lambda: in_buckets(time_mode="event"),
+        "time_mode",
+        "'event'",
+        "it sees buckets alone",
+        "form='row' for timers and late rows",
+    ),
+    "buckets by the clock": (
+        lambda: in_buckets(time_mode="processing"),
+        "time_mode",
+        "'processing'",
+        "it sees buckets alone",
+        "Use time_mode='none'",
+    ),
+    "buckets without the columns of their state": (
+        lambda: in_buckets(state=()),
+        "state",
+        "()",
+        "must be known before the function runs",
+        "Declare them",
+    ),
+    "buckets whose state has the key": (
+        lambda: in_buckets(state=SHOP),
+        "state",
+        "['shop']",
+        "the function gets the keys as columns of the state",
+        "Leave the keys out",
+    ),
+    "buckets with an initial state": (
+        lambda: in_buckets(initial_state="before"),
+        "initial_state",
+        "'before'",
+        "take no initial state",
+        "Use form='row'",
+    ),
+    "buckets with an event time": (
+        lambda: in_buckets(event_time="at", output=(*SHOP, AT)),
+        "event_time",
+        "'at'",
+        "in time mode none",
+        "Use time_mode='event'",
+    ),
+    "buckets without a budget": (
+        lambda: pipeline(steps=(in_buckets(),)),
+        "state.budget_rows",
+        "None",
+        "nothing evicts the state of group_state",
+        "Set the most rows",
+    ),
+    "buckets on the HDFS-backed store": (
+        lambda: pipeline(steps=(in_buckets(),), state=State(provider="hdfs", budget_rows=1000)),
+        "state.provider",
+        "'hdfs'",
+        "only on RocksDB",
+        "Use provider='rocksdb'",
+    ),
+    "state after buckets": (
+        lambda: pipeline(steps=(in_buckets(), deduplicate(keys=("shop",))), state=BUDGET),
+        "steps",
+        "'deduplicate'",
+        "no stateful step can follow a GroupState in buckets",
+        "Use form='row' or 'pandas'",
+    ),
+    "buckets of a key that is a double": (
+        lambda: pipeline(
+            topic=topic(fields=(*FIELDS, Field(name="price", type="double"))),
+            steps=(in_buckets(keys=("price",)),),
+            state=BUDGET,
+        ),
+        "GroupState.keys",
+        "['price']",
+        "no keys of type double",
+        "Use a key of another type",
     ),
     "a form of state that there is not": (
         lambda: group_state(form="flat"),
         "form",
         "'flat'",
         "should be",
-        "'row', 'pandas' or 'apply'",
+        "'row', 'pandas', 'apply' or 'buckets'",
     ),
     "an event time that the processor does not yield": (
         lambda: group_state(event_time="at"),

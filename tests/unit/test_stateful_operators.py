@@ -16,7 +16,7 @@ from spark_jobs.contract.topic import Field
 from spark_jobs.runs.explain import describe_state
 from spark_jobs.steps.operator import Operator, StatefulOperator
 from spark_jobs.steps.operators import operator, stateful_operator
-from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
+from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
 from tests.unit.test_steps import EXAMPLES
 
 
@@ -103,6 +103,16 @@ NONE = "no watermark predicate"
                 "the key is shop; the values are the variables that Shops declares in init",
                 f"{CLEARED}, at the latest at an event-time timer",
                 f"{BY_DATA}, timers by the watermark",
+            ),
+        ),
+        (
+            in_buckets(),
+            {},
+            (
+                "the key is shop; the value is total; Spark stores the keys in 8 buckets, as "
+                "columns",
+                NOTHING,
+                NONE,
             ),
         ),
         (

@@ -38,6 +38,8 @@ class Field(NamedTuple):
     least: int | None = None
     """The smallest number."""
     example: str = ""
+    required: bool = False
+    """A choice that nobody makes but a person: there is no default."""
 
 
 class Trigger(NamedTuple):
@@ -63,6 +65,10 @@ def trigger(pipeline: str, given: Given, unranged: str | None = None) -> Trigger
 def _field(name: str, schema: dict[str, Any], given: str | None) -> Field:
     value = schema["default"] if given is None else given
     shown = schema.get("values_display", {})
+    choices = schema.get("enum", ())
+    required = bool(choices) and schema["default"] not in choices
+    # The empty one stands first: a browser would choose the first by itself.
+    choices = (None, *choices) if required else choices
     return Field(
         name,
         schema["title"],
@@ -70,10 +76,11 @@ def _field(name: str, schema: dict[str, Any], given: str | None) -> Field:
         "choice" if "enum" in schema else "number" if schema["type"] == "integer" else "text",
         "" if value is None else str(value),
         tuple(
-            Choice("" if each is None else each, shown.get(str(each), str(each)))
-            for each in schema.get("enum", ())
+            Choice("" if each is None else each, shown.get(str(each), each or ""))
+            for each in choices
         ),
         schema.get("maxLength"),
         schema.get("minimum"),
         "2026-03-01, or 2026-03-01T10:00Z" if schema.get("format") == "date-time" else "",
+        required,
     )

@@ -19,6 +19,9 @@ from spark_jobs.contract.span_sql import Times
 from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
 from spark_jobs.contract.topic import Field
 
+MOST_BUCKETS = 10_000
+"""Each batch visits every bucket, at some tenths of a millisecond each."""
+
 
 class GroupState(StepBase):
     """Arbitrary state for each key, which code in the pipeline's logic.py reads and writes.
@@ -29,23 +32,26 @@ class GroupState(StepBase):
     apply   a function (key, frames, state): applyInPandasWithState, Spark's flatMapGroupsWithState
             in Python. A key has one
             state and one time-out. No stateful step can follow.
+    buckets a function (rows, state) that gets pyarrow Tables with the rows and the state of many
+            keys at once. For many keys, in time mode none. No stateful step can follow.
 
     A processor declares its own value, list and map states, their TTL (in time mode processing) and
     its timers.
     """
 
     kind: Literal["group_state"] = "group_state"
-    form: Literal["row", "pandas", "apply"] = Described(
+    form: Literal["row", "pandas", "apply", "buckets"] = Described(
         default="row",
         description="row: transformWithState, row by row; pandas: transformWithStateInPandas, "
         "frame by frame; "
         "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step "
-        "after it",
+        "after it; buckets: rows and state of many keys at once, as pyarrow Tables, in time mode "
+        "none, and no stateful step after it",
     )
     processor: Annotated[
         str,
         Described(
-            description="the name of the class in logic.py; for apply, of the function",
+            description="the name of the class in logic.py; for apply and buckets, of the function",
             pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
         ),
     ]
@@ -57,7 +63,12 @@ class GroupState(StepBase):
         description="the columns that the processor yields", min_length=1
     )
     state: tuple[Field, ...] = Described(
-        default=(), description="the columns of a key's state, for apply only"
+        default=(), description="the columns of a key's state, for apply and buckets only"
+    )
+    buckets: int | None = Described(
+        default=None,
+        description="how many buckets the keys are put into, for buckets only: a batch reads and "
+        "writes the whole state of each bucket of which it has rows",
     )
     time_mode: Literal["none", "event", "processing"] = Described(
         default="event",
@@ -81,12 +92,21 @@ class GroupState(StepBase):
         refuse_repeated("state", (field.name for field in self.state))
         if self.form == "apply":
             self._refuse_in_apply()
+        elif self.form == "buckets":
+            self._refuse_in_buckets()
         elif self.state:
             refuse(
                 "state",
                 [field.name for field in self.state],
                 "a StatefulProcessor declares its states in its method init",
-                "Leave it out, or use form='apply'",
+                "Leave it out, or use form='apply' or 'buckets'",
+            )
+        if self.form != "buckets" and self.buckets is not None:
+            refuse(
+                "buckets",
+                self.buckets,
+                f"form {self.form!r} keeps each key's state by itself",
+                "Leave it out, or use form='buckets'",
             )
         if self.event_time is not None:
             self._refuse_no_time(self.event_time)
@@ -113,6 +133,44 @@ class GroupState(StepBase):
                 self.event_time,
                 "no stateful step can follow applyInPandasWithState",
                 "Leave it out",
+            )
+
+    def _refuse_in_buckets(self) -> None:
+        if self.buckets is None or not 1 <= self.buckets <= MOST_BUCKETS:
+            refuse(
+                "buckets",
+                self.buckets,
+                f"form 'buckets' needs a number of buckets, from 1 to {MOST_BUCKETS:,}",
+                "Write for example buckets=64: a bucket is best of 1,000 to 10,000 keys",
+            )
+        if self.time_mode != "none":
+            refuse(
+                "time_mode",
+                self.time_mode,
+                "Spark compares rows with the watermark and fires timers one by one, and here it "
+                "sees buckets alone",
+                "Use time_mode='none', or form='row' for timers and late rows",
+            )
+        if not self.state:
+            refuse(
+                "state",
+                (),
+                "the columns of the state must be known before the function runs",
+                "Declare them: state=(Field(name='seen', type='bigint'),)",
+            )
+        if twice := sorted({*self.keys} & {field.name for field in self.state}):
+            refuse(
+                "state",
+                twice,
+                "the function gets the keys as columns of the state, beside those of `state`",
+                "Leave the keys out of `state`",
+            )
+        if self.initial_state is not None:
+            refuse(
+                "initial_state",
+                self.initial_state,
+                "buckets take no initial state",
+                "Use form='row' or 'pandas', whose processor has handleInitialState",
             )
 
     def _refuse_no_time(self, name: str) -> None:
@@ -152,7 +210,8 @@ class GroupState(StepBase):
 
     @property
     def rows_per_record(self) -> int:
-        return 4  # a guess: Sluice cannot know how much state a processor keeps
+        # Else a guess: Sluice cannot know how much state a processor keeps.
+        return 1 if self.form == "buckets" else 4
 
     @property
     def update_key(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.state import GroupState
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -133,3 +134,18 @@ def set_timestamp(
     """A time-out long ago."""
     state.setTimeoutTimestamp(1000)
     yield pd.DataFrame({"carrier": []})
+
+
+def raises_for_buckets(rows: pa.Table, state: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """An error of its own."""
+    raise KeyError("boom")
+
+
+def forgets_the_state(rows: pa.Table, state: pa.Table) -> pa.Table:
+    """One table of two."""
+    return rows.select(["carrier"])
+
+
+def takes_rows_only(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """One parameter of two."""
+    return rows, rows

@@ -1,0 +1,81 @@
+"""Draining: one pipeline, through a worker or by spark-submit, and what is said of its end."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_jobs import log
+from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.cli.terminal import one_line_errors
+from spark_jobs.contract import registry
+from spark_jobs.contract.paths import report_path
+from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.summary import check_line, summary
+from spark_jobs.launch.foreground import run_in_foreground
+from spark_jobs.launch.sharing import Due
+from spark_jobs.launch.submit import application, arguments, command, environment, options
+from spark_jobs.runs import plan
+from spark_jobs.runs.run_record import recorded
+from spark_jobs.warm.client import Warm, begun
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+LOG = logging.getLogger(__name__)
+STDOUT, STDERR = 1, 2
+"""The descriptors that a run writes to."""
+
+
+def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
+    """Raises typer.Exit, with the exit status of its error."""
+    with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
+        registry.load(pipeline)
+        settings = Settings.from_environment()
+        with recorded(pipeline, run_id):
+            if not (due := planned(pipeline, settings, run_id, report)):
+                return
+            if run := warm(due, settings, run_id):
+                run.follow()
+            else:
+                words = command(settings, pipeline, due.report, run_id, due.records)
+                run_in_foreground(words, variables(settings), application())
+            summarise(read_report(due.report), due.report)
+
+
+def planned(
+    pipeline: str, settings: Settings, run_id: str, report: Path | None = None
+) -> Due | None:
+    """The drain, of which nothing is begun; None if there is nothing to do. Logs its plan."""
+    found = plan.plan(live_spec(registry.load(pipeline), settings.root), settings)
+    for line in found.lines:
+        LOG.info("%s", line)
+    if found.idle:
+        return None
+    path = report or report_path(settings.root, pipeline, run_id)
+    path.unlink(missing_ok=True)
+    return Due(pipeline, path, found.new_offsets, options(pipeline, settings.root))
+
+
+def warm(due: Due, settings: Settings, run_id: str) -> Warm | None:
+    """The drain, which a worker has begun; None if it must start cold."""
+    words = arguments("drain", due.pipeline, due.report, run_id)
+    return begun(settings, due.pipeline, words, variables(settings), due.records, (STDOUT, STDERR))
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """The environment of an application."""
+    return {**os.environ, **environment(settings)}
+
+
+def summarise(report: Report, path: Path | UPath) -> None:
+    """Log what the run did. Raises the run's problem."""
+    first, *more = summary(report)
+    checks = [check_line(check) for check in report.failing("critical") + report.failing("warning")]
+    for line in (first, *(f"  {line}" for line in [*checks, *more]), f"report: {path}"):
+        LOG.info("%s", line)
+    if report.problem:
+        raise report.problem.error()

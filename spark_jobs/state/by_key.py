@@ -1,0 +1,35 @@
+"""By key: the state of a GroupState in buckets, with a row for each key as other forms store it."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from spark_jobs.steps.packed import to_table, unpack
+from spark_jobs.type_conversions import spark_type
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.step.group_state import GroupState
+
+
+def by_key(stored: DataFrame, step: GroupState) -> DataFrame:
+    """The state variable's rows, one a bucket, as rows of the structs key and value, one a key."""
+    packed = stored.select(F.col("value.columns").alias("rows"))
+    flat = packed.mapInArrow(functools.partial(unpack, column="rows"), _schema(packed, step))
+    state = [field.name for field in step.state]
+    return flat.select(F.struct(*step.keys).alias("key"), F.struct(*state).alias("value"))
+
+
+def _schema(packed: DataFrame, step: GroupState) -> StructType:
+    """As it is stored. Of a state without keys it is not known which types they would have."""
+    first = packed.first()
+    if first is not None:
+        return from_arrow_schema(to_table([first.rows]).schema)
+    keys = [StructField(name, StringType()) for name in step.keys]
+    return StructType(
+        [*keys, *(StructField(field.name, spark_type(field.type)) for field in step.state)]
+    )

@@ -1,0 +1,203 @@
+"""GroupState in buckets over real Kafka and Spark: the table is DuckDB's over restarts and a crash in
+the middle of a batch, its state and the number of its keys are plain Python's, and it does not go on
+with another number of buckets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from upath import UPath
+
+from spark_jobs import failpoint
+from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.steps import GroupState, Transform
+from spark_jobs.contract.topic import Field
+from spark_jobs.state.query import StateQuery
+from spark_jobs.state.view import state_view
+from spark_jobs.steps.group_state import GroupStateOperator
+from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.state_types import state_types
+from spark_jobs.steps.timers import Timers
+from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.scene import Scene
+from tests.pipelines.services.spec import SPEC
+from tests.spark import truth
+from tests.spark.operators import EVENTS, Operator
+
+SERVICES = Operator(
+    SPEC,
+    f"""SELECT carrier, tail_number FROM (
+            SELECT carrier, tail_number, unnest(range(count(*) // 4)) FROM ({EVENTS}) GROUP BY carrier, tail_number)""",
+)
+SINCE_SERVICE = f"""SELECT carrier, tail_number, count(*) % 4 AS events FROM ({EVENTS})
+                    GROUP BY carrier, tail_number HAVING events > 0"""
+"""What must be remembered."""
+CARRIER = (Field(name="carrier", type="string"),)
+N = (Field(name="n", type="bigint"),)
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+@pytest.fixture(scope="module")
+def crashed(kafka, tmp_path_factory) -> Scene:
+    """Drained: a delivery in one batch, then one in many, of which a kill cut the second off when
+    its rows were in the table and its state was not.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SLUICE_PIPELINES", "tests.pipelines")
+        made = Scene(
+            kafka, tmp_path_factory.mktemp("buckets"), SPEC, events=4000, deliveries=2, stores=2
+        )
+        made.deliver()
+        made.run("one batch")
+        made.deliver()
+        made.change(max_offsets_per_batch=700)
+        patched.setitem(failpoint.ACTIVE, "table.committed", "raise")
+        assert made.drain("killed").problem is not None
+        patched.delitem(failpoint.ACTIVE, "table.committed")
+        made.run("many batches")
+        return made
+
+
+def test_the_table_is_duckdbs_over_a_restart_and_a_crash_amid_a_batch(crashed):
+    known = truth.hold(crashed, SERVICES)
+    assert len(truth.ends(crashed)) > 3
+    assert len(known.rows) > 200
+    assert max(Counter(map(str, known.rows)).values()) > 1
+
+
+def test_what_it_remembers_and_how_many_keys_these_are_is_what_plain_sql_says(crashed):
+    remembered = truth.truth(
+        SERVICES._replace(sql=SINCE_SERVICE), crashed.ledger, truth.ends(crashed)
+    ).rows
+    assert len(remembered) > 20
+    assert None in {row["tail_number"] for row in remembered}, "null is a key too"
+    told = list(state_view(crashed.spec, crashed.settings, StateQuery(step=2, limit=10_000)))
+    assert told[1] == f"state (value): {len(remembered):,} rows"
+    assert told[2].split() == ["carrier", "tail_number", "events"]
+    assert Counter(tuple(line.split()) for line in told[3:]) == Counter(
+        (row["carrier"], row["tail_number"] or "null", str(row["events"])) for row in remembered
+    )
+
+
+def test_the_counts_of_ops_batches_are_of_keys_and_not_of_buckets(crashed):
+    rows = sorted(crashed.ops("batches"), key=lambda row: row["batch_id"])
+    remembered = truth.truth(
+        SERVICES._replace(sql=SINCE_SERVICE), crashed.ledger, truth.ends(crashed)
+    ).rows
+    last = rows[-1]["operators"][1]
+    assert last["operatorName"] == "transformWithStateInPySparkExec"
+    assert last["numRowsTotal"] == len(remembered) > SPEC.steps[1].buckets
+    assert rows[-1]["state_rows"] == sum(each["numRowsTotal"] for each in rows[-1]["operators"])
+    # Keys come and go one by one: those of a batch are those before it, and what it changed.
+    totals = [row["operators"][1] for row in rows if row["operators"]]
+    assert all(0 <= one["numRowsRemoved"] <= one["rows_in"] for one in totals)
+    assert sum(one["numRowsUpdated"] for one in totals) > len(remembered)
+    assert sum(one["numRowsRemoved"] for one in totals) > 0, "no aircraft was ever forgotten"
+
+
+def test_one_key_is_found_among_all_of_its_bucket(crashed):
+    remembered = truth.truth(
+        SERVICES._replace(sql=SINCE_SERVICE), crashed.ledger, truth.ends(crashed)
+    ).rows
+    wanted = next(row for row in remembered if row["tail_number"])
+    keys = (f"carrier={wanted['carrier']}", f"tail_number={wanted['tail_number']}")
+    told = list(state_view(crashed.spec, crashed.settings, StateQuery(keys=keys, step=2)))
+    assert told[1] == "state (value): 1 row"
+    assert told[3].split() == [wanted["carrier"], wanted["tail_number"], str(wanted["events"])]
+    changes = "\n".join(
+        state_view(crashed.spec, crashed.settings, StateQuery(keys=keys, step=2, changes=True))
+    )
+    assert "events" in changes
+
+
+def test_another_number_of_buckets_is_refused_in_words_and_nothing_is_read(crashed):
+    step = crashed.spec.steps[1].model_copy(update={"buckets": 16})
+    before = crashed.spec
+    crashed.change(steps=(before.steps[0], step))
+    try:
+        problem = crashed.drain("sixteen").problem
+    finally:
+        crashed.change(steps=before.steps)
+    assert problem is not None
+    assert problem.code == "STATE_INCOMPATIBLE"
+    assert "steps[1].buckets: was 8, is 16" in problem.what
+    assert "sluice reset" in problem.remedy
+
+
+def test_a_query_that_gives_the_key_another_type_needs_another_state(spark, tmp_path):
+    def types(kind: str) -> list[str]:
+        rows = spark.readStream.format("rate").load()
+        rows = rows.selectExpr(f"CAST(value AS {kind}) AS carrier", "'N1' AS tail_number")
+        context = StepContext(SPEC, 1, "", UPath(tmp_path), Timers(spark))
+        return state_types(GroupStateOperator(SPEC.steps[1]).apply(rows, context))
+
+    assert types("bigint") == types("bigint")
+    [before], [after] = (set(types(one)) - set(types(two)) for one, two in PAIRS)
+    assert before == "in buckets: struct<carrier:int,tail_number:string,_sluice_bucket:int>"
+    assert after == before.replace("carrier:int", "carrier:bigint")
+
+
+PAIRS = (("int", "bigint"), ("bigint", "int"))
+
+
+def misusing(processor: str, **changes) -> Pipeline:
+    usual = {"form": "buckets", "buckets": 2, "state": N, "time_mode": "none"}
+    step = {"processor": processor, "keys": ("carrier",), "output": CARRIER}
+    first = changes.pop("first", ())
+    return Pipeline(
+        name="misuses",
+        about="misuses",
+        topic=FLIGHTS,
+        steps=(*first, GroupState(**usual | step | changes)),
+        state=State(budget_rows=100, shuffle_partitions=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "said"),
+    [
+        (
+            misusing("raises_for_buckets"),
+            "PROCESSOR_FAILED",
+            r"misuses/logic.py line \d+, in raises_for_buckets: KeyError: 'boom'",
+        ),
+        (
+            misusing("forgets_the_state"),
+            "PROCESSOR_FAILED",
+            r"what the code of misuses returned: it is Table; give two pyarrow Tables",
+        ),
+        (
+            misusing("takes_rows_only"),
+            "PROCESSOR_FAILED",
+            r"in takes_rows_only: it takes \(rows.*and Spark passes \(rows, state\) by position",
+        ),
+        (
+            misusing(
+                "raises_for_buckets",
+                keys=("part",),
+                first=(Transform(sql="SELECT *, distance_miles / 7 AS part FROM rows"),),
+            ),
+            "SPEC_INVALID",
+            "GroupState.keys: part is double, by which Sluice makes no buckets",
+        ),
+    ],
+    ids=["an error of its own", "one table", "one parameter", "a key of Spark's that is double"],
+)
+def test_what_its_code_does_wrong_is_one_error_with_the_place_and_nothing_is_committed(
+    scene, spec, code, said
+):
+    made = scene(spec, events=100, deliveries=1)
+    made.deliver_all()
+    problem = made.drain().problem
+    assert problem is not None
+    assert problem.code == code, problem
+    assert re.search(said, problem.what), problem.what
+    assert not made.paths.table.exists() or made.table() == []

@@ -1,0 +1,201 @@
+"""A swap that was killed behind its commit: nothing that comes after it, by whatever way, says that
+the rows are not in the table. Real Delta tables, without Spark.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
+from spark_jobs.contract.ranged import unranged
+from spark_jobs.ops import repairs
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.plan import RepairPlan, digest
+from spark_jobs.repair.reject import reject
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import described, swap
+from tests.unit.repaired import DAY, SPEC, Changes, Root, row
+
+WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
+BEHIND = [place for place in failpoint.SWAP_POINTS if place != "swap.leased"]
+WITHOUT_RANGES = SPEC.model_copy(update={"output_mode": "complete"})
+
+
+class Scene(Root):
+    """Batches 0 to 5 have passed, and a repair was staged, of which a person was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.drain(0, 5)
+        made = self.stage("r1", WRONG, approval="needed", approved_by="ada")
+        known = {"pipeline": SPEC.name, "repair_id": "r1", "generation": "g1"}
+        staged = {"state": "staged", "staged_at": datetime.now(UTC)}
+        repairs.put(self.paths.root, [known | described(made) | staged])
+
+    def killed(self, patch: pytest.MonkeyPatch, place: str) -> None:
+        with patch.context() as active:
+            active.setattr(failpoint, "ACTIVE", {place: "raise"})
+            with pytest.raises(failpoint.Failure):
+                self.swap("r1")
+
+    def unanswered(self) -> None:
+        """As the stage leaves it once it is cleared: nobody was asked of these rows yet."""
+        path = self.paths.staging("r1") / "manifest.json"
+        made = read_manifest(self.paths, "r1")
+        made.model_copy(update={"approved_by": None}).write(path)
+
+    def plan(self, spec_digest: str) -> None:
+        RepairPlan(
+            repair_id="r1",
+            pipeline=SPEC.name,
+            kind="repair",
+            spans=read_manifest(self.paths, "r1").spans,
+            needed=(),
+            generations=("g1",),
+            table_version=6,
+            spec_digest=spec_digest,
+            batch=5,
+            horizon={0: 6},
+            parts={},
+            records=0,
+            topic_id="topic-1",
+            late=0,
+            until=DAY,
+            lines=(),
+        ).store(self.paths)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "root")
+
+
+def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.killed(monkeypatch, "swap.committed")
+    scene.unanswered()
+    with pytest.raises(SwapRefused, match="is in version 7 of the table already") as late:
+        reject(scene.paths, "r1", "bob")
+    assert "sluice undo" in late.value.remedy
+    assert scene.states() == {"r1": "staged"}
+    assert scene.swap("r1").again
+    assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+    assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
+    scene.undo("r1")
+    assert scene.rows() == scene.rows(6)
+    with pytest.raises(SwapRefused, match="is undone"):
+        scene.swap("r1")
+
+
+def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.killed(monkeypatch, "swap.leased")
+    scene.unanswered()
+    with pytest.raises(ApprovalMissing):
+        scene.swap("r1")
+    reject(scene.paths, "r1", "bob")
+    assert scene.states() == {"r1": "rejected"}
+    with pytest.raises(SwapRefused, match="bob declined it at "):
+        scene.swap("r1")
+    assert scene.version == 6
+
+
+@pytest.mark.parametrize("place", BEHIND)
+def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Also where the spec has changed since, by which it could not compute."""
+    scene.killed(monkeypatch, place)
+    scene.plan("of another spec")
+    report = stage(SPEC, scene.settings, "again", "r1")
+    assert report.problem is not None
+    assert "is swapped already" in report.problem.what
+    assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+    assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
+
+
+def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene: Scene) -> None:
+    scene.plan(digest(SPEC))
+    reject(scene.paths, "r1", "bob")
+    report = stage(SPEC, scene.settings, "again", "r1")
+    assert report.problem is not None
+    assert f"bob declined it at {datetime.now(UTC):%F}" in report.problem.what
+    assert read_manifest(scene.paths, "r1").rejected_by == "bob"
+
+
+def test_a_repair_whose_spec_has_lost_its_ranges_is_refused_in_words(scene: Scene) -> None:
+    assert (why := unranged(WITHOUT_RANGES))
+    with pytest.raises(SwapRefused, match="none can be computed by itself") as refused:
+        swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap")
+    assert why in refused.value.what
+    assert (scene.version, scene.states(), scene.merged()) == (6, {"r1": "staged"}, [])
+    assert scene.swap("r1").table_version == 7, "the spec has them again"
+
+
+@pytest.mark.parametrize("place", BEHIND)
+def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repeated(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    scene.killed(monkeypatch, place)
+    for _ in range(2):
+        done = swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap")
+        assert (done.again, done.passed) == (True, True)
+        assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+        assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
+
+
+def found_by(scene: Scene, repair_id: str) -> None:
+    """Another repair of the ranges finds that the table has its rows."""
+    horizon = {"horizon": '{"0": 6}', "staged_at": datetime.now(UTC), "state": "staged"}
+    made = scene.stage(repair_id, [], read_manifest(scene.paths, "r1").spans)
+    known = {"pipeline": SPEC.name, "repair_id": repair_id, "generation": "g1"}
+    repairs.put(scene.paths.root, [known | described(made) | horizon])
+    assert scene.swap(repair_id).state == "canonical"
+
+
+def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a rewind that takes the rows back lets their late record wait again."""
+    scene.killed(monkeypatch, "swap.committed")
+    found_by(scene, "r2")
+    assert scene.states() == {"r1": "swapped", "r2": "canonical"}
+    assert scene.merged() == [("r1", 7)]
+    back = rewind(SPEC, scene.settings, 5).execute
+    assert back is not None
+    back()
+    assert scene.rows() == scene.rows(6)
+    assert scene.states() == {"r1": "undone", "r2": "undone"}
+    assert scene.merged() == [], "the late record waits again"
+
+
+def test_what_a_repair_found_before_the_record_was_there_waits_too_when_the_rows_go(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an older Sluice left it, which did not complete the record first."""
+    scene.killed(monkeypatch, "swap.committed")
+    with monkeypatch.context() as active:
+        active.setattr("spark_jobs.repair.swap.complete_others", lambda *_: None, raising=False)
+        found_by(scene, "r2")
+    assert scene.merged() == [("r2", 7)]
+    scene.swap("r1")
+    scene.undo("r1")
+    assert scene.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "undone"}
+    assert scene.merged() == [], "the late record waits again"
+
+
+def test_an_undo_completes_the_record_before_it_takes_the_rows_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command swaps in what a command has staged, so nothing else would."""
+    scene.killed(monkeypatch, "swap.committed")
+    scene.undo("r1")
+    assert scene.rows() == scene.rows(6)
+    assert scene.states() == {"r1": "undone", "r1/undo": "swapped"}
