@@ -54,8 +54,9 @@ SWITCH_POINTS: Final = {"switching": "a step of a switch is done, and the next i
 """Failpoint of a rebuild's switch, and of its way back -> what is true there."""
 REPARTITION_POINTS: Final = {
     "repartition.leased": "a repartition holds the lease, and has changed nothing",
+    "repartition.noted": "the note of a repartition is written, and Spark has not begun",
     "repartition.written": "Spark has committed the batch of a repartition, which does not count",
-    "repartition.counts": "the batch of a repartition counts, and the command has not ended",
+    "repartition.counts": "the batch of a repartition counts, and its note is still there",
 }
 """Failpoint of a repartition -> what is true there."""
 EVERY: Final = {

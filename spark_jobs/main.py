@@ -16,6 +16,8 @@ import logging
 import os
 import sys
 import time
+import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -30,6 +32,7 @@ from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings, log_format, root
+from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
@@ -185,8 +188,7 @@ def _print(wanted: argparse.Namespace) -> int:
         if wanted.command == "state":
             lines = state_view(live_spec(spec, settings.root), settings, _state_query(wanted))
         elif wanted.command == "repartition":
-            live = live_spec(spec, settings.root)
-            lines = repartition(live, settings, wanted.partitions)
+            lines = _repartition(live_spec(spec, settings.root), settings, wanted.partitions)
         elif wanted.command == "explain":
             lines = explain(live_spec(spec, settings.root), settings)
         else:
@@ -198,6 +200,14 @@ def _print(wanted: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - any error becomes one line
         return _log_problem(translate_error(error, wanted.pipeline))
     return 0
+
+
+def _repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
+    """Move the state, watched as a run is. It leaves no report and no row."""
+    parent_watch.watch()
+    with Watchdog("drain", f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
+        watchdog.watch(spec, settings)
+        yield from repartition(spec, settings, wanted)
 
 
 def _log_problem(problem: SluiceError) -> int:

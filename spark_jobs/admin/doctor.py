@@ -29,6 +29,7 @@ from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
+from spark_jobs.checkpoint.repartitioned import FIELD, uncounted
 from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.contract.paths import Paths
@@ -90,7 +91,10 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         return Intent(
             (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
         )
-    integrity = Integrity(checkpoint)
+    beyond = uncounted(paths, known.fingerprint.get(FIELD))
+    integrity = Integrity(checkpoint, beyond)
+    if checkpoint.folder / "offsets" / str(beyond) in integrity.damage:
+        beyond = None  # no drain can tell that it may take it back
     lines = [
         f"{spec.name}: {paths.version}, generation {known.generation}, "
         f"{_range(checkpoint.committed())} committed"
@@ -98,6 +102,10 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
     begun = read_rewinding(paths)
     lines += [f"a rewind to the end of batch {begun.batch} was cut off"] if begun else []
+    if beyond is not None and not begun:
+        lines.append(
+            f"batch {beyond} is of a repartition that was cut off: the next drain takes it back"
+        )
     cursor, mending = find_cursor(paths, known)
     files = [
         *_cursor_repair(paths, known, mending),
@@ -108,7 +116,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     if begun:
         logs = [_go_back(spec, settings, integrity, begun.batch)]
     else:
-        logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited)
+        logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited, beyond)
     if not files and not logs:
         restorable = (
             f"; you can rewind to {_range(integrity.restorable_batches)}"
@@ -140,14 +148,18 @@ def _log_repairs(
     integrity: Integrity,
     known: Identity,
     audited: int,
+    beyond: int | None,
 ) -> list[Repair]:
     """The repair of the logs and the state; empty if the next run can resume, and account for the
-    batches after `audited`.
+    batches after `audited`. `beyond` is a batch that does not count: the next drain removes it.
     """
     checkpoint = Checkpoint(paths.checkpoint)
     damage = integrity.damage
     restorable = integrity.restorable_batches
-    planned, committed = checkpoint.planned(), checkpoint.committed()
+    planned, committed = (
+        [batch for batch in found if batch != beyond]
+        for found in (checkpoint.planned(), checkpoint.committed())
+    )
     written = table.newest_batch(paths.table, known.owner(spec.name))
     last = max(committed, default=-1)
     newest = max([*planned, *committed, written], default=-1)

@@ -12,7 +12,7 @@ from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.runs.repartition import look
+from spark_jobs.runs.to_move import look
 
 ROWS_A_SECOND = 30_000
 """Rows of state that a core reads, writes and reads again: a guess, by what a drain writes."""
@@ -44,8 +44,10 @@ def plan_repartition(spec: Pipeline, settings: Settings, wanted: int) -> Planned
     ]
     if found.cut_off is not None:
         lines.append(f"take back batch {found.cut_off}, of a repartition that was cut off")
+    if found.told != found.number:
+        lines.append(f"{paths.identity} says {found.told} stores: let it say {found.number}")
     if found.number == wanted:
-        idle = found.cut_off is None
+        idle = found.cut_off is None and found.told == found.number
         lines += [f"nothing to move: {wanted} stores are what is wanted"]
         return Planned(tuple(lines), 0, idle)
     seconds = 20 + state.rows / ROWS_A_SECOND

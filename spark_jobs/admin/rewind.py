@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
-from spark_jobs.checkpoint.repartitioned import forget_operators
+from spark_jobs.checkpoint.repartitioned import FIELD, forget_operators, uncounted
 from spark_jobs.checkpoint.rewinding import Rewinding, cut_off, read_rewinding
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.paths import Paths
@@ -56,7 +56,8 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     if begun and batch > begun.batch:  # what is after that batch may be gone already
         raise cut_off(paths, begun)
     checkpoint = Checkpoint(paths.checkpoint)
-    restorable = Integrity(checkpoint).restorable_batches
+    beyond = uncounted(paths, known.fingerprint.get(FIELD)) if known else None
+    restorable = Integrity(checkpoint, beyond).restorable_batches
     if known is None or batch not in restorable:
         available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
         raise StateUnreadable(
@@ -236,6 +237,8 @@ class _Rewind(NamedTuple):
             began = {"generation": self.note.generation, "rewound": self.known.generations}
             now = self.known.with_partitions(self.checkpoint.partitions(self.note.batch))
             now.model_copy(update=began).write(self.paths.identity)
+        # Its batch is gone, or it counted.
+        self.paths.repartitioning.unlink(missing_ok=True)
 
     def purge_state(self) -> None:
         """Without an error: state that is left over is in nobody's way but the disk's."""

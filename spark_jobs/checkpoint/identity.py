@@ -12,7 +12,7 @@ from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.live import refuse_not_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
-from spark_jobs.checkpoint.repartitioned import FIELD
+from spark_jobs.checkpoint.repartitioned import FIELD, refuse_unnoted, uncounted
 from spark_jobs.checkpoint.rewinding import cut_off, read_rewinding
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.checkpoint.switching import refuse_cut_off
@@ -95,10 +95,24 @@ class Identity(Stored):
             return self.model_copy(update={"before": None})
         return self.model_copy(update={**dict(before.made_by), "before": None})
 
-    def with_partitions(self, number: int | None, *, batches: int = 0) -> Identity:
+    def of_repartition(self, number: int, paths: Paths) -> Identity:
+        """This identity, of a checkpoint whose next batch moves the state to so many stores for
+        each step. To be asked before that batch is there.
+
+        It is made by nobody's logic. So what the last change replaced counts for it too, if no
+        batch is made since; else for none any more.
+        """
+        before, owner = self.before, self.owner(paths.pipeline)
+        if before is not None and before.in_force(paths, owner):
+            now = replaced(before.made_by, paths, owner)
+            before = now.model_copy(update={"committed": now.committed + 1})
+        else:
+            before = None
+        return self.model_copy(update={"before": before}).with_partitions(number)
+
+    def with_partitions(self, number: int | None) -> Identity:
         """This identity, of a checkpoint whose state is in so many stores for each step; itself if
-        `number` is None. What a change replaced counts for so many `batches` more: those of a
-        repartition are made by nobody's logic.
+        `number` is None.
         """
         if number is None:
             return self
@@ -107,8 +121,7 @@ class Identity(Stored):
         if before is not None:
             made_by = before.made_by
             made_by = made_by.model_copy(update={"fingerprint": made_by.fingerprint | there})
-            committed = before.committed + batches
-            before = before.model_copy(update={"made_by": made_by, "committed": committed})
+            before = before.model_copy(update={"made_by": made_by})
         return self.model_copy(update={"fingerprint": self.fingerprint | there, "before": before})
 
     def changed_to(self, now: MadeBy, paths: Paths) -> Identity:
@@ -200,7 +213,10 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity
             "the topic was deleted and created again, so the stored offsets mean other records.",
             f"To read the new topic from its beginning, {_reset_remedy(spec)}.",
         )
-    refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name)
+    beyond = uncounted(paths, known.fingerprint.get(FIELD))
+    refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name, beyond)
+    if spec.keeps_state:
+        refuse_unnoted(paths)
     _refuse_missing_batches(paths, known)
     _refuse_shortened_topic(spec, paths, topic)
     loss = data_loss(paths, topic)

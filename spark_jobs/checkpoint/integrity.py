@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_check import MISSING, corrupt_ssts, find_damage, sst_files
+from spark_jobs.checkpoint.late_commit import wrong_stores
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken, versions
+from spark_jobs.contract.errors import CheckpointBroken
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -23,15 +26,20 @@ if TYPE_CHECKING:
 class Integrity:
     """The damage of one checkpoint. Reads every file once; writes nothing."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, uncounted: int | None = None) -> None:
+        """`uncounted`: the batch of a repartition that does not count (repartitioned.py). Nobody
+        has held its state against that of the batch before.
+        """
         self._checkpoint = checkpoint
         self._folder = checkpoint.folder
+        self._uncounted = uncounted
 
     @cached_property
     def damage(self) -> dict[UPath, str]:
         """File -> what is wrong with it, as words that follow its name."""
         damage = {path: reason for path in _files(self._folder) if (reason := find_damage(path))}
         damage |= {path: MISSING for path in self._missing_entries() if not path.exists()}
+        damage |= self._late_commit()
         oldest = self._oldest_expected_batch()
         for batch in self._checkpoint.committed():
             damage |= {
@@ -53,11 +61,33 @@ class Integrity:
         """Ids of the committed batches to whose end the checkpoint can be rewound, ascending."""
         if any(path.parent.name == "_metadata" for path in self.damage):
             return []
-        return [batch for batch in self._checkpoint.readable() if self._is_restorable(batch)]
+        return [
+            batch
+            for batch in self._checkpoint.readable()
+            if batch != self._uncounted and self._is_restorable(batch)
+        ]
+
+    def _late_commit(self) -> dict[UPath, str]:
+        """The newest commit, if it is not of its batch."""
+        for batch in self._checkpoint.committed()[-1:]:
+            with suppress(CheckpointBroken):  # told as the damage of that entry
+                if wrong := wrong_stores(self._checkpoint, batch):
+                    return {self._folder / "commits" / str(batch): wrong}
+        return {}
 
     def _oldest_expected_batch(self) -> int:
-        """The oldest batch that every state store must have: Spark may have purged older ones."""
-        stores = [store for store in self._folder.glob("state/*/*") if store.name.isdigit()]
+        """The oldest batch that every state store must have: Spark may have purged older ones.
+
+        Asked are the stores that every batch has. Those that a repartition has added begin with it,
+        and those of a larger number before it end there.
+        """
+        counts = [self._checkpoint.stores(batch) for batch in self._checkpoint.committed()]
+        every = min((count for each in counts for count in each.values()), default=None)
+        stores = [
+            store
+            for store in self._folder.glob("state/*/*")
+            if store.name.isdigit() and (every is None or int(store.name) < every)
+        ]
         return max((min(versions(store), default=0) - 1 for store in stores), default=0)
 
     def _is_restorable(self, batch: int) -> bool:
@@ -113,11 +143,14 @@ class Integrity:
             yield from (_version(store, batch + 1) for store in stores)
 
 
-def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
-    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed or
-    missing.
+def refuse_damaged_logs(
+    checkpoint: Checkpoint, pipeline: str, uncounted: int | None = None
+) -> None:
+    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed, missing or
+    not of its batch. The commit of `uncounted` is taken back before.
     """
-    planned, committed = checkpoint.planned(), checkpoint.committed()
+    planned = checkpoint.planned()
+    committed = [batch for batch in checkpoint.committed() if batch != uncounted]
     newest = max([*planned, *committed], default=-1)
     if newest < 0:
         return
@@ -129,6 +162,10 @@ def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
     needed += [checkpoint.folder / "commits" / str(batch) for batch in committed[-1:]]
     for path in (checkpoint.folder / "metadata", *needed):
         if reason := find_damage(path):
+            raise checkpoint_broken(f"{path} {reason}", pipeline)
+    for batch in committed[-1:]:
+        if reason := wrong_stores(checkpoint, batch):
+            path = checkpoint.folder / "commits" / str(batch)
             raise checkpoint_broken(f"{path} {reason}", pipeline)
 
 

@@ -137,6 +137,17 @@ class Checkpoint:
         number = self._read(batch_id)[0].get("conf", {}).get(PARTITIONS)
         return None if number is None else int(number)
 
+    def stores(self, batch_id: int) -> dict[int, int]:
+        """Spark's number of each stateful operator -> how many state stores the batch's commit
+        names of it; empty where it names none, or does not parse.
+        """
+        try:
+            commit = (self.folder / "commits" / str(batch_id)).read_text().splitlines()[1]
+            ids = json.loads(commit).get("stateUniqueIds") or {}
+        except (OSError, IndexError, ValueError):
+            return {}
+        return {int(operator): len(partitions) for operator, partitions in ids.items()}
+
     def readable(self) -> list[int]:
         """Ids of the committed batches of which every state store still has a version, ascending;
         empty if no step keeps state.

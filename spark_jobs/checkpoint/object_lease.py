@@ -12,6 +12,10 @@ table's log and of the checkpoint's logs are put only if absent, by Spark too
 (spark_jobs/java/sluice/store). If two processes commit the same version, the second finds that the
 first has committed it under its own transaction id, and fails. On stores other than S3, Spark's own
 classes write those logs; see docs/object-store.md.
+
+That does not fence a repartition: another run takes its batch back, and the number is free again.
+Its entries may come late, and then late_commit.py and repartitioned.py (refuse_unnoted) tell the
+next run, from the number of stores.
 """
 
 from __future__ import annotations

@@ -27,6 +27,13 @@ Spark uses the checkpoint's values from then on (OffsetSeqMetadata). `sluice rep
 the first one.
 """
 
+MOVED = "until `sluice repartition` moves the state to {now} stores"
+ANOTHER_STORE = (
+    "which its first batch fixed; `sluice repartition` moves only RocksDB's state, so `sluice "
+    "rebuild` computes this one anew in {now} stores, with NEXT in spec.py"
+)
+NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
+
 
 class Change(NamedTuple):
     """A field that differs: its value in the checkpoint, and its value in the spec."""
@@ -52,8 +59,7 @@ class Change(NamedTuple):
         if self.field == "state.shuffle_partitions":
             return (
                 f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "
-                f"until `sluice repartition` moves the state to {self.now!r} stores; or set "
-                f"{self.was!r} in spec.py"
+                f"{self.detail.format(now=self.now)}; or set {self.was!r} in spec.py"
             )
         if self.field in FROZEN:
             return (
@@ -122,10 +128,27 @@ def in_todays_form(stored: Fingerprint, spec: Pipeline) -> Fingerprint:
 def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
     """The fields that differ, sorted by name."""
     return [
-        Change(name, was, now, _weight(name, was, now, spec))
+        Change(name, was, now, _weight(name, was, now, spec), _detail(name, stored, spec))
         for name in sorted(stored.keys() | wanted.keys())
         if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
     ]
+
+
+def _detail(name: str, stored: Fingerprint, spec: Pipeline) -> str:
+    """What becomes of another number of stores: words that follow the one in use."""
+    if name != "state.shuffle_partitions":
+        return ""
+    if not spec.keeps_state:
+        return NO_STATE
+    return MOVED if movable(spec, stored) else ANOTHER_STORE
+
+
+def movable(spec: Pipeline, stored: Fingerprint) -> bool:
+    """Whether Spark's offline repartition reads this state: RocksDB's, of the format that names the
+    snapshots in the commits.
+    """
+    ours = in_force(spec, stored).state
+    return ours.provider == "rocksdb" and stored.get("state.format") == ours.format
 
 
 def _weight(name: str, was: object, now: object, spec: Pipeline) -> Literal["warned", "refused"]:

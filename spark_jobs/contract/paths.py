@@ -15,6 +15,7 @@
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
+<root>/checkpoints/<pipeline>/v<N>/repartitioning.json  the note of an unfinished repartition
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
@@ -80,6 +81,7 @@ class Paths:
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
         self.rewinding: UPath = self.version / "rewinding.json"
+        self.repartitioning: UPath = self.version / "repartitioning.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
 

@@ -371,6 +371,11 @@ class Pipeline(Model):
         return False
 
     @property
+    def keeps_state(self) -> bool:
+        """Whether any step does."""
+        return self.first_stateful < len(self.steps)
+
+    @property
     def first_stateful(self) -> int:
         """The index of the first step that keeps state; len(steps) where none does."""
         return next(

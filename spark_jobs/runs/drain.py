@@ -31,10 +31,10 @@ from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.repartition import take_back_cut_off
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_other_state
+from spark_jobs.runs.settling import settle
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_after_failure, purge_state
 from spark_jobs.source.topic_state import TopicState
@@ -81,8 +81,8 @@ def _run(
     ):
         failpoint.at("leased")
         complete(spec, paths, held)
-        if taken_back := take_back_cut_off(paths, held):
-            LOG.warning("%s", taken_back)
+        for line in settle(spec, paths, held):
+            LOG.warning("%s", line)
         found = preflight(spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)

@@ -74,7 +74,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         for partition, latest in found.topic.latest.items()
     }
     clock = _clock(found, settings)
-    reasons = _unfinished(found, sum(new.values())) or _due(found, clock)
+    reasons = _unfinished(found, paths, sum(new.values())) or _due(found, clock)
     waiting = due(paths, announced)
     to_publish = waiting.table_version if waiting else publication.table_due(paths, spec)
     return Plan(
@@ -101,7 +101,7 @@ def _completes(spec: Pipeline, cut_off: Switching) -> Plan:
     return Plan(pipeline=spec.name, new_offsets=0, reasons=(reason,), lines=lines)
 
 
-def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
+def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, ...]:
     """Reasons to run: new offsets, and work that an earlier run has left."""
     reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
     planned, committed, judged = (
@@ -109,10 +109,10 @@ def _unfinished(found: Preflight, new_offsets: int) -> tuple[str, ...]:
         found.checkpoint.committed(),
         found.cursor.judged,
     )
-    taken_back = cut_off(found.checkpoint, found.identity.fingerprint[FIELD])
-    if taken_back is not None:
+    taken_back = cut_off(paths, found.identity.fingerprint[FIELD])
+    if taken_back is not None and taken_back.batch in planned:
         reasons.append(
-            f"batch {taken_back} is of a repartition that was cut off: it will be taken back"
+            f"batch {taken_back.batch} is of a repartition that was cut off: it will be taken back"
         )
     elif planned and planned[-1:] != committed[-1:]:
         reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import psutil
 from pyspark import SparkContext
 
-from spark_jobs.contract.errors import RunStalled
+from spark_jobs.contract.errors import RunStalled, SluiceError
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
@@ -50,7 +50,8 @@ class Watchdog:
     A lease on a disk ends with the process; one on an object store expires.
     """
 
-    def __init__(self, kind: Kind, run_id: str, report: UPath) -> None:
+    def __init__(self, kind: Kind, run_id: str, report: UPath | None) -> None:
+        """Without a path for the report, it writes neither report nor row: `sluice repartition`."""
         self._kind: Kind = kind
         self._run_id = run_id
         self._report_path = report
@@ -121,6 +122,15 @@ class Watchdog:
         if self._over.is_set():
             return False
         problem = stalled(spec.name, spec.stall_timeout, kept or "")
+        if self._report_path is not None:
+            self._leave_report(spec, settings, self._report_path, problem)
+        # What a driver prints goes through its JVM: this line is lost if that stands still.
+        _answer(lambda: LOG.error("%s", problem))
+        return True
+
+    def _leave_report(
+        self, spec: Pipeline, settings: Settings, path: UPath, problem: SluiceError
+    ) -> None:
         report = Report(
             kind=self._kind,
             pipeline=spec.name,
@@ -130,11 +140,8 @@ class Watchdog:
             started_at=self._started_at,
             ended_at=datetime.now(UTC),
         )
-        _answer(lambda: report.write(self._report_path))
+        _answer(lambda: report.write(path))
         _answer(lambda: append_once(report, settings.root))
-        # What a driver prints goes through its JVM: this line is lost if that stands still.
-        _answer(lambda: LOG.error("%s", problem))
-        return True
 
 
 def _begin(name: str, work: Callable[[], None]) -> threading.Thread:

@@ -155,7 +155,7 @@ def _read_variables(
         stateful = [position for position, step in enumerate(steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
         # Spark's own note is of the first batch, unless the step is a transformWithState.
-        stores = target.checkpoint.partitions(batch) or operator.partitions
+        stores = target.checkpoint.stores(batch).get(operator.id, operator.partitions)
         operator = operator._replace(partitions=stores)
         tables = {
             variable: read(

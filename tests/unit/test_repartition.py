@@ -12,25 +12,29 @@ from typing import Any
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.repartition import Planned, plan_repartition
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.integrity import Integrity, refuse_damaged_logs
 from spark_jobs.checkpoint.lease import FileLock, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy
 from spark_jobs.checkpoint.purge import purge
-from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, take_back
+from spark_jobs.checkpoint.repartitioned import FIELD, refuse_unnoted
+from spark_jobs.checkpoint.repartitioning import Repartitioning
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     LeaseHeld,
     LeaseLost,
     RepartitionRefused,
+    StateUnreadable,
 )
 from spark_jobs.contract.report import StateUse
 from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Transform
+from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.rebuild.side import begin
-from spark_jobs.runs.repartition import take_back_cut_off
+from spark_jobs.runs.settling import settle
 from tests.unit.checkpoints import plan_batch
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import pipeline
@@ -65,8 +69,14 @@ def keep(root: Drains, batch: int, stores: int, unique: str = "id") -> None:
     (root.folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
+def note(root: Drains, wanted: int, number: int = 2, batch: int = NEWEST + 1) -> None:
+    """What a repartition writes before Spark begins."""
+    Repartitioning(batch=batch, number=number, wanted=wanted).write(root.paths.repartitioning)
+
+
 def written(root: Drains, number: int, *, committed: bool = True) -> None:
-    """What Spark has written of a repartition when it was cut off."""
+    """What is there of a repartition when it was cut off: the note, and what Spark has written."""
+    note(root, number)
     plan_batch(root.folder, NEWEST + 1, {0: NEWEST + 1}, topic="sales", partitions=number)
     keep(root, NEWEST + 1, number)
     for operator in range(2):
@@ -80,9 +90,24 @@ def written(root: Drains, number: int, *, committed: bool = True) -> None:
             (root.folder / "commits" / name).unlink()
 
 
-def counts(root: Drains, number: int) -> None:
-    """Let the repartition count."""
-    root.identity.with_partitions(number, batches=1).write(root.paths.identity)
+def counts(root: Drains, number: int, *, noted: bool = False) -> None:
+    """Let the repartition count. `noted`: a kill before the note went."""
+    root.identity.with_partitions(number).write(root.paths.identity)
+    if not noted:
+        root.paths.repartitioning.unlink()
+
+
+def number(root: Drains) -> object:
+    """Of the stores, as the identity has it."""
+    return root.identity.fingerprint[FIELD]
+
+
+def settled(root: Drains) -> str:
+    """What a drain says that it did first."""
+    lines = "\n".join(settle(SPEC, root.paths, FileLock()))
+    assert settle(SPEC, root.paths, FileLock()) == (), "and it is done"
+    assert not root.paths.repartitioning.exists()
+    return lines
 
 
 def planned(root: Drains, wanted: int, spec: Pipeline = SPEC) -> Planned:
@@ -191,10 +216,8 @@ def test_what_is_there_of_one_that_was_cut_off_is_taken_back(
 ) -> None:
     before = files(root.folder)
     written(root, number, committed=committed)
-    assert cut_off(Checkpoint(root.paths.checkpoint), 2) == NEWEST + 1
     assert "take back batch 3" in planned(root, 4).lines[1]
-    told = take_back_cut_off(root.paths, FileLock())
-    assert "batch 3, of a repartition that was cut off, is taken back" in told
+    assert "batch 3, of a repartition that was cut off, is taken back" in settled(root)
     left = files(root.folder) - before
     assert {path for path in left if "_metadata" not in path} == {
         f"state/{operator}/{partition}/{name}"
@@ -203,43 +226,248 @@ def test_what_is_there_of_one_that_was_cut_off_is_taken_back(
         for name in (f"{NEWEST + 2}_id.zip", f".{NEWEST + 2}_id.zip.crc")
     }, "the stores that were there keep a file that no commit names"
     assert not any(path.endswith(f"v2/{NEWEST + 1}") for path in left)
-    assert take_back_cut_off(root.paths, FileLock()) == "", "and it is done"
     assert Checkpoint(root.paths.checkpoint).readable() == [0, 1, 2]
     assert not (root.folder / "state" / "0" / "2").exists()
 
 
-@pytest.mark.parametrize("left", range(4))
+@pytest.mark.parametrize("left", range(5))
 def test_a_take_back_that_was_cut_off_itself_is_done_again(root: Drains, left: int) -> None:
     written(root, 4)
-    checkpoint = Checkpoint(root.paths.checkpoint)
     removed = [
         root.folder / "commits" / "3",
         root.folder / "state" / "0" / "_metadata" / "v2" / "3",
         root.folder / "state" / "1" / "3" / "4_id.zip",
+        root.folder / "offsets" / "3",
     ]
     for path in removed[:left]:
         path.unlink()
-    assert cut_off(checkpoint, 2) == NEWEST + 1
-    take_back(checkpoint, NEWEST + 1)
+    assert ("is taken back" in settled(root)) is (left < len(removed))
+    checkpoint = Checkpoint(root.paths.checkpoint)
     assert (checkpoint.planned(), checkpoint.committed()) == ([0, 1, 2], [0, 1, 2])
     assert not (root.folder / "state" / "1" / "3").exists()
 
 
-def test_one_that_counts_is_not_taken_back(root: Drains) -> None:
+@pytest.mark.parametrize("noted", [False, True])
+def test_one_that_counts_is_not_taken_back(root: Drains, *, noted: bool) -> None:
     written(root, 4)
-    counts(root, 4)
-    assert take_back_cut_off(root.paths, FileLock()) == ""
-    assert Checkpoint(root.paths.checkpoint).committed() == [0, 1, 2, 3]
+    counts(root, 4, noted=noted)
+    assert settled(root) == ""
+    assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
 
 
-def test_a_batch_with_records_is_never_taken_back(root: Drains) -> None:
-    """Somebody moved the state with Spark alone, and a Sluice that knew no repartition drained."""
+def test_a_batch_that_no_note_names_is_never_taken_back(root: Drains) -> None:
+    """Somebody has moved the state with Spark alone."""
     written(root, 4)
-    plan_batch(root.folder, NEWEST + 2, {0: 9}, topic="sales", partitions=4)
-    assert take_back_cut_off(root.paths, FileLock()) == ""
-    plan_batch(root.folder, NEWEST + 1, {0: 9}, topic="sales", partitions=4)
-    (root.folder / "offsets" / str(NEWEST + 2)).unlink()
-    assert take_back_cut_off(root.paths, FileLock()) == ""
+    root.paths.repartitioning.unlink()
+    assert "said that the state is in 2 stores" in settled(root)
+    assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("partitions", [2, 4])
+def test_a_batch_with_records_is_never_taken_back(root: Drains, partitions: int) -> None:
+    """An older Sluice drained behind a repartition that Spark had not begun."""
+    note(root, 4)
+    plan_batch(root.folder, NEWEST + 1, {0: 9}, topic="sales", partitions=partitions)
+    settled(root)
+    assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2, 3]
+
+
+def test_a_batch_of_the_old_number_is_never_taken_back(root: Drains) -> None:
+    """An older Sluice has planned one without data, as above."""
+    note(root, 4)
+    plan_batch(root.folder, NEWEST + 1, {0: NEWEST + 1}, topic="sales", partitions=2)
+    assert settled(root) == ""
+    assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("planned_behind", [False, True])
+def test_a_batch_behind_which_an_older_sluice_has_drained_counts_and_that_is_told(
+    root: Drains, *, planned_behind: bool
+) -> None:
+    written(root, 4)
+    if planned_behind:
+        plan_batch(root.folder, NEWEST + 2, {0: 9}, topic="sales", partitions=4)
+    else:
+        root.account(NEWEST + 1, None)
+        root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
+    told = settled(root)
+    assert "a run went on behind batch 3" in told
+    assert f"sluice rewind {SPEC.name} --to-batch 2" in told
+    assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
+
+
+def test_a_note_of_long_ago_is_only_removed(root: Drains) -> None:
+    """An older Sluice has drained, and Spark has purged the log since."""
+    note(root, 4, batch=1)
+    for log in ("offsets", "commits"):
+        (root.folder / log / "0").unlink()
+        (root.folder / log / "1").unlink()
+    assert (settled(root), number(root)) == ("", 2)
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 4, 8])
+@pytest.mark.parametrize("told", [2, 4])
+@pytest.mark.parametrize(
+    "behind", ["nothing", "noted", "planned", "committed", "drained", "by hand"]
+)
+def test_whatever_the_identity_says_and_whoever_has_moved_it_there_is_a_way_on(
+    root: Drains, behind: str, told: int, wanted: int
+) -> None:
+    """`told`: identity.json may be a copy of before or behind, or an older Sluice has rewound."""
+    if behind == "noted":
+        note(root, 4)
+    elif behind != "nothing":
+        written(root, 4, committed=behind != "planned")
+    if behind == "by hand":
+        root.paths.repartitioning.unlink()
+    if behind == "drained":
+        root.account(NEWEST + 1, None)
+        root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
+    root.identity.with_partitions(told).write(root.paths.identity)
+    before = planned(root, wanted)
+    settled(root)
+    checkpoint = Checkpoint(root.paths.checkpoint)
+    there = checkpoint.partitions(checkpoint.committed()[-1])
+    assert checkpoint.planned() == checkpoint.committed()
+    assert number(root) == there
+    behind_it = planned(root, wanted)
+    assert behind_it.idle is (there == wanted)
+    assert behind_it.rows == before.rows
+    assert (behind_it.lines[1:] == before.lines[1:]) or not before.idle
+    refuse_damaged_logs(checkpoint, SPEC.name)
+    refuse_unnoted(root.paths)
+
+
+def test_a_planned_batch_that_nobody_goes_on_with_is_refused_with_the_rewind_that_removes_it(
+    root: Drains,
+) -> None:
+    """A process that slept in Spark's repartition came behind a drain that took it back."""
+    written(root, 4, committed=False)
+    refuse_unnoted(root.paths)
+    root.paths.repartitioning.unlink()
+    assert settled(root) == ""
+    with pytest.raises(CheckpointBroken, match=r"was planned for 4.*sluice rewind .* --to-batch 2"):
+        planned(root, 4)
+    with pytest.raises(CheckpointBroken, match=r"was planned for 4.*sluice rewind .* --to-batch 2"):
+        refuse_unnoted(root.paths)
+    execute = rewind(SPEC, root.settings, NEWEST).execute
+    assert execute is not None
+    execute()
+    assert "to 4 stores" in planned(root, 4).lines[1]
+
+
+@pytest.mark.parametrize("late", [1, 4])
+def test_a_commit_that_comes_late_is_refused_and_doctor_lets_the_batch_run_again(
+    root: Drains, late: int
+) -> None:
+    """It is of a process that slept, and a drain has planned the batch for the stores of before."""
+    root.commit(NEWEST + 1)
+    keep(root, NEWEST + 1, 2, "ours")
+    checkpoint = Checkpoint(root.paths.checkpoint)
+    refuse_damaged_logs(checkpoint, SPEC.name)
+    keep(root, NEWEST + 1, late, "late")
+    said = f"commits/3 names {late} state stores of operator 0, and batch 3 was planned for 2"
+    with pytest.raises(CheckpointBroken, match=f"{said}.*sluice doctor"):
+        refuse_damaged_logs(checkpoint, SPEC.name)
+    lines, execute = doctor(SPEC, root.settings)
+    assert any(said in line for line in lines)
+    assert any("batch 3 runs again, for its state" in line for line in lines)
+    assert execute is not None
+    execute()
+    assert checkpoint.committed() == [0, 1, 2]
+    refuse_damaged_logs(checkpoint, SPEC.name)
+
+
+def test_an_aggregate_of_everything_has_one_store_and_that_is_no_late_commit(root: Drains) -> None:
+    for batch in range(NEWEST + 1):
+        ids = {"0": [["id"]], "1": [["id"]] * 2}
+        said = "v2\n" + json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": ids})
+        (root.folder / "commits" / str(batch)).write_text(said)
+    refuse_damaged_logs(Checkpoint(root.paths.checkpoint), SPEC.name)
+
+
+def test_an_aggregate_of_everything_is_not_moved(root: Drains) -> None:
+    one = Aggregate(measures={"n": "count(*)"})
+    spec = pipeline(steps=(one,), output_mode="update", state=State(budget_rows=1))
+    with pytest.raises(RepartitionRefused, match=r"step 1 .* neither a window nor keys"):
+        planned(root, 4, spec)
+
+
+@pytest.mark.parametrize("entry", ["offsets", "commits"])
+def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entry: str) -> None:
+    written(root, 4)
+    (root.folder / entry / "3").write_text("v1\n{")
+    if entry == "offsets":
+        assert settle(SPEC, root.paths, FileLock()) == ()
+        with pytest.raises(CheckpointBroken, match=r"offsets/3 .*sluice doctor"):
+            planned(root, 4)
+        execute = doctor(SPEC, root.settings).execute
+        assert execute is not None
+        execute()
+    else:
+        assert "take back batch 3" in planned(root, 4).lines[1]
+        assert doctor(SPEC, root.settings).execute is None
+    settled(root)
+    assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2]
+    assert root.rows == [0, 1, 2]
+    assert "to 4 stores" in planned(root, 4).lines[1]
+
+
+def test_a_rewind_and_doctor_leave_out_a_batch_that_does_not_count(root: Drains) -> None:
+    """Nobody has compared its state."""
+    written(root, 4)
+    with pytest.raises(StateUnreadable, match="batches 0 to 2"):
+        rewind(SPEC, root.settings, NEWEST + 1)
+    lines, execute = doctor(SPEC, root.settings)
+    assert execute is None
+    assert any("batch 3 is of a repartition that was cut off" in line for line in lines)
+    (root.folder / "state" / "1" / "0" / f"{NEWEST + 1}_id.zip").unlink()
+    lines, execute = doctor(SPEC, root.settings)
+    assert any("go back to the end of batch 1" in line for line in lines)
+    assert execute is not None
+    execute()
+    assert settled(root) == ""
+    assert (number(root), Checkpoint(root.paths.checkpoint).planned()) == (2, [0, 1])
+
+
+def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root: Drains) -> None:
+    written(root, 4)
+    counts(root, 4, noted=True)
+    root.account(NEWEST + 1, None)
+    root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
+    execute = rewind(SPEC, root.settings, NEWEST + 1).execute
+    assert execute is not None
+    execute()
+    assert not root.paths.repartitioning.exists()
+    assert number(root) == 4
+
+
+def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
+    written(root, 4)
+    root.paths.repartitioning.write_text("{")
+    assert settle(SPEC, root.paths, FileLock()) == ()
+    with pytest.raises(CheckpointBroken, match=r"repartitioning.json does not parse.*sluice reset"):
+        planned(root, 4)
+    with pytest.raises(CheckpointBroken, match="does not parse"):
+        refuse_unnoted(root.paths)
+
+
+@pytest.mark.parametrize("stores", [1, 4])
+def test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_repartition(
+    root: Drains, stores: int
+) -> None:
+    written(root, stores)
+    counts(root, stores)
+    gone = root.folder / "state" / "1" / "0" / "2_id.zip"
+    gone.unlink()
+    damage = Integrity(Checkpoint(root.paths.checkpoint)).damage
+    assert {str(path): said for path, said in damage.items()} == {str(gone): "is missing"}
+
+
+def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(root: Drains) -> None:
+    """It purges each by its own count."""
+    (root.folder / "state" / "1" / "1" / "1_id.zip").unlink()
+    assert Integrity(Checkpoint(root.paths.checkpoint)).damage == {}
 
 
 def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
@@ -249,7 +477,8 @@ def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
 
     written(root, 4)
     with pytest.raises(LeaseLost):
-        take_back_cut_off(root.paths, Lost())
+        settle(SPEC, root.paths, Lost())
+    assert root.paths.repartitioning.exists()
     assert Checkpoint(root.paths.checkpoint).committed() == [0, 1, 2, 3]
 
 
@@ -300,12 +529,31 @@ def test_a_change_that_no_batch_was_made_by_can_still_be_taken_back_behind_it(
     owner = root.identity.owner(SPEC.name)
     before = Before(made_by=former, committed=NEWEST, written=NEWEST)
     changed = {"fingerprint": former.fingerprint | {"output_mode": "update"}, "before": before}
-    root.identity.model_copy(update=changed).write(root.paths.identity)
+    now = root.identity.model_copy(update=changed).of_repartition(4, root.paths)
     written(root, 4)
-    counts(root, 4)
+    now.write(root.paths.identity)
     known = read_identity(root.paths)
     assert known is not None
     assert known.before is not None
     assert known.before.in_force(root.paths, owner)
     made: Identity = known.of_newest_batch(root.paths)
     assert made.fingerprint == former.fingerprint | {FIELD: 4}
+
+
+def test_a_change_that_batches_were_made_by_cannot_be_taken_back_behind_a_rewind_to_them(
+    root: Drains,
+) -> None:
+    """Changed behind batch 1, drained to batch 2, repartitioned as batch 3, rewound to batch 2: its
+    state is of the new spec.
+    """
+    former = MadeBy.model_validate(root.identity)
+    before = Before(made_by=former, committed=1, written=1)
+    changed = {"fingerprint": former.fingerprint | {"output_mode": "update"}, "before": before}
+    now = root.identity.model_copy(update=changed).of_repartition(4, root.paths)
+    written(root, 4)
+    now.write(root.paths.identity)
+    execute = rewind(SPEC, root.settings, NEWEST).execute
+    assert execute is not None
+    execute()
+    made = root.identity.of_newest_batch(root.paths)
+    assert made.fingerprint == former.fingerprint | {"output_mode": "update"}

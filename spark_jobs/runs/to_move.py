@@ -1,0 +1,103 @@
+"""To move: what a repartition finds, and what it refuses, without Spark."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.integrity import refuse_damaged_logs
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, refuse_unnoted, uncounted
+from spark_jobs.contract.errors import RepartitionRefused
+from spark_jobs.contract.fingerprint import in_force, movable
+from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.spec import MOST_PARTITIONS, Pipeline
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.rebuild.side import read_begun
+
+
+class ToMove(NamedTuple):
+    """What a repartition finds."""
+
+    spec: Pipeline
+    """With the state settings that the checkpoint has."""
+    identity: Identity
+    batch: int
+    """The newest batch that counts: its state is moved."""
+    number: int
+    """Of the stores that each stateful step has now."""
+    cut_off: int | None
+    """The batch of a repartition that was cut off; None without one."""
+    told: object
+    """The number in identity.json: another one where somebody else has moved the state."""
+
+
+def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
+    """What there is to move. Writes nothing.
+
+    How many stores there are, the checkpoint says, and not the identity. Raises
+    RepartitionRefused, and CheckpointBroken if the checkpoint is damaged or a reset, a rewind or a
+    switch was cut off.
+    """
+    name, checkpoint = spec.name, Checkpoint(paths.checkpoint)
+    if not 1 <= wanted <= MOST_PARTITIONS:
+        raise RepartitionRefused(
+            f"{name} cannot have {wanted:,} state stores for each step.",
+            f"Name a number from 1 to {MOST_PARTITIONS:,}: about as many as cores.",
+        )
+    if not spec.keeps_state:
+        raise RepartitionRefused(f"{name} keeps no state: there is nothing to move.")
+    known = read_identity(paths)
+    if known is None or not checkpoint.committed():
+        raise RepartitionRefused(
+            f"{name} has no state yet: no batch is committed in {paths.checkpoint}.",
+            f"Set state.shuffle_partitions={wanted} in spec.py: the first batch takes it.",
+        )
+    _refuse_unmovable(spec, known)
+    if begun := read_begun(paths):
+        raise RepartitionRefused(
+            f"{name}: a rebuild is at work since {begun.began:%F %H:%M} UTC. The state that it "
+            "makes has stores of its own, and a switch would put it in the place of this one.",
+            f"Complete it (`sluice rebuild {name} --execute`), or remove it (`--discard`).",
+        )
+    refuse_damaged_logs(checkpoint, name, uncounted(paths, known.fingerprint[FIELD]))
+    refuse_unnoted(paths)
+    note = cut_off(paths, known.fingerprint[FIELD])
+    begun_batch = note.batch if note else None
+    batches = [each for each in checkpoint.planned() if each != begun_batch]
+    if batches[-1] not in checkpoint.committed():
+        raise RepartitionRefused(
+            f"batch {batches[-1]} of {name} was begun and not committed: its state is not there.",
+            f"Let a run complete it: sluice drain {name}",
+        )
+    now = known.with_partitions(checkpoint.partitions(batches[-1]))
+    ours = in_force(spec, now.fingerprint)
+    return ToMove(
+        ours,
+        now,
+        batches[-1],
+        ours.state.shuffle_partitions,
+        begun_batch if begun_batch in checkpoint.planned() else None,
+        known.fingerprint[FIELD],
+    )
+
+
+def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
+    name, ours = spec.name, in_force(spec, known.fingerprint).state
+    if not movable(spec, known.fingerprint):
+        raise RepartitionRefused(
+            f"the state of {name} is in {ours.provider}, format "
+            f"{known.fingerprint['state.format']}: Spark moves only RocksDB's, of format 2.",
+            f"Compute it anew with another store: `sluice rebuild {name}`, with NEXT in spec.py.",
+        )
+    alone = [
+        at
+        for at, step in enumerate(spec.steps, 1)
+        if isinstance(step, Aggregate) and not step.group
+    ]
+    if alone:
+        raise RepartitionRefused(
+            f"step {alone[0]} of {name} has neither a window nor keys: its one row is in one store "
+            "whatever the number, and Spark would move it to where no batch looks for it.",
+            "Leave the number as it is: more stores would not help this step.",
+        )
