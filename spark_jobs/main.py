@@ -202,12 +202,12 @@ def _print(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def _repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
+def _repartition(live: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
     """Move the state, watched as a run is. It leaves no report and no row."""
     parent_watch.watch()
     with Watchdog("drain", f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
-        watchdog.watch(spec, settings)
-        yield from repartition(spec, settings, wanted)
+        watchdog.watch(live, settings)
+        yield from repartition(live, settings, wanted)
 
 
 def _log_problem(problem: SluiceError) -> int:

@@ -6,10 +6,14 @@ from tests.mutants.mutant import Mutant
 
 UNIT, SPARK = "tests/unit/test_repartition.py", "tests/spark/test_repartition.py"
 WORK, FACT = "spark_jobs/runs/repartition.py", "spark_jobs/checkpoint/repartitioned.py"
+SETTLING, TO_MOVE = "spark_jobs/runs/settling.py", "spark_jobs/runs/to_move.py"
+WHOLE, LATE = "spark_jobs/checkpoint/integrity.py", "spark_jobs/checkpoint/late_commit.py"
+IDENTITY, DOCTOR = "spark_jobs/checkpoint/identity.py", "spark_jobs/admin/doctor.py"
 KILLED = (
     f"{SPARK}::test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_and_is_"
     "exact"
 )
+WAY_ON = f"{UNIT}::test_whatever_the_identity_says_and_whoever_has_moved_it_there_is_a_way_on"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -20,45 +24,186 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{SPARK}::test_state_that_is_not_the_same_does_not_count",
     ),
     Mutant(
+        "state counts that is where no batch looks for it",
+        WORK,
+        "any(each.misplaced for each in before.values())",
+        "False",
+        f"{SPARK}::test_state_that_is_not_the_same_does_not_count[misplaced]",
+    ),
+    Mutant(
+        "a key in another store than its own is not seen",
+        "spark_jobs/state/contents.py",
+        "(home != F.spark_partition_id())",
+        "(home < 0)",
+        f"{SPARK}::test_a_key_in_another_store_than_its_own_is_misplaced",
+    ),
+    Mutant(
         "the number counts before Spark has moved the state",
         WORK,
-        "        held.confirm()\n        spark._streaming",
-        "        found.identity.with_partitions(wanted, batches=1).write(paths.identity)\n"
-        "        spark._streaming",
+        '        failpoint.at("repartition.noted")\n',
+        '        moved.write(paths.identity)\n        failpoint.at("repartition.noted")\n',
         f"{KILLED}[repartition.written]",
+    ),
+    Mutant(
+        "Spark begins without a note",
+        WORK,
+        "        note.write(paths.repartitioning)\n",
+        "        str(note)\n",
+        f"{KILLED}[planned]",
     ),
     Mutant(
         "a run goes on behind a repartition that was cut off",
         "spark_jobs/runs/drain.py",
-        "        if taken_back := take_back_cut_off(paths, held):\n",
-        '        if taken_back := "":\n',
+        "        for line in settle(spec, paths, held):\n",
+        "        for line in ():\n",
         f"{KILLED}[planned]",
     ),
     Mutant(
         "what was cut off is taken back without the lease",
-        WORK,
-        "    held.confirm()\n    take_back(checkpoint, batch)\n",
-        "    take_back(checkpoint, batch)\n",
+        SETTLING,
+        "    held.confirm()\n    take_back(checkpoint, note)\n",
+        "    take_back(checkpoint, note)\n",
         f"{UNIT}::test_nothing_is_taken_back_without_the_lease",
     ),
     Mutant(
         "a batch that read records is taken back",
         FACT,
-        "    return None if checkpoint.batch(planned[-1]).covered else planned[-1]\n",
-        "    return planned[-1]\n",
+        "    return not checkpoint.batch(note.batch).covered\n",
+        "    return True\n",
         f"{UNIT}::test_a_batch_with_records_is_never_taken_back",
     ),
     Mutant(
-        "the mark of what is to be taken back goes before the rest",
+        "a batch of the old number is taken back",
         FACT,
-        '    _remove(checkpoint.folder / "commits" / str(batch))\n',
-        '    _remove(checkpoint.folder / "offsets" / str(batch))\n',
-        f"{UNIT}::test_what_is_there_of_one_that_was_cut_off_is_taken_back",
+        "    if checkpoint.partitions(note.batch) != note.wanted:\n",
+        "    if checkpoint.partitions(note.batch) is None:\n",
+        f"{UNIT}::test_a_batch_of_the_old_number_is_never_taken_back",
+    ),
+    Mutant(
+        "a batch that has its account is taken back",
+        FACT,
+        "newest > note.batch or read_cursor(paths.cursor).audited >= note.batch",
+        "newest > note.batch",
+        f"{UNIT}::test_a_batch_behind_which_an_older_sluice_has_drained_counts_and_that_is_told",
+    ),
+    Mutant(
+        "a batch with another behind it is taken back",
+        FACT,
+        "newest > note.batch or read_cursor(paths.cursor).audited >= note.batch",
+        "read_cursor(paths.cursor).audited >= note.batch",
+        f"{UNIT}::test_a_batch_behind_which_an_older_sluice_has_drained_counts_and_that_is_told",
+    ),
+    Mutant(
+        "a batch that counts is taken back while its note is there",
+        FACT,
+        "    return None if counts else note\n",
+        "    return note\n",
+        f"{UNIT}::test_one_that_counts_is_not_taken_back",
+    ),
+    Mutant(
+        "the identity keeps a number that the checkpoint has not",
+        SETTLING,
+        "    if number is not None and number != told:\n",
+        "    if number is not None and number == told:\n",
+        WAY_ON,
+    ),
+    Mutant(
+        "a repartition believes the identity's number",
+        TO_MOVE,
+        "    now = known.with_partitions(checkpoint.partitions(batches[-1]))\n",
+        "    now = known\n",
+        WAY_ON,
+    ),
+    Mutant(
+        "a planned batch that nobody goes on with keeps every run from its work in Spark's words",
+        FACT,
+        "    if None in {was, now} or was == now or (",
+        "    if planned or (",
+        f"{UNIT}::test_a_planned_batch_that_nobody_goes_on_with_is_refused_with_the_rewind_that_"
+        "removes_it",
+    ),
+    Mutant(
+        "a run goes on from a commit of another number of stores",
+        WHOLE,
+        "        if reason := wrong_stores(checkpoint, batch):\n",
+        "        if (reason := wrong_stores(checkpoint, batch)) and not planned:\n",
+        f"{UNIT}::test_a_commit_that_comes_late_is_refused_and_doctor_lets_the_batch_run_again",
+    ),
+    Mutant(
+        "doctor finds a commit of another number of stores whole",
+        WHOLE,
+        "        damage |= self._late_commit()\n",
+        "",
+        f"{UNIT}::test_a_commit_that_comes_late_is_refused_and_doctor_lets_the_batch_run_again",
+    ),
+    Mutant(
+        "the one store of an aggregate of everything is taken for a late commit",
+        LATE,
+        "        alone = count == 1 and (",
+        "        alone = count == 0 and (",
+        f"{UNIT}::test_an_aggregate_of_everything_has_one_store_and_that_is_no_late_commit",
+    ),
+    Mutant(
+        "a late commit of one store is taken for an aggregate of everything",
+        LATE,
+        "(single is None or operator in single)",
+        "(single is None or operator >= 0)",
+        f"{UNIT}::test_a_commit_that_comes_late_is_refused_and_doctor_lets_the_batch_run_again[1]",
+    ),
+    Mutant(
+        "the state of an aggregate of everything is moved to where no batch looks for it",
+        TO_MOVE,
+        "    if alone:\n",
+        "    if len(alone) > len(spec.steps):\n",
+        f"{UNIT}::test_an_aggregate_of_everything_is_not_moved",
+    ),
+    Mutant(
+        "a rewind goes to a batch whose state nobody has compared",
+        WHOLE,
+        "            if batch != self._uncounted and self._is_restorable(batch)\n",
+        "            if self._is_restorable(batch)\n",
+        f"{UNIT}::test_a_rewind_and_doctor_leave_out_a_batch_that_does_not_count",
+    ),
+    Mutant(
+        "doctor goes back for a batch that a drain takes back",
+        DOCTOR,
+        "        [batch for batch in found if batch != beyond]\n",
+        "        [batch for batch in found if batch != found]\n",
+        f"{UNIT}::test_a_rewind_and_doctor_leave_out_a_batch_that_does_not_count",
+    ),
+    Mutant(
+        "a torn entry of a repartition keeps every run from its work",
+        DOCTOR,
+        "        beyond = None  # no drain",
+        "        str(beyond)  # no drain",
+        f"{UNIT}::test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on[offsets]",
+    ),
+    Mutant(
+        "a torn commit of a repartition keeps a plan from its work",
+        WHOLE,
+        "    committed = [batch for batch in checkpoint.committed() if batch != uncounted]\n",
+        "    committed = checkpoint.committed()\n",
+        f"{UNIT}::test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on[commits]",
+    ),
+    Mutant(
+        "a missing state file of a batch before more stores is not told",
+        WHOLE,
+        "(every is None or int(store.name) < every)",
+        "(every is None or store.name)",
+        f"{UNIT}::test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_"
+        "repartition",
+    ),
+    Mutant(
+        "what Spark has purged in one store is told as missing",
+        WHOLE,
+        "(every is None or int(store.name) < every)",
+        "(every is None or int(store.name) < 1)",
+        f"{UNIT}::test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing",
     ),
     Mutant(
         "Spark's note of the other number stays",
         FACT,
-        "    forget_operators(checkpoint, batch - 1)\n",
+        "    forget_operators(checkpoint, note.batch - 1)\n",
         "",
         f"{UNIT}::test_what_is_there_of_one_that_was_cut_off_is_taken_back",
     ),
@@ -72,10 +217,39 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a change that no batch was made by cannot be taken back behind a repartition",
-        "spark_jobs/checkpoint/identity.py",
-        "            committed = before.committed + batches\n",
-        "            committed = before.committed\n",
+        IDENTITY,
+        '            before = now.model_copy(update={"committed": now.committed + 1})\n',
+        "            before = now\n",
         f"{UNIT}::test_a_change_that_no_batch_was_made_by_can_still_be_taken_back_behind_it",
+    ),
+    Mutant(
+        "a change that batches were made by can be taken back behind a rewind to them",
+        IDENTITY,
+        "        if before is not None and before.in_force(paths, owner):\n            now = replaced",
+        "        if before is not None:\n            now = replaced",
+        f"{UNIT}::test_a_change_that_batches_were_made_by_cannot_be_taken_back_behind_a_rewind_to_"
+        "them",
+    ),
+    Mutant(
+        "a line names a repartition that would be refused",
+        "spark_jobs/contract/fingerprint.py",
+        "    return MOVED if movable(spec, stored) else ANOTHER_STORE\n",
+        "    return MOVED\n",
+        "tests/unit/test_fingerprint.py::test_no_line_names_a_repartition_that_would_be_refused",
+    ),
+    Mutant(
+        "a repartition does not look whether its submitter lives",
+        "spark_jobs/main.py",
+        "    parent_watch.watch()\n    with Watchdog",
+        "    with Watchdog",
+        "tests/unit/test_main.py::test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report",
+    ),
+    Mutant(
+        "a repartition that stands still waits without end",
+        "spark_jobs/main.py",
+        "        watchdog.watch(live, settings)\n",
+        "",
+        "tests/unit/test_main.py::test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report",
     ),
     Mutant(
         "state of another number of stores cannot be read",
@@ -93,7 +267,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a repartition begins beside a rebuild",
-        WORK,
+        TO_MOVE,
         "    if begun := read_begun(paths):\n",
         "    if (begun := read_begun(paths)) and wanted < 0:\n",
         f"{UNIT}::test_beside_a_rebuild_it_is_refused",

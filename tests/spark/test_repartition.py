@@ -19,6 +19,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RepartitionRefused
+from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import environment, repartition_command
 from spark_jobs.runs.repartition import repartition
@@ -121,30 +122,37 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
     half = without(unnoted, made, f"state/0/[13]/{newest + 1}_*.zip")
     planned = without(half, made, f"state/*/*/{newest + 1}_*.zip")
     torn = without(half, made, "state/0/2/SSTs/*")
+    committed = without(taken["repartition.written"], made, "state/0/2/SSTs/*")
+    counts = without(taken["repartition.counts"], made, "state/0/2/SSTs/*")
     made.deliver()
     return made, taken | {
         "not committed": uncommitted,
         "not noted": unnoted,
         "half of the stores": half,
         "torn": torn,
+        "torn and committed": committed,
+        "torn and counts": counts,
         "planned": planned,
     }
 
 
 def without(image: Path, made: Scene, pattern: str) -> Path:
-    """A copy of an image that lacks the files of the checkpoint that the pattern names."""
+    """A copy of an image that lacks the files of the checkpoint that the pattern names: some."""
     copy = image.parent / f"copy-{uuid.uuid4().hex[:8]}"
     shutil.copytree(image, copy)
     folder = Path(str(over(made, copy).paths.checkpoint))
-    for path in [*folder.glob(pattern)]:
+    found = [*folder.glob(pattern)]
+    assert found, f"{pattern} names nothing"
+    for path in found:
         path.unlink(missing_ok=True)
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     return copy
 
 
 PLACES = [
-    *("repartition.leased", "planned", "torn", "half of the stores", "not noted"),
-    *("not committed", "repartition.written", "repartition.counts"),
+    *("repartition.leased", "repartition.noted", "planned", "torn", "half of the stores"),
+    *("not noted", "not committed", "torn and committed"),
+    *("repartition.written", "repartition.counts"),
 ]
 
 
@@ -159,7 +167,8 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
     said: list[str] = []
     report = killed.drain("behind it", said.append)
     assert report.status == "succeeded", report.problem
-    cut_off = old and place != "repartition.leased"
+    cut_off = old and place not in {"repartition.leased", "repartition.noted"}
+    assert not killed.paths.repartitioning.exists()
     assert any("is taken back" in line for line in said) is cut_off
     killed.assert_exact()
     stores = {
@@ -184,6 +193,63 @@ def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp
     killed.assert_exact()
 
 
+def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the_old_number(
+    images, tmp_path
+):
+    base, taken = images
+    torn = copied(over(base, taken["torn and counts"]), tmp_path / "root")
+    report = torn.drain("behind it")
+    assert report.problem
+    assert report.problem.code == "CHECKPOINT_BROKEN"
+    execute = doctor(torn.spec, torn.settings).execute
+    assert execute is not None
+    execute()
+    assert number(torn) == 2
+    torn.run("mended")
+    torn.assert_exact()
+
+
+def test_a_batch_behind_which_an_older_sluice_has_drained_counts(images, tmp_path, monkeypatch):
+    """It knows no note, and goes on in the stores that Spark finds."""
+    base, taken = images
+    made = copied(over(base, taken["repartition.written"]), tmp_path / "root")
+    with monkeypatch.context() as older:
+        older.setattr("spark_jobs.runs.drain.settle", lambda *_: ())
+        made.run("older")
+    assert number(made) == 2
+    said: list[str] = []
+    report = made.drain("of today", said.append)
+    assert report.status == "succeeded", report.problem
+    assert any("a run went on behind batch" in line for line in said)
+    assert number(made) == 4
+    made.assert_exact()
+    moved(made, 2)
+    made.run("moved again")
+    made.assert_exact()
+
+
+def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path):
+    """The process slept in Spark's part of it, and another run has taken its batch back."""
+    base, taken = images
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    slept = Path(str(over(base, taken["repartition.written"]).paths.checkpoint))
+    newest = max(Checkpoint(made.paths.checkpoint).committed())
+    made.run("took it back")
+    assert max(Checkpoint(made.paths.checkpoint).committed()) == newest + 1
+    for name in (f"commits/{newest + 1}", f"commits/.{newest + 1}.crc"):
+        shutil.copy(slept / name, str(made.paths.checkpoint / name))
+    report = made.drain("behind it")
+    assert report.problem
+    assert report.problem.code == "CHECKPOINT_BROKEN"
+    assert "names 4 state stores" in report.problem.what
+    execute = doctor(made.spec, made.settings).execute
+    assert execute is not None
+    execute()
+    made.run("mended")
+    made.assert_exact()
+    assert number(made) == 2
+
+
 def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tmp_path):
     base, taken = images
     made = copied(over(base, taken["repartition.counts"]), tmp_path / "root")
@@ -200,7 +266,8 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
         made.assert_exact()
 
 
-def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch):
+@pytest.mark.parametrize("wrong", ["rows", "digest", "misplaced"])
+def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch, wrong):
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
     files = Path(str(made.paths.checkpoint))
@@ -208,9 +275,11 @@ def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch
 
     def one_less(spark, folder, batch, partitions):
         found = contents(spark, folder, batch, partitions)
-        if partitions == 2:
+        if partitions == 2 and wrong != "misplaced":
             return found
-        return {step: each._replace(digest=each.digest - 1) for step, each in found.items()}
+        return {
+            step: each._replace(**{wrong: getattr(each, wrong) + 1}) for step, each in found.items()
+        }
 
     monkeypatch.setattr("spark_jobs.state.contents.contents", one_less)
     with pytest.raises(RepartitionRefused, match="is not what it is in 2"):
@@ -219,6 +288,23 @@ def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch
     assert {*files.glob("*/[0-9]*")} == planned
     made.run("behind it")
     made.assert_exact()
+
+
+def test_a_key_in_another_store_than_its_own_is_misplaced(images):
+    """By another number than the state is in, nearly all are."""
+    base, taken = images
+    made = over(base, taken["repartition.counts"])
+    folder, newest = str(made.paths.checkpoint), max(Checkpoint(made.paths.checkpoint).committed())
+    with Cluster("contents", made.settings) as cluster:
+        spark = cluster.session(made.spec.state)
+        for batch, stores in ((newest, 4), (newest - 1, 2)):
+            found = contents(spark, folder, batch, stores)
+            assert {each.misplaced for each in found.values()} == {0}
+            other = contents(spark, folder, batch, stores + 1)
+            assert all(0 < each.misplaced <= each.rows for each in other.values())
+            assert [each.digest for each in other.values()] == [
+                each.digest for each in found.values()
+            ]
 
 
 def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:

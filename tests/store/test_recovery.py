@@ -201,7 +201,7 @@ def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gon
 
     with monkeypatch.context() as active:
         active.setitem(failpoint.ACTIVE, "repartition.written", "raise")
-        active.setattr(work, "take_back_cut_off", lambda *_: "")  # as if it were killed
+        active.setattr(work, "settle", lambda *_: ())  # as if it were killed
         with pytest.raises(failpoint.Failure):
             list(work.repartition(drained.spec, drained.settings, 3))
     batch = Checkpoint(drained.paths.checkpoint).committed()[-1]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,6 +213,28 @@ def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
     assert {command for command, _ in said} == {*commands.values()}
     wrong = [line for command, line in said if command not in line or "state.version" in line]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("state", "stored", "says"),
+    [
+        ({}, {"state.format": 1}, "`sluice rebuild` computes this one anew in 4 stores"),
+        ({"provider": "hdfs"}, {}, "`sluice rebuild` computes this one anew in 4 stores"),
+        (None, {}, "no step keeps state, so nothing depends on it"),
+    ],
+)
+def test_no_line_names_a_repartition_that_would_be_refused(
+    state: dict[str, Any] | None, stored: dict[str, object], says: str
+) -> None:
+    without: dict[str, Any] = {"steps": (Transform(where="amount > 0"),), "watermark_delay": None}
+    rest = without if state is None else {}
+    before = pipeline(state=State(**(state or {})), **rest)
+    after = pipeline(state=State(**(state or {}), shuffle_partitions=4), **rest)
+    found = changes(fingerprint(before, "4.2.0") | stored, fingerprint(after, "4.2.0"), after)
+    (line,) = [each.meaning for each in found if each.field == FROZEN[0]]
+    assert says in line
+    assert "`sluice repartition` moves the state" not in line
+    assert line.endswith("or set 2 in spec.py")
 
 
 def test_what_the_checkpoint_froze_stays_in_force() -> None:

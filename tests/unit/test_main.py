@@ -1,13 +1,15 @@
 """The entry that spark-submit is given: always a report, and a watch over whoever waits for it."""
 
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from spark_jobs import failpoint, main as entry
-from spark_jobs.contract.errors import PipelineUnknown
+from spark_jobs.contract.errors import PipelineUnknown, RunStalled
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.launch import parent_watch
 from spark_jobs.warm.in_turn import in_turn
@@ -136,3 +138,45 @@ def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(
     more = ["--repair", "r"] if command == "stage" else []
     entry.main([command, *words[1:], *more])
     assert watched == [kind]
+
+
+def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = list[str]()
+    monkeypatch.setattr(parent_watch, "watch", lambda: done.append("parent"))
+    monkeypatch.setattr(entry.Watchdog, "watch", lambda *_: done.append("watchdog"))
+    monkeypatch.setattr(entry, "repartition", lambda *_: iter(done.append("moved") or ["line"]))
+    monkeypatch.setattr(entry.registry, "load", lambda _: pipeline())
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    assert entry.main(["repartition", words[1], "--partitions", "4"]) == 0
+    assert done == ["parent", "watchdog", "moved"]
+
+
+STANDS_STILL = """
+import sys, time
+from pathlib import Path
+from spark_jobs.contract.settings import Settings
+from spark_jobs.runs import watchdog
+from tests.unit.specs import pipeline
+
+watchdog.OUTSIDE_SECONDS = 1
+root = Path(sys.argv[1])
+spec = pipeline(stall_timeout="1 second")
+with watchdog.Watchdog("drain", "repartition-1", None) as watching:
+    watching.watch(spec, Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g"))
+    time.sleep(60)
+"""
+
+
+def test_a_repartition_that_stands_still_is_ended_without_a_report_and_a_row(
+    tmp_path: Path,
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STANDS_STILL, str(tmp_path)], check=False, timeout=50
+    )
+    assert ended.returncode == RunStalled.exit_status
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [
+        "repartition-1.threads.txt"
+    ]

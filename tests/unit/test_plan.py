@@ -13,6 +13,7 @@ import pytest
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.repartitioning import Repartitioning
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     LeaseHeld,
@@ -157,6 +158,7 @@ def test_a_repartition_that_was_cut_off_is_a_reason_to_run(installation: Install
     installation.holds({0: 20, 1: 0})
     installation.has_drained({0: 20, 1: 0}, judged=0)
     plan_batch(installation.paths.checkpoint, 1, {0: 20, 1: 0}, partitions=4)
+    Repartitioning(batch=1, number=2, wanted=4).write(installation.paths.repartitioning)
     assert installation.plan().reasons == (
         "batch 1 is of a repartition that was cut off: it will be taken back",
     )
