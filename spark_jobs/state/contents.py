@@ -1,6 +1,9 @@
 """Contents: what all state stores of a batch hold, as sums, so that two batches can be compared.
 
 It reads the bytes of keys and values, of every column family: variables, timers and their indexes.
+Spark yields each value of a ListState as a row of its own (iteratorWithMultiValues), so the order
+of a list's values is not in the sums. Its repartition keeps it: one task reads a key's values in
+their order, and one writes them. tests/spark/test_repartition.py compares the lists.
 """
 
 from __future__ import annotations
