@@ -32,9 +32,10 @@ from tests.harness.scene import Scene
 from tests.spark import operators, truth
 from tests.spark.operators import Operator
 
-SHORT = {"session_own_gap", "busy_days", "aircraft_tours"}
+SHORT = {"session_own_gap", "busy_days", "aircraft_tours", "airport_medians"}
 """A session, which Spark keeps by another key than it shuffles by; rows and timers of Python state,
-with an Aggregate behind; Python state of pandas. Each behind a Deduplicate or before another step.
+with an Aggregate behind; Python state of pandas; lists, whose order no sum has. Each but the last
+behind a Deduplicate or before another step.
 """
 
 
