@@ -100,6 +100,23 @@ def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
     assert fix is None, lines
 
 
+def test_an_aggregate_of_everything_drains_on_in_its_one_store_and_is_not_moved(scene, examples):
+    spec = operators.named("carrier_ranking").spec
+    whole = spec.steps[0].model_copy(update={"keys": ()})
+    made = scene(spec.model_copy(update={"steps": (whole,)}), events=600, deliveries=2, stores=2)
+    made.deliver()
+    made.run("first")
+    made.deliver()
+    made.run("second")
+    checkpoint = Checkpoint(made.paths.checkpoint)
+    newest = checkpoint.committed()[-1]
+    assert (checkpoint.stores(newest), checkpoint.partitions(newest)) == ({0: 1}, 2)
+    accepted = sum(row["accepted"] for row in made.ops("batches"))
+    assert [row["flights"] for row in made.table()] == [accepted]
+    with pytest.raises(RepartitionRefused, match="neither a window nor keys"):
+        moved(made, 4)
+
+
 @pytest.fixture(scope="module")
 def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
     """Place -> a copy of the root as a kill there leaves it. A second delivery waits.
