@@ -197,6 +197,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{SPARK}test_what_its_code_does_wrong_is_one_error_with_the_place_and_nothing_is_committed",
     ),
     Mutant(
+        "a key that a query gives in other letters is not found",
+        "spark_jobs/steps/buckets.py",
+        "    rows = named(rows, step.keys)\n",
+        "    rows = rows\n",
+        f"{SPARK}test_a_query_may_give_the_key_in_other_letters_as_in_form_row",
+    ),
+    Mutant(
         "a corrected expression may give keys of another type to buckets",
         "spark_jobs/steps/state_types.py",
         'yield f"in buckets: {_columns(_packed(children[0]))}"',
