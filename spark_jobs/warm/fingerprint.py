@@ -2,8 +2,9 @@
 before the next drain.
 
 Files are compared by their status (inode, size, times of content and of status), not by content: a
-file that was changed and changed back may have been read in between. Of jars the time of the status
-does not count, which a second hard link changes too: a JVM opens them when it starts.
+file that was changed and changed back may have been read in between. Of jars and Spark's
+zips the time of the status does not count, which a second hard link changes too: they are opened at
+the start.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def taken(
         "installed packages": _of_files(_installed()),
         "jars": _of_files(_files_in(settings.jars), touched=False),
         "Spark's configuration files": _of_files(_spark_files(variables)),
+        "Spark's Python": _of_files(_spark_python(variables), touched=False),
         "folder": _digest([str(Path.cwd())]),
         "process limits": _digest(_process_limits()),
         **{f"code of {top}": _of_files(_code(top)) for top in tops},
@@ -113,12 +115,19 @@ def _process_limits() -> list[str]:
 
 
 def _spark_files(variables: Mapping[str, str]) -> list[Path]:
-    homes = [variables.get("SPARK_HOME"), *_pyspark()]
-    named = [variables.get(name) for name in CONFIGURATION]
-    folders = [*named, *(f"{home}/conf" for home in homes if home)]
-    return [path for folder in folders if folder for path in _files_in(Path(folder))]
+    named = [variables[name] for name in CONFIGURATION if variables.get(name)]
+    folders = [*map(Path, named), *(home / "conf" for home in _spark_homes(variables))]
+    return [path for folder in folders for path in _files_in(folder)]
 
 
-def _pyspark() -> list[str]:
-    place = Path(sysconfig.get_path("purelib"), "pyspark")
-    return [str(place)] if place.exists() else []
+def _spark_python(variables: Mapping[str, str]) -> list[Path]:
+    """The zips that Spark puts first on the path of driver and workers: local/pyspark_zip.py
+    rewrites one.
+    """
+    return [zip_ for home in _spark_homes(variables) for zip_ in _files_in(home / "python/lib")]
+
+
+def _spark_homes(variables: Mapping[str, str]) -> list[Path]:
+    installed = Path(sysconfig.get_path("purelib"), "pyspark")
+    named = variables.get("SPARK_HOME")
+    return [*([Path(named)] if named else []), *([installed] if installed.exists() else [])]

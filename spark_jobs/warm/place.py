@@ -12,13 +12,16 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from spark_jobs.contract.errors import SparkFailed
 
 MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
+
+LOG_DAYS = 30
+"""How long the log of a worker stays whose root has had no other one."""
 
 
 def socket_path(root: str) -> Path:
@@ -30,6 +33,16 @@ def socket_path(root: str) -> Path:
 def log_path(socket: Path) -> Path:
     """Where the worker at this socket and its JVM write."""
     return socket.with_suffix(".log")
+
+
+def sweep(socket: Path, now: float) -> None:
+    """Remove the logs beside this one to which no worker has written for LOG_DAYS. `now` is a time
+    of the clock, in seconds.
+    """
+    for log in socket.parent.glob("*.log*"):
+        with suppress(OSError):
+            if log.stat().st_mtime < now - LOG_DAYS * 86_400:
+                log.unlink()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.warm.link import Link, connected
-from spark_jobs.warm.place import log_path
+from spark_jobs.warm.place import log_path, sweep
 from spark_jobs.warm.variables import of_the_worker
 
 BORN = "SLUICE_WORKER_BORN"
@@ -34,6 +34,7 @@ def start(
     log = log_path(socket)
     with suppress(FileNotFoundError):
         log.replace(log.with_suffix(".log.before"))
+    sweep(socket, time.time())
     opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         process = subprocess.Popen(

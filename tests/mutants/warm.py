@@ -24,6 +24,20 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{PRINT_TEST}::test_a_changed_file_of_code_or_jars_is_named",
     ),
     Mutant(
+        "a worker goes on with Spark's zips that a set-up has rewritten",
+        f"{WARM}/fingerprint.py",
+        "_of_files(_spark_python(variables), touched=False)",
+        "_digest([])",
+        f"{PRINT_TEST}::test_a_zip_that_spark_puts_on_the_path_is_seen",
+    ),
+    Mutant(
+        "the lock of whoever starts a worker goes with old logs",
+        f"{WARM}/place.py",
+        'glob("*.log*")',
+        'glob("*.lo*")',
+        f"{PRINT_TEST}::test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other",
+    ),
+    Mutant(
         "a second client waits for the drain of the first",
         f"{WARM}/reception.py",
         "            if turn.job is not None:\n                link.send(Busy(turn.job.run))",

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from spark_jobs.contract.settings import Settings
 from spark_jobs.warm.fingerprint import changed, taken
 from spark_jobs.warm.fits import unfit_because
+from spark_jobs.warm.place import sweep
 from spark_jobs.warm.recycling import Limits
 from spark_jobs.warm.variables import of_the_worker
 
@@ -187,6 +188,25 @@ def test_a_changed_file_of_configuration_is_named(
     (folder / "core-site.xml").write_text("<configuration/>")
     now = taken(settings, [], {name: str(folder)})
     assert changed(before, now) == ["Spark's configuration files"]
+
+
+def test_a_zip_that_spark_puts_on_the_path_is_seen(settings: Settings, tmp_path: Path) -> None:
+    home = {"SPARK_HOME": str(tmp_path / "spark")}
+    (library := tmp_path / "spark/python/lib").mkdir(parents=True)
+    (library / "pyspark.zip").write_bytes(b"sources")
+    before = taken(settings, ["spark-submit"], home)
+    (library / "pyspark.zip").write_bytes(b"sources and bytecode")
+    assert changed(before, taken(settings, ["spark-submit"], home)) == ["Spark's Python"]
+
+
+def test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other(tmp_path: Path) -> None:
+    socket, now = tmp_path / "own.sock", 1_800_000_000.0
+    days = {"old.log": 31, "older.log.before": 300, "own.log": 29, "held.lock": 300}
+    for name, age in days.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (now, now - age * 86_400))
+    sweep(socket, now)
+    assert {path.name for path in tmp_path.iterdir()} == {"own.log", "held.lock"}
 
 
 @pytest.mark.parametrize("name", ["site-packages", "dist-packages"])
