@@ -94,6 +94,7 @@ def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
             "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
         ),
         ("SPEC = (", "cannot be imported: SyntaxError"),
+        ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
         (SPEC.format(name="Fresh!"), "name is 'Fresh!'"),
     ],
 )
