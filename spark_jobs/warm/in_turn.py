@@ -75,28 +75,25 @@ def _started(start: Callable[[], Spark]) -> tuple[Spark | None, str]:
     """The JVM with a session for the first drain. Without one, that drain says why in its report:
     it starts a session itself. Where Spark stands still, the process ends.
     """
-    made, ended = list[Spark](), threading.Event()
-
-    def work() -> None:
-        try:
-            spark = start()
-            spark.new_session()
-            made.append(spark)
-        finally:
-            ended.set()
-
-    problem = within(START_SECONDS, work)
-    if not ended.is_set():
-        _end_process(f"Spark has not started: {problem}.")
-    if problem:
-        return None, f"Spark did not start ({problem.partition(':')[0]})"
-    return made[0], ""
+    # A thread watches, and Spark starts in this one: what it makes active is of the thread.
+    watch = threading.Timer(START_SECONDS, _end_process)
+    watch.daemon = True
+    watch.start()
+    try:
+        spark = start()
+        spark.new_session()
+    except Exception as error:  # noqa: BLE001 - whatever Spark says, the drain hears it too
+        return None, f"Spark did not start ({type(error).__name__})"
+    finally:
+        watch.cancel()
+    return spark, ""
 
 
-def _end_process(why: str) -> NoReturn:
+def _end_process() -> NoReturn:
     """End with the JVM. The first drain has no report then, and counts as killed."""
     # What a driver prints goes through its JVM, which may stand still: nobody waits for it.
-    within(CLEAN_SECONDS, lambda: LOG.error("%s The application ends.", why))
+    why = f"Spark has not started within {START_SECONDS:g} s: the application ends."
+    within(CLEAN_SECONDS, lambda: LOG.error("%s", why))
     kill_jvm()
     os._exit(RunStalled.exit_status)
 

@@ -183,9 +183,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an application waits for a Spark that hangs at its start",
         TURN,
-        "    if not ended.is_set():\n",
-        "    if not problem:\n",
+        "    watch.start()\n",
+        "",
         f"{IN_TURN}::test_a_spark_that_hangs_at_its_start_ends_the_process_and_no_drain_begins",
+    ),
+    Mutant(
+        "an application whose Spark has started ends with the limit of its start",
+        TURN,
+        "        watch.cancel()\n",
+        "        pass\n",
+        f"{IN_TURN}::test_nobody_ends_an_application_whose_spark_has_started",
     ),
     Mutant(
         "a spec that calls sys.exit(0) ends the command well",

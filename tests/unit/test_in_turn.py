@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,7 +156,19 @@ def test_a_spark_that_hangs_at_its_start_ends_the_process_and_no_drain_begins(st
         timeout=60,
     )
     assert (done.returncode, done.stdout) == (RunStalled.exit_status, "")
-    assert "Spark has not started: it is not done within 0.1 s." in done.stderr
+    assert "Spark has not started within 0.1 s" in done.stderr
+
+
+def test_nobody_ends_an_application_whose_spark_has_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "START_SECONDS", 0.2)
+    ended = list[str]()
+    monkeypatch.setattr(module, "_end_process", lambda: ended.append("ended"))
+    spark = Noted()
+    drains = {"a": lambda: spark.drain("a", report(), lambda: time.sleep(0.4))}
+    assert in_turn(drains, StopRequest(), spark.start) == 0
+    assert ended == []
 
 
 def test_sparks_start_has_as_long_as_a_watchdog_allows_for_it() -> None:
