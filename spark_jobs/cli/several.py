@@ -7,7 +7,7 @@ of one leaves the others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
@@ -21,10 +21,10 @@ from spark_jobs.contract.errors import SluiceError, Stopped, unexpected, worst
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.store_errors import translate_store_error
-from spark_jobs.launch.foreground import interrupts, run_in_foreground
+from spark_jobs.launch.foreground import Ended, interrupts, run_in_foreground
 from spark_jobs.launch.sharing import Due, killed_at_work, shared
 from spark_jobs.launch.submit import application, command, together_command
-from spark_jobs.runs.run_record import recorded
+from spark_jobs.runs.run_record import has_row, recorded
 
 LOG = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ def drain_several(names: list[str], run_id: str) -> None:
     with one_line_errors():
         settings = Settings.from_environment()
     several = Several(settings, run_id)
-    with interrupts() as pressed:
+    with interrupts(second_raises=True) as pressed:
         cold = list[Due]()
         for name in names:
-            if not (several.stopped or pressed) and (due := several.begin(name)):
+            if not (several.stopped or pressed) and (due := several.begin(name, pressed)):
                 cold.append(due)
         applications = shared(cold, settings)
         several.say_shares(applications)
@@ -48,7 +48,7 @@ def drain_several(names: list[str], run_id: str) -> None:
         if name not in several.ended:
             several.leave(name)
     LOG.info("%s", several.told(names))
-    if problem := worst(several.problems):
+    if problem := worst(several.problems.get(name) for name in names):
         raise typer.Exit(problem.exit_status)
 
 
@@ -60,20 +60,24 @@ class Several:
         self._run_id = run_id
         self.ended = dict[str, str]()
         """Pipeline -> how it ended, in words."""
-        self.problems = list[SluiceError]()
+        self.problems = dict[str, SluiceError]()
         self.stopped = False
         """Whether somebody has asked a run to stop: no other one begins."""
 
-    def begin(self, pipeline: str) -> Due | None:
-        """Plan its drain, and do it if a worker takes it. Returns a drain that is left to do."""
+    def begin(self, pipeline: str, pressed: Sequence[int] = ()) -> Due | None:
+        """Plan its drain, and do it if a worker takes it and nobody has `pressed` Ctrl-C meanwhile.
+        Returns a drain that is left to do.
+        """
         with self._of(pipeline):
             registry.load(pipeline)
             with recorded(pipeline, self._run_id):
                 if not (due := planned(pipeline, self._settings, self._run_id)):
                     self.ended[pipeline] = "has nothing to do"
                     return None
-                if not (run := warm(due, self._settings, self._run_id)):
+                if pressed or not (run := warm(due, self._settings, self._run_id)):
                     return due
+                if pressed:
+                    run.stop()
                 self.stopped |= run.follow()
                 self._settle(due)
         return None
@@ -96,25 +100,38 @@ class Several:
     def drain(self, due: list[Due]) -> list[Due]:
         """Drain them in one application. Returns those that it has left to another one."""
         since = datetime.now(UTC)
-        names = ", ".join(each.pipeline for each in due)
-        LOG.info("one application drains %s", names)
-        if len(due) == 1:
-            [one] = due
-            words = command(self._settings, one.pipeline, one.report, self._run_id, one.records)
-        else:
-            words = together_command(self._settings, due, self._run_id)
-        status, asked = run_in_foreground(words, variables(self._settings), application())
+        LOG.info("one application drains %s", ", ".join(each.pipeline for each in due))
+        try:
+            status, asked = self._run(due)
+        except Exception:  # whatever it is, each of them tells it, and has its row
+            for each in due:
+                with self._of(each.pipeline), recorded(each.pipeline, self._run_id, since=since):
+                    raise
+            return []
         self.stopped |= asked or status == Stopped.exit_status
         reports = [_report(each) for each in due]
         killed = killed_at_work(reports, status)
         left = list[Due]()
         for number, (each, report) in enumerate(zip(due, reports, strict=True)):
-            if report is None and number != killed:
+            if report is None and number != killed and not self._has_ended(each, since):
                 left.append(each)
                 continue
             with self._of(each.pipeline), recorded(each.pipeline, self._run_id, since=since):
                 self._settle(each)
         return left
+
+    def _run(self, due: list[Due]) -> Ended:
+        """Start their application, and wait for its end."""
+        if len(due) == 1:
+            [one] = due
+            words = command(self._settings, one.pipeline, one.report, self._run_id, one.records)
+        else:
+            words = together_command(self._settings, due, self._run_id)
+        return run_in_foreground(words, variables(self._settings), application())
+
+    def _has_ended(self, due: Due, since: datetime) -> bool:
+        """Whether it was done though it has no report: its row is written before that."""
+        return bool(has_row(due.pipeline, self._run_id, since, self._settings.root))
 
     def leave(self, pipeline: str) -> None:
         """Say that it is not begun."""
@@ -144,12 +161,12 @@ class Several:
         except Exception as failure:  # noqa: BLE001 - whatever it is, it is not the others'
             problem = translate_store_error(failure) or unexpected(failure)
             say_error(problem)
-            self.problems.append(problem)
+            self.problems[pipeline] = problem
             self.stopped |= problem.code == Stopped.code
             self.ended[pipeline] = f"failed ({problem.code})"
 
 
 def _report(due: Due) -> Report | None:
-    with suppress(SluiceError):
+    with suppress(Exception):  # whoever settles it says why it cannot be read
         return read_report(due.report)
     return None

@@ -145,7 +145,7 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(module(name, "spec"))
     except SluiceError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # of sys.exit(0) every command would end well
         raise SpecInvalid(
             f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
             "Correct the file, then check it with `sluice validate`.",

@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import NamedTuple
 
 import psutil
@@ -56,18 +57,26 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
 
 
 @contextmanager
-def interrupts() -> Iterator[list[int]]:
+def interrupts(*, second_raises: bool = False) -> Iterator[list[int]]:
     """The Ctrl-C of the block, one entry each.
 
-    None is raised: one that came while another is handled would abandon the drain.
+    None is raised: one that came while another is handled would abandon the drain. With
+    `second_raises` all but the first raise KeyboardInterrupt: for a block in which nothing runs
+    but what has an `interrupts` of its own.
 
     If the process ignores them, as a process that a shell started in the background does, it still
     does.
     """
     received = list[int]()
     before = signal.getsignal(signal.SIGINT)
+
+    def on_press(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        if second_raises and len(received) > 1:
+            raise KeyboardInterrupt
+
     if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+        signal.signal(signal.SIGINT, on_press)
     try:
         yield received
     finally:

@@ -39,6 +39,14 @@ def kill_others(pid: int, seconds: float) -> None:
         time.sleep(POLL_SECONDS)
 
 
+def kill_jvm() -> None:
+    """Send SIGKILL to spark-submit's JVM, which is this driver's parent."""
+    with suppress(psutil.Error, OSError):
+        parent = psutil.Process(os.getppid())
+        if parent.name() == "java":
+            parent.kill()
+
+
 def end_tree(pid: int, grace_seconds: float) -> None:
     """Send SIGTERM to the process and its descendants, descendants first; SIGKILL to those left
     after `grace_seconds`.

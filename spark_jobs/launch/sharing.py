@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_jobs.contract.errors import Stopped
+from spark_jobs.contract.errors import RunStalled, Stopped
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spark_options import Options
@@ -55,10 +55,13 @@ def leaves_nothing_at_work(report: Report) -> bool:
     """Whether the run has ended by itself, so that its JVM may do another one.
 
     A run that failed before its session had no query; one whose checks alone failed has ended its
-    query, its account and its checks. Behind any other failure a query may be at work yet.
+    query, its account and its checks. Behind any other failure a query may be at work yet. The
+    watchdog's report has no seconds, wherever the run stood still.
     """
     problem = report.problem
-    return problem is None or problem.code in CHECK_CODES or "start" not in report.seconds
+    if problem is None or problem.code in CHECK_CODES:
+        return True
+    return "start" not in report.seconds and problem.code != RunStalled.code
 
 
 def killed_at_work(reports: Sequence[Report | None], status: int) -> int | None:

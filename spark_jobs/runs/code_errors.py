@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from spark_jobs.contract import registry
 from spark_jobs.contract.environment import resume_remedy
-from spark_jobs.contract.errors import ProcessorFailed, SluiceError
+from spark_jobs.contract.errors import ProcessorFailed, SluiceError, StateIncompatible
 from spark_jobs.contract.logic import parsed
-from spark_jobs.steps.bucket import WrongResult
+from spark_jobs.steps.bucket import OtherTypes, WrongResult
 
 FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 _SLUICE = re.compile(r"/spark_jobs/(?!pipelines/|topics/)")
@@ -97,16 +97,20 @@ def worker_error(where: str, name: str, text: str, pipeline: str) -> SluiceError
 
 
 def result_error(worker: str, name: str, text: str, pipeline: str) -> SluiceError | None:
-    """The error of what a step's code gave to Spark: no line of the code is in the traceback.
+    """The error of what a step's code gave to Spark, or would have got from it: no line of the code
+    is in the traceback.
 
     None if Sluice's own code raised it, or the pipeline has no code.
     """
-    if name == WrongResult.__qualname__ or name.endswith(f".{WrongResult.__qualname__}"):
+    kind = name.rpartition(".")[2]
+    if kind == OtherTypes.__qualname__:
+        return StateIncompatible(f"{pipeline}: {text[:300]}.", StateIncompatible.usual_remedy)
+    if kind == WrongResult.__qualname__:
         return ProcessorFailed(
             f"what the code of {pipeline} returned: {text[:300]}.", resume_remedy(pipeline)
         )
     own = [frame for frame in FRAME.finditer(worker) if _SLUICE.search(frame["path"])]
-    wrong = name.rpartition(".")[2] in _WRONG_RESULT or text.startswith(("[UDF_", "[RESULT_"))
+    wrong = kind in _WRONG_RESULT or text.startswith(("[UDF_", "[RESULT_"))
     if own or not wrong or not _files(pipeline):
         return None
     return worker_error(f"what the code of {pipeline} returned", name, text, pipeline)

@@ -66,16 +66,23 @@ def append_once(report: Report, root: str) -> bool:
     """Write the row of a run that did not write it itself, unless it has one: of its id, and ended
     after it began. Whether it was written.
     """
-    try:
-        of_it = ops_tables.equals({"pipeline": report.pipeline, "run_id": report.run_id})
-        rows = ops_tables.query(opened(root), "runs", f"SELECT ended_at FROM runs WHERE {of_it}")
-    except Exception as error:  # noqa: BLE001 - as above
-        LOG.warning("%s: ops.runs could not be read: %s", report.pipeline, error)
-        return False
-    if any(row["ended_at"] >= report.started_at for row in rows.to_pylist()):
+    if has_row(report.pipeline, report.run_id, report.started_at, root) is not False:
         return False
     append_row(report, root)
     return True
+
+
+def has_row(pipeline: str, run_id: str, since: datetime, root: str) -> bool | None:
+    """Whether ops.runs has a row of this run that ended at `since` or later; None if it cannot be
+    read.
+    """
+    try:
+        of_it = ops_tables.equals({"pipeline": pipeline, "run_id": run_id})
+        rows = ops_tables.query(opened(root), "runs", f"SELECT ended_at FROM runs WHERE {of_it}")
+    except Exception as error:  # noqa: BLE001 - as above
+        LOG.warning("%s: ops.runs could not be read: %s", pipeline, error)
+        return None
+    return any(row["ended_at"] >= since for row in rows.to_pylist())
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import psutil
 from pyspark import SparkContext
 
 from spark_jobs.contract.errors import RunStalled, SluiceError
@@ -28,6 +26,7 @@ from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.launch.processes import kill_jvm
 from spark_jobs.runs.run_record import append_once
 from spark_jobs.runs.stall import jvm_threads, keep, python_threads, sparks_movement, stalled
 from spark_jobs.runs.stillness import MISSED, OUTSIDE_SECONDS, PULSE, SECONDS, Movement, Stillness
@@ -108,7 +107,7 @@ class Watchdog:
                 ends = self._tell(spec, settings)
             finally:
                 if ends:
-                    _kill_jvm()  # first: without the lease nothing may write
+                    kill_jvm()  # first: without the lease nothing may write
                     os._exit(RunStalled.exit_status)
 
     def _tell(self, spec: Pipeline, settings: Settings) -> bool:
@@ -166,11 +165,3 @@ def _answer(work: Callable[[], T]) -> T | None:
 def _jvm_threads() -> str:
     context = SparkContext._active_spark_context  # noqa: SLF001 - as above
     return jvm_threads(context) if context is not None else ""
-
-
-def _kill_jvm() -> None:
-    """Kill spark-submit's JVM, which is this driver's parent."""
-    with suppress(psutil.Error, OSError):
-        parent = psutil.Process(os.getppid())
-        if parent.name() == "java":
-            parent.send_signal(signal.SIGKILL)

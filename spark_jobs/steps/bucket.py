@@ -23,6 +23,12 @@ class WrongResult(ValueError):
     """What the pipeline's code returned cannot be used. runs/code_errors.py knows it by name."""
 
 
+class OtherTypes(ValueError):
+    """The stored state is not of the columns and types that today's rows and spec give. The code is
+    not to blame: it has not run. runs/code_errors.py knows it by name.
+    """
+
+
 class Change(NamedTuple):
     """What a batch makes of a bucket."""
 
@@ -49,13 +55,13 @@ class Bucket(NamedTuple):
     def after(self, rows: pa.Table, held: pa.Table | None) -> Change:
         """The change by some rows. `held` is the bucket's state before it; None if it has none.
 
-        Raises WrongResult, and whatever the pipeline's code raises.
+        Raises OtherTypes, WrongResult, and whatever the pipeline's code raises.
         """
         rows = _plain(rows)
         schema = self.stored(rows.schema)
         held = schema.empty_table() if held is None else held
         if held.schema != schema:
-            raise WrongResult(
+            raise OtherTypes(
                 f"the stored state has the columns {_told(held.schema)}; by the types of today's "
                 f"rows it would have {_told(schema)}"
             )

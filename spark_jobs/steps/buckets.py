@@ -38,6 +38,7 @@ def in_buckets(
     `mode` is Spark's output mode; `operator` counts the stateful steps before this one. Raises
     SpecInvalid for a key of a type that buckets cannot have.
     """
+    rows = named(rows, step.keys)
     _refuse_keys(rows, step)
     assert step.buckets is not None  # contract/step/group_state.py refuses it
     packing = functools.partial(pack, buckets=step.buckets)
@@ -50,6 +51,14 @@ def in_buckets(
     )
     unpacking = functools.partial(unpack, column="rows")
     return answered.where(F.col("rows").isNotNull()).mapInArrow(unpacking, output)
+
+
+def named(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """The rows, their key columns in the letters that the step declares: Spark finds a column
+    whether its letters are large or small, and Arrow does not.
+    """
+    declared = {key.lower(): key for key in keys}
+    return rows.toDF(*(declared.get(name.lower(), name) for name in rows.columns))
 
 
 def number(step: GroupState) -> Column:

@@ -8,12 +8,15 @@ exit status UNBEGUN says so to whoever started it (launch/sharing.py).
 from __future__ import annotations
 
 import logging
+import os
+import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Final, NoReturn, Protocol
 
 from spark_jobs import failpoint
-from spark_jobs.contract.errors import Stopped, worst
+from spark_jobs.contract.errors import RunStalled, Stopped, worst
 from spark_jobs.contract.report import Report
+from spark_jobs.launch.processes import kill_jvm
 from spark_jobs.launch.sharing import UNBEGUN, leaves_nothing_at_work
 from spark_jobs.stopping import StopRequest
 from spark_jobs.warm.jvm import Jvm
@@ -23,6 +26,10 @@ from spark_jobs.warm.worker import CLEAN_SECONDS
 
 LOG = logging.getLogger(__name__)
 Drain = Callable[[], Report]
+START_SECONDS: Final = 300.0
+"""How long Spark may take to start, where no drain's watchdog looks yet: what a watchdog allows at
+least for that (OUTSIDE_SECONDS of runs/stillness.py).
+"""
 
 
 class Spark(Protocol):
@@ -38,8 +45,11 @@ class Spark(Protocol):
 def in_turn(
     drains: Mapping[str, Drain], stop: StopRequest, start: Callable[[], Spark] = Jvm
 ) -> int:
-    """Do the drains, by pipeline. Returns the exit status: of the worst of them if all were done,
-    of Stopped if the others were not because of `stop`, else UNBEGUN.
+    """Do the drains, by pipeline. Returns the exit status.
+
+    It is that of Stopped if somebody has asked to stop, whatever came of the drains: the command
+    that started this one is not to start another. Else it is that of the worst drain if all were
+    done, and UNBEGUN if not.
     """
     reports = list[Report]()
     waiting = [*drains]
@@ -55,20 +65,37 @@ def in_turn(
         reports.append(_done(drains[name]))
         if waiting and not why:
             why = _why_unfit(spark, name, reports[-1])
+    if stop.asked:
+        return Stopped.exit_status
     problem = worst(each.problem.error() if each.problem else None for each in reports)
     return problem.exit_status if problem else 0
 
 
 def _started(start: Callable[[], Spark]) -> tuple[Spark | None, str]:
     """The JVM with a session for the first drain. Without one, that drain says why in its report:
-    it starts a session itself.
+    it starts a session itself. Where Spark stands still, the process ends.
     """
+    # A thread watches, and Spark starts in this one: what it makes active is of the thread.
+    watch = threading.Timer(START_SECONDS, _end_process)
+    watch.daemon = True
+    watch.start()
     try:
         spark = start()
         spark.new_session()
     except Exception as error:  # noqa: BLE001 - whatever Spark says, the drain hears it too
         return None, f"Spark did not start ({type(error).__name__})"
+    finally:
+        watch.cancel()
     return spark, ""
+
+
+def _end_process() -> NoReturn:
+    """End with the JVM. The first drain has no report then, and counts as killed."""
+    # What a driver prints goes through its JVM, which may stand still: nobody waits for it.
+    why = f"Spark has not started within {START_SECONDS:g} s: the application ends."
+    within(CLEAN_SECONDS, lambda: LOG.error("%s", why))
+    kill_jvm()
+    os._exit(RunStalled.exit_status)
 
 
 def _done(drain: Drain) -> Report:

@@ -12,6 +12,8 @@ SPEC = "spark_jobs/contract/step/group_state.py"
 SPECS = "tests/unit/test_spec.py"
 COUNTS = "tests/unit/test_operator_metrics.py::"
 SPARK = "tests/spark/test_buckets.py::"
+PROCESSOR = "spark_jobs/steps/bucket_processor.py"
+COUNTED = "tests/unit/test_bucket_processor.py::"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -140,10 +142,38 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what the code of buckets returns wrongly is Sluice's fault",
         "spark_jobs/runs/code_errors.py",
-        'name.endswith(f".{WrongResult.__qualname__}")',
-        "not name",
+        "if kind == WrongResult.__qualname__:",
+        "if not kind:",
         "tests/unit/test_code_errors.py::"
         "test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice",
+    ),
+    Mutant(
+        "a stored state of other types is what the code returned",
+        "spark_jobs/runs/code_errors.py",
+        "if kind == OtherTypes.__qualname__:",
+        "if not kind:",
+        "tests/unit/test_code_errors.py::test_a_state_of_other_types_is_no_fault_of_the_code",
+    ),
+    Mutant(
+        "keys that a batch wrote are told as removed, and removed ones as written",
+        PROCESSOR,
+        "change.written, change.removed)",
+        "change.removed, change.written)",
+        f"{COUNTED}test_it_counts_the_keys_that_a_batch_leaves_writes_and_removes",
+    ),
+    Mutant(
+        "a bucket without keys stays in Spark's state",
+        PROCESSOR,
+        "        if keys:\n",
+        "        if keys >= 0:\n",
+        f"{COUNTED}test_a_bucket_whose_last_key_is_forgotten_leaves_nothing_behind",
+    ),
+    Mutant(
+        "a bucket that a batch only visits is told to have no keys",
+        PROCESSOR,
+        "yield _row(None, keys)",
+        "yield _row(None, 0)",
+        f"{COUNTED}test_a_visit_without_rows_tells_how_many_keys_there_are_and_changes_none",
     ),
     Mutant(
         "a function for buckets may take what applyInPandasWithState passes",
@@ -165,6 +195,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if kind not in KEY_TYPES:",
         "        if kind in ():",
         f"{SPARK}test_what_its_code_does_wrong_is_one_error_with_the_place_and_nothing_is_committed",
+    ),
+    Mutant(
+        "a key that a query gives in other letters is not found",
+        "spark_jobs/steps/buckets.py",
+        "    rows = named(rows, step.keys)\n",
+        "    rows = rows\n",
+        f"{SPARK}test_a_query_may_give_the_key_in_other_letters_as_in_form_row",
     ),
     Mutant(
         "a corrected expression may give keys of another type to buckets",

@@ -360,8 +360,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a run that was killed has two rows in ops.runs",
         "spark_jobs/runs/run_record.py",
-        """if any(row["ended_at"] >= report.started_at for row in rows.to_pylist()):""",
-        "if False:",
+        'return any(row["ended_at"] >= since for row in rows.to_pylist())',
+        "return False",
         "tests/unit/test_begun.py::test_a_killed_run_whose_row_its_task_has_written_gets_no_second",
     ),
     Mutant(

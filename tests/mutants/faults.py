@@ -87,8 +87,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a JVM that stood still goes on without the lease",
-        "spark_jobs/runs/watchdog.py",
-        "            parent.send_signal(signal.SIGKILL)\n",
+        "spark_jobs/launch/processes.py",
+        "            parent.kill()\n",
         "            parent.send_signal(0)\n",
         f"{MACHINE}::test_a_jvm_that_stands_still_ends_the_drain_with_what_its_threads_did",
     ),

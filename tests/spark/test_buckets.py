@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from upath import UPath
 
@@ -22,6 +24,7 @@ from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.replay import Offsets
 from tests.harness.scene import Scene
 from tests.pipelines.services.spec import SPEC
 from tests.spark import truth
@@ -35,6 +38,9 @@ SERVICES = Operator(
 SINCE_SERVICE = f"""SELECT carrier, tail_number, count(*) % 4 AS events FROM ({EVENTS})
                     GROUP BY carrier, tail_number HAVING events > 0"""
 """What must be remembered."""
+EVENTS_SO_FAR = f"""SELECT carrier, tail_number, count(*) AS events FROM ({EVENTS})
+                    GROUP BY carrier, tail_number"""
+COUNTED = ("numRowsTotal", "numRowsUpdated", "numRowsRemoved")
 CARRIER = (Field(name="carrier", type="string"),)
 N = (Field(name="n", type="bigint"),)
 
@@ -89,18 +95,37 @@ def test_what_it_remembers_and_how_many_keys_these_are_is_what_plain_sql_says(cr
 
 def test_the_counts_of_ops_batches_are_of_keys_and_not_of_buckets(crashed):
     rows = sorted(crashed.ops("batches"), key=lambda row: row["batch_id"])
-    remembered = truth.truth(
-        SERVICES._replace(sql=SINCE_SERVICE), crashed.ledger, truth.ends(crashed)
-    ).rows
-    last = rows[-1]["operators"][1]
-    assert last["operatorName"] == "transformWithStateInPySparkExec"
-    assert last["numRowsTotal"] == len(remembered) > SPEC.steps[1].buckets
+    ends = truth.ends(crashed)
+    events = [_events(crashed.ledger, ends[:number]) for number in range(len(ends) + 1)]
+    told = {
+        row["batch_id"]: row["operators"][1] for row in rows if row["operators"] and row["read"]
+    }
+    right = {number: _counts(events[number], events[number + 1]) for number in told}
+    assert {number: {name: one[name] for name in COUNTED} for number, one in told.items()} == right
+    assert len(right) > 2
+    assert any(counts["numRowsRemoved"] > 0 for counts in right.values()), "none was forgotten"
+    assert right[max(right)]["numRowsTotal"] > SPEC.steps[1].buckets
+    assert told[0]["operatorName"] == "transformWithStateInPySparkExec"
     assert rows[-1]["state_rows"] == sum(each["numRowsTotal"] for each in rows[-1]["operators"])
-    # Keys come and go one by one: those of a batch are those before it, and what it changed.
-    totals = [row["operators"][1] for row in rows if row["operators"]]
-    assert all(0 <= one["numRowsRemoved"] <= one["rows_in"] for one in totals)
-    assert sum(one["numRowsUpdated"] for one in totals) > len(remembered)
-    assert sum(one["numRowsRemoved"] for one in totals) > 0, "no aircraft was ever forgotten"
+
+
+def _events(ledger: pa.Table, ends: list[Offsets]) -> Counter[tuple[str, str | None]]:
+    """How many events each aircraft had when the last of these batches had ended."""
+    end = ends[-1] if ends else {}
+    read = [row for row in ledger.to_pylist() if row["offset"] < end.get(row["partition"], 0)]
+    known = pa.Table.from_pylist(read, ledger.schema)
+    rows = truth.truth(SERVICES._replace(sql=EVENTS_SO_FAR), known, ends).rows
+    return Counter({(row["carrier"], row["tail_number"]): row["events"] for row in rows})
+
+
+def _counts(before: Counter[Any], after: Counter[Any]) -> dict[str, int]:
+    """What a batch does to aircraft, if it makes the one number of events of the other."""
+    visited = [key for key in after if after[key] > before[key]]
+    return {
+        "numRowsTotal": sum(many % 4 > 0 for many in after.values()),
+        "numRowsUpdated": sum(after[key] % 4 > 0 for key in visited),
+        "numRowsRemoved": sum(after[key] % 4 == 0 < before[key] % 4 for key in visited),
+    }
 
 
 def test_one_key_is_found_among_all_of_its_bucket(crashed):
@@ -132,17 +157,30 @@ def test_another_number_of_buckets_is_refused_in_words_and_nothing_is_read(crash
     assert "sluice reset" in problem.remedy
 
 
-def test_a_query_that_gives_the_key_another_type_needs_another_state(spark, tmp_path):
-    def types(kind: str) -> list[str]:
-        rows = spark.readStream.format("rate").load()
-        rows = rows.selectExpr(f"CAST(value AS {kind}) AS carrier", "'N1' AS tail_number")
+@pytest.fixture
+def types(spark, tmp_path):
+    """The state types of the step where its keys are these expressions."""
+
+    def of(*keys: str) -> list[str]:
+        rows = spark.readStream.format("rate").load().selectExpr(*keys)
         context = StepContext(SPEC, 1, "", UPath(tmp_path), Timers(spark))
         return state_types(GroupStateOperator(SPEC.steps[1]).apply(rows, context))
 
+    return lambda kind, name="carrier": of(
+        f"CAST(value AS {kind}) AS {name}", "'N1' AS tail_number"
+    )
+
+
+def test_a_query_that_gives_the_key_another_type_needs_another_state(types):
     assert types("bigint") == types("bigint")
     [before], [after] = (set(types(one)) - set(types(two)) for one, two in PAIRS)
     assert before == "in buckets: struct<carrier:int,tail_number:string,_sluice_bucket:int>"
     assert after == before.replace("carrier:int", "carrier:bigint")
+
+
+def test_a_query_may_give_the_key_in_other_letters_as_in_form_row(types):
+    assert types("string", "CARRIER") == types("string", "carrier")
+    assert "in buckets: struct<carrier:string" in "\n".join(types("string", "Carrier"))
 
 
 PAIRS = (("int", "bigint"), ("bigint", "int"))

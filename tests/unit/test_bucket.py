@@ -14,7 +14,7 @@ import pytest
 from hypothesis import event, given, settings, strategies as st
 
 from spark_jobs.steps import packed
-from spark_jobs.steps.bucket import Bucket, WrongResult
+from spark_jobs.steps.bucket import Bucket, OtherTypes, WrongResult
 from spark_jobs.steps.packed import BUCKET, pack, to_bytes, to_table, unpack
 from spark_jobs.type_conversions import arrow_type
 
@@ -239,7 +239,7 @@ def test_state_of_other_types_than_todays_is_refused() -> None:
     held = bucket().after(table([("a", None, 1)]), None).state
     other = held.set_column(0, "shop", pa.array([1], pa.int64()))
     with pytest.raises(
-        WrongResult, match=r"the stored state has the columns shop int64, day .*today"
+        OtherTypes, match=r"the stored state has the columns shop int64, day .*today"
     ):
         bucket().after(table([("a", None, 1)]), other)
 

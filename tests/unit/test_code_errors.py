@@ -11,6 +11,7 @@ import pytest
 
 from spark_jobs import pipelines
 from spark_jobs.contract.environment import code_digest
+from spark_jobs.contract.errors import StateIncompatible
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.steps.init_errors import InitErrors
 
@@ -153,6 +154,16 @@ def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_lin
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 91, in after\n    return x\n'
     assert told(wrong, frame).startswith(
         "PROCESSOR_FAILED: what the code of mine returned: the state has this key twice: shop='a'."
+    )
+
+
+def test_a_state_of_other_types_is_no_fault_of_the_code(mine: Path) -> None:
+    """It returned nothing, so no correction of it helps."""
+    wrong = "spark_jobs.steps.bucket.OtherTypes: the stored state has the columns shop int64"
+    frame = '  File "/srv/spark_jobs/steps/bucket.py", line 66, in after\n    return x\n'
+    assert told(wrong, frame) == (
+        "STATE_INCOMPATIBLE: mine: the stored state has the columns shop int64. "
+        f"{StateIncompatible.usual_remedy}"
     )
 
 

@@ -2,15 +2,18 @@
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import CheckFailed, LeaseHeld, SparkFailed, Stopped
+from spark_jobs.contract.errors import CheckFailed, LeaseHeld, RunStalled, SparkFailed, Stopped
 from spark_jobs.contract.report import Report
 from spark_jobs.launch.sharing import UNBEGUN
+from spark_jobs.runs.stillness import OUTSIDE_SECONDS
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.warm import in_turn as module
 from spark_jobs.warm.in_turn import in_turn
@@ -118,6 +121,58 @@ def test_a_stop_ends_it_behind_the_drain_at_work_also_if_that_one_ends_well() ->
         }
         assert in_turn(drains, stop, spark.start) == Stopped.exit_status
     assert "b" not in spark.did
+
+
+@pytest.mark.parametrize("ends", [report(), report(CheckFailed("x"))])
+def test_a_stop_at_the_checks_of_the_last_drain_is_told_to_who_may_start_another_application(
+    ends: Report,
+) -> None:
+    spark, stop = Noted(), StopRequest()
+    drains = {
+        "a": lambda: spark.drain("a", report(CheckFailed("x"))),
+        "b": lambda: spark.drain("b", ends, lambda: stop.stop("somebody")),
+    }
+    assert in_turn(drains, stop, spark.start) == Stopped.exit_status
+
+
+HANGS = """
+import signal
+from spark_jobs.stopping import StopRequest
+from spark_jobs.warm import in_turn as module
+module.START_SECONDS = 0.1
+module.in_turn({"a": lambda: print("begun")}, StopRequest(), {start})
+"""
+
+
+@pytest.mark.parametrize(
+    "start", ["signal.pause", "lambda: type('S', (), {'new_session': signal.pause})"]
+)
+def test_a_spark_that_hangs_at_its_start_ends_the_process_and_no_drain_begins(start: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS.replace("{start}", start)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (RunStalled.exit_status, "")
+    assert "Spark has not started within 0.1 s" in done.stderr
+
+
+def test_nobody_ends_an_application_whose_spark_has_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "START_SECONDS", 0.2)
+    ended = list[str]()
+    monkeypatch.setattr(module, "_end_process", lambda: ended.append("ended"))
+    spark = Noted()
+    drains = {"a": lambda: spark.drain("a", report(), lambda: time.sleep(0.4))}
+    assert in_turn(drains, StopRequest(), spark.start) == 0
+    assert ended == []
+
+
+def test_sparks_start_has_as_long_as_a_watchdog_allows_for_it() -> None:
+    assert module.START_SECONDS == OUTSIDE_SECONDS
 
 
 def test_a_stop_before_the_first_begins_none() -> None:

@@ -4,6 +4,8 @@ reports that a real one leaves. tests/e2e/test_together.py has real ones.
 
 import logging
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ from typer.testing import CliRunner, Result
 from spark_jobs.cli import app, draining, several
 from spark_jobs.contract.errors import (
     CheckFailed,
+    JarsMissing,
     LeaseHeld,
     PipelineUnknown,
     ReportMissing,
@@ -23,7 +26,7 @@ from spark_jobs.contract.errors import (
     SparkFailed,
     Stopped,
 )
-from spark_jobs.contract.report import Problem, Report
+from spark_jobs.contract.report import Problem, Report, read_report
 from spark_jobs.launch.foreground import Ended
 from spark_jobs.launch.sharing import UNBEGUN, Due
 from spark_jobs.runs.run_record import append_row
@@ -102,6 +105,18 @@ def rows(root: Path) -> dict[str, str | None]:
     table = deltalake.DeltaTable(str(root / "ops" / "runs")).to_pyarrow_table().to_pylist()
     assert len(table) == len({row["pipeline"] for row in table}), "a row twice"
     return {row["pipeline"]: row["problem"] for row in table}
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Within the block, Ctrl-C is as in a terminal, also where a shell started the tests in the
+    background.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def last_line(done: Result) -> str:
@@ -222,19 +237,18 @@ def test_a_stop_that_a_report_tells_of_begins_no_other_pipeline(
 def test_ctrl_c_between_plans_begins_nothing(
     applications: Applications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        monkeypatch.setattr(
-            "spark_jobs.runs.plan.plan",
-            lambda *_: (
-                signal.raise_signal(signal.SIGINT),
-                SimpleNamespace(lines=(), idle=False, new_offsets=5),
-            )[1],
-        )
+    begun = list[str]()
+    monkeypatch.setattr(several, "warm", lambda due, *_: begun.append(due.pipeline))
+    monkeypatch.setattr(
+        "spark_jobs.runs.plan.plan",
+        lambda *_: (
+            signal.raise_signal(signal.SIGINT),
+            SimpleNamespace(lines=(), idle=False, new_offsets=5),
+        )[1],
+    )
+    with heard():
         assert sluice(*ALL).exit_code == Stopped.exit_status
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert applications.started == []
+    assert (applications.started, begun) == ([], []), "nor by a worker"
 
 
 def test_other_options_of_spark_are_another_application_and_it_is_said(
@@ -307,6 +321,132 @@ def test_what_nobody_foresaw_in_one_plan_leaves_the_others(
     assert done.exit_code == SparkFailed.exit_status
     assert "ZeroDivisionError" in done.stderr
     assert applications.started == [[ALL[1]]]
+
+
+def _no_jars(*_: object) -> list[str]:
+    raise JarsMissing("no jars.")
+
+
+def _no_program(*_: object) -> Ended:
+    raise FileNotFoundError("spark-submit")
+
+
+@pytest.mark.parametrize(
+    ("fails", "broken", "code"),
+    [
+        ("together_command", _no_jars, "JARS_MISSING"),
+        ("run_in_foreground", _no_program, "SPARK_FAILED"),
+    ],
+)
+def test_an_application_that_cannot_be_started_is_told_by_each_of_its_drains_and_leaves_the_others(
+    fails: str,
+    broken: Callable[..., object],
+    code: str,
+    applications: Applications,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = getattr(several, fails)
+    works = iter([broken])
+
+    def first_broken(*given: object) -> object:
+        return next(works, before)(*given)
+
+    monkeypatch.setattr(several, fails, first_broken)
+    monkeypatch.setattr(
+        draining, "options", lambda name, _: {"spark.x": "1"} if name == ALL[2] else {}
+    )
+    applications.ends(**{ALL[2]: None})
+    done = sluice(*ALL)
+    assert applications.started == [[ALL[2]]]
+    assert [line.split()[0] for line in done.stderr.splitlines()] == [code, code]
+    assert rows(tmp_path) == {ALL[0]: code, ALL[1]: code}
+    assert last_line(done) == (
+        f"3 pipelines: flight_events failed ({code}); departure_delays failed ({code}); "
+        "aircraft_rotations drained"
+    )
+
+
+def test_a_report_that_cannot_be_read_is_told_of_its_pipeline_and_leaves_the_others(
+    applications: Applications, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path) -> Report:
+        if ALL[0] in str(path):
+            raise PermissionError("not yours")
+        return read_report(path)
+
+    monkeypatch.setattr(several, "read_report", read)
+    applications.ends(**dict.fromkeys(ALL))
+    done = sluice(*ALL)
+    assert applications.started == [[*ALL]]
+    assert "PermissionError: not yours" in done.stderr
+    assert last_line(done).endswith("departure_delays drained; aircraft_rotations drained")
+
+
+@pytest.mark.parametrize("status", [UNBEGUN, Stopped.exit_status])
+def test_a_drain_that_has_its_row_and_no_report_is_not_done_again_and_has_no_second_row(
+    status: int, applications: Applications, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> Ended:
+        if not applications.started:
+            its_row = _report(ALL[1], None).model_copy(update={"ended_at": datetime.now(UTC)})
+            append_row(its_row, str(tmp_path))
+        return applications.run()
+
+    monkeypatch.setattr(several, "run_in_foreground", run)
+    applications.ends(status, **{ALL[0]: None})
+    applications.ends(**{ALL[2]: None})
+    done = sluice(*ALL)
+    again = [[ALL[2]]] if status == UNBEGUN else []
+    assert applications.started == [[*ALL], *again]
+    assert "departure_delays failed (REPORT_MISSING)" in last_line(done)
+    left = {} if again else {ALL[2]: "STOPPED"}
+    assert rows(tmp_path) == {ALL[1]: None} | left
+
+
+def test_the_exit_status_goes_by_the_order_of_the_names_and_not_of_the_failures(
+    applications: Applications,
+) -> None:
+    applications.ends(**{ALL[0]: CheckFailed("x")})
+    assert sluice(ALL[0], "nowhere").exit_code == CheckFailed.exit_status
+
+
+def test_ctrl_c_while_a_worker_is_asked_stops_the_drain_that_it_has_begun(
+    applications: Applications, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[str]()
+
+    def begun(due: Due, *_: object) -> SimpleNamespace:
+        signal.raise_signal(signal.SIGINT)
+
+        def follow() -> bool:
+            _report(due.pipeline, Stopped("x") if told else None).write(due.report)
+            return False
+
+        return SimpleNamespace(follow=follow, stop=lambda: told.append(due.pipeline))
+
+    monkeypatch.setattr(several, "warm", begun)
+    with heard():
+        assert sluice(*ALL).exit_code == Stopped.exit_status
+    assert told == [ALL[0]]
+
+
+def test_a_second_ctrl_c_during_the_plans_ends_at_once(
+    applications: Applications, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = list[str]()
+
+    def plan(spec: SimpleNamespace, _: object) -> SimpleNamespace:
+        planned.append(spec.name)
+        for _again in range(2):
+            signal.raise_signal(signal.SIGINT)
+        planned.append("goes on")
+        return SimpleNamespace(lines=(), idle=False, new_offsets=5)
+
+    monkeypatch.setattr("spark_jobs.runs.plan.plan", plan)
+    with heard():
+        assert sluice(*ALL).exit_code != 0
+    assert (planned, applications.started) == ([ALL[0]], [])
 
 
 def test_what_is_wrong_for_all_is_told_once(

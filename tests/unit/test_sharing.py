@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from upath import UPath
 
 from spark_jobs import main
 from spark_jobs.contract.errors import (
@@ -11,13 +12,14 @@ from spark_jobs.contract.errors import (
     CheckFailed,
     LeaseHeld,
     ProcessorFailed,
+    RunStalled,
     SluiceError,
     SparkFailed,
     Stopped,
     catalogue,
     worst,
 )
-from spark_jobs.contract.report import Problem, Report
+from spark_jobs.contract.report import Problem, Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
 from spark_jobs.launch.sharing import (
@@ -27,6 +29,8 @@ from spark_jobs.launch.sharing import (
     leaves_nothing_at_work,
     shared,
 )
+from spark_jobs.runs.watchdog import Watchdog
+from tests.unit.specs import pipeline
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KILLED = -9
@@ -90,7 +94,6 @@ def test_a_jvm_is_used_again_behind_a_run_that_ended_by_itself_or_never_had_a_se
         ([report(), None, None], KILLED, 1),
         ([report(CheckFailed("x")), None], 137, 1),
         ([report(), report()], KILLED, None),
-        # The watchdog wrote the report of the drain that stood still, and killed the JVM.
         ([report(SparkFailed("x")), None], KILLED, None),
         ([report(), None], UNBEGUN, None),
         ([report(SparkFailed("x")), None], UNBEGUN, None),
@@ -103,6 +106,18 @@ def test_the_first_drain_without_a_report_was_at_work_unless_the_application_had
     reports: list[Report | None], status: int, killed: int | None
 ) -> None:
     assert killed_at_work(reports, status) == killed
+
+
+def test_behind_a_drain_that_the_watchdog_has_ended_the_next_one_is_not_at_work(
+    tmp_path: Path,
+) -> None:
+    told, settings = tmp_path / "a.json", LOCAL._replace(root=str(tmp_path))
+    Watchdog("drain", "run", UPath(told))._tell(pipeline(), settings)  # noqa: SLF001 - but for the end of the process, what it does
+    ended = read_report(told)
+    assert ended.problem is not None
+    assert ended.problem.code == RunStalled.code
+    assert not leaves_nothing_at_work(ended)
+    assert killed_at_work([ended, None], KILLED) is None
 
 
 def test_no_error_has_the_exit_status_of_an_application_that_left_drains_to_another_one() -> None:

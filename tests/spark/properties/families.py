@@ -7,6 +7,7 @@ from datetime import timedelta
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from tests.spark.properties.aggregation import Aggregation
+from tests.spark.properties.bucket_form import Tallies
 from tests.spark.properties.deduplication import Deduplication
 from tests.spark.properties.forms import Form
 from tests.spark.properties.group_form import Totals
@@ -57,5 +58,5 @@ FAMILIES: dict[str, tuple[Form, ...]] = {
         Aggregation(Session(gap=timedelta(minutes=10)), deduplicated=True),
         Aggregation(Session(gap_sql=OWN_GAP), deduplicated=True),
     ),
-    "group state": (Totals(), Totals(deduplicated=True)),
+    "group state": (Totals(), Totals(deduplicated=True), Tallies()),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.steps import Deduplicate
@@ -14,6 +15,7 @@ from spark_jobs.contract.windows import Sliding
 from tests.harness.compare import assert_same
 from tests.harness.moments import MICROSECOND
 from tests.spark.properties.aggregation import Aggregation
+from tests.spark.properties.bucket_form import Tallies
 from tests.spark.properties.case import Case
 from tests.spark.properties.forms import Form, first_of_each, keys_of
 from tests.spark.properties.group_form import Totals
@@ -41,7 +43,7 @@ def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> No
         assert waiting == form.still_waiting(seen, watermark_us), "the events that Spark holds"
         assert len(scene.table()) + waiting == reached
     elif isinstance(form, Aggregation):
-        groups = held.counts()
+        groups = held.tallies() if isinstance(form, Tallies) else held.counts()
         assert_same(
             groups, form.still_open(seen, watermark_us), "the sizes of the groups that Spark holds"
         )
@@ -94,6 +96,15 @@ class Held:
         groups = self._store(*SAVE)
         buffer = groups.select("value.*").columns.index("count")
         return [row.value[buffer] for row in groups.select("value").collect()]
+
+    def tallies(self) -> list[int]:
+        """Each key's events, in all buckets: the Arrow streams that they are stored as."""
+        stored = self._store("transformWithState", stateVarName="state").select("value.*").collect()
+        return [
+            events
+            for [stream] in stored
+            for events in pa.ipc.open_stream(bytes(stream)).read_all()["events"].to_pylist()
+        ]
 
     def waiting(self) -> int:
         """How many events wait in the list of that name, of all keys together."""
