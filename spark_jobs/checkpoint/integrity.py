@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.file_check import MISSING, corrupt_ssts, find_damage,
 from spark_jobs.checkpoint.late_commit import wrong_stores
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken, versions
 from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.spec import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -78,15 +79,18 @@ class Integrity:
     def _oldest_expected_batch(self) -> int:
         """The oldest batch that every state store must have: Spark may have purged older ones.
 
-        Asked are the stores that every batch has. Those that a repartition has added begin with it,
-        and those of a larger number before it end there.
+        Asked are the stores that a step has in every batch. Those that a repartition has added
+        begin with it, and those of a larger number before it end there.
         """
-        counts = [self._checkpoint.stores(batch) for batch in self._checkpoint.committed()]
-        every = min((count for each in counts for count in each.values()), default=None)
+        every: dict[int, int] = {}
+        for batch in self._checkpoint.committed():
+            for operator, count in self._checkpoint.stores(batch).items():
+                every[operator] = min(count, every.get(operator, count))
         stores = [
             store
             for store in self._folder.glob("state/*/*")
-            if store.name.isdigit() and (every is None or int(store.name) < every)
+            if store.name.isdigit()
+            and int(store.name) < every.get(int(store.parent.name), MOST_PARTITIONS)
         ]
         return max((min(versions(store), default=0) - 1 for store in stores), default=0)
 

@@ -188,16 +188,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a missing state file of a batch before more stores is not told",
         WHOLE,
-        "(every is None or int(store.name) < every)",
-        "(every is None or store.name)",
+        "int(store.name) < every.get(int(store.parent.name), MOST_PARTITIONS)",
+        "int(store.name) < MOST_PARTITIONS",
         f"{UNIT}::test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_"
         "repartition",
     ),
     Mutant(
         "what Spark has purged in one store is told as missing",
         WHOLE,
-        "(every is None or int(store.name) < every)",
-        "(every is None or int(store.name) < 1)",
+        "int(store.name) < every.get(int(store.parent.name), MOST_PARTITIONS)",
+        "int(store.name) < 1",
         f"{UNIT}::test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing",
     ),
     Mutant(
