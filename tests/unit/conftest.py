@@ -2,11 +2,13 @@
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+import spark_jobs
 from spark_jobs.log import LOGGER
 
 # A machine that is busy with Spark says nothing about the code by being slow. The same cases every
@@ -15,6 +17,17 @@ settings.register_profile(
     "sluice", deadline=None, derandomize="SLUICE_CASES" not in os.environ, database=None
 )
 settings.load_profile("sluice")
+USERS = "spark_jobs.pipelines"
+
+
+@pytest.fixture(autouse=True)
+def _users_code_stays() -> Iterator[None]:
+    """A drain in turn forgets the modules of the pipelines, which later tests hold."""
+    before = {name: module for name, module in sys.modules.items() if name.startswith(USERS)}
+    yield
+    sys.modules.update(before)
+    if USERS in before:
+        vars(spark_jobs)["pipelines"] = before[USERS]
 
 
 @pytest.fixture

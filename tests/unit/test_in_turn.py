@@ -5,12 +5,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import spark_jobs
 from spark_jobs.contract.errors import CheckFailed, LeaseHeld, RunStalled, SparkFailed, Stopped
 from spark_jobs.contract.report import Report
 from spark_jobs.launch.sharing import UNBEGUN
@@ -19,18 +18,6 @@ from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.warm import in_turn as module
 from spark_jobs.warm.in_turn import in_turn
 from tests.unit.test_sharing import report
-
-USERS = "spark_jobs.pipelines"
-
-
-@pytest.fixture(autouse=True)
-def _users_code_stays() -> Iterator[None]:
-    """For the tests behind these, which hold the modules that a drain in turn forgets."""
-    before = {name: module for name, module in sys.modules.items() if name.startswith(USERS)}
-    yield
-    sys.modules.update(before)
-    if USERS in before:
-        vars(spark_jobs)["pipelines"] = before[USERS]
 
 
 class Noted:
