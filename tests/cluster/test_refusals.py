@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.cluster import running
-from tests.harness.long_form import LONG
+from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -35,6 +35,7 @@ def refused(scene: Scene, folder: Path, run_id: str, code: str) -> Running:
     return drain
 
 
+@long_form
 def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(
     scene: Scene, tmp_path: Path
 ) -> None:

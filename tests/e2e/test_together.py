@@ -25,7 +25,7 @@ from spark_jobs.contract.settings import REPO
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import application
 from tests.harness import pipelines
-from tests.harness.long_form import long_form
+from tests.harness.long_form import LONG, long_form
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -200,13 +200,14 @@ def test_a_failed_drain_and_a_failed_check_leave_the_others_and_all_tables_are_e
     )
     group.assert_exact(*EXACT[1:])
 
-    group.deliver()
-    status, said = group.drain("second", *EXACT)
-    assert status == 0, said
-    assert len(jvms(said)) == 3
-    assert len({*jvms(said)}) == 1, said
-    assert [group.report(name, "second").account.unaccounted for name in EXACT] == [0, 0, 0]
-    group.assert_exact(*EXACT)
+    if LONG:  # two of them have shared one above, and test_warm.py has a second delivery
+        group.deliver()
+        status, said = group.drain("second", *EXACT)
+        assert status == 0, said
+        assert len(jvms(said)) == 3
+        assert len({*jvms(said)}) == 1, said
+        assert [group.report(name, "second").account.unaccounted for name in EXACT] == [0, 0, 0]
+        group.assert_exact(*EXACT)
 
 
 @long_form
