@@ -28,9 +28,7 @@ def append(spark, path, batch_id):
 
 
 def log_of(spark, path):
-    return spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
-        spark._jsparkSession, str(path)
-    )
+    return spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
 
 
 def test_the_first_commits_do_not_read_the_tables_state(spark, path):
@@ -51,7 +49,9 @@ def test_delta_finds_what_it_would_have_written_itself(spark, path):
         spark.conf.unset(VERIFY)
     checksum = json.loads((path / "_delta_log" / f"{2:020}.crc").read_text())
     assert (checksum["numFiles"], len(checksum["allFiles"])) == (2, 2)
-    assert [(mark["appId"], mark["version"]) for mark in checksum["setTransactions"]] == [("owner", 1)]
+    assert [(mark["appId"], mark["version"]) for mark in checksum["setTransactions"]] == [
+        ("owner", 1)
+    ]
 
 
 def test_a_torn_one_counts_as_missing(spark, path):
