@@ -42,7 +42,7 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
     can records be late.
     """
     folder = tmp_path_factory.mktemp("crashes")
-    made = Scene(kafka, folder, "departure_delays", events=1500, deliveries=3)
+    made = Scene(kafka, folder, "departure_delays", events=1500, deliveries=3, partitions=2)
     taking = Images(made, folder)
     with pytest.MonkeyPatch.context() as active:
         active.setattr(failpoint, "at", taking.at)

@@ -28,7 +28,8 @@ def append(spark, path, batch_id):
 
 
 def log_of(spark, path):
-    return spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
+    delta = spark._jvm.org.apache.spark.sql.delta  # noqa: SLF001 - Delta's log has no Python form
+    return delta.DeltaLog.forTable(spark._jsparkSession, str(path))  # noqa: SLF001
 
 
 def test_the_first_commits_do_not_read_the_tables_state(spark, path):
@@ -36,7 +37,7 @@ def test_the_first_commits_do_not_read_the_tables_state(spark, path):
         before = log_of(spark, path).unsafeVolatileSnapshot()
         assert before.version() == batch_id
         append(spark, path, batch_id)
-        assert not before._computedStateTriggered()
+        assert not before._computedStateTriggered()  # noqa: SLF001 - as Scala compiles it
 
 
 def test_delta_finds_what_it_would_have_written_itself(spark, path):
