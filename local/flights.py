@@ -183,6 +183,5 @@ def _next(moment: datetime, clock: int, zone: ZoneInfo) -> datetime:
     """
     hour, minute = divmod(clock, 100)
     shown = moment.astimezone(zone).replace(hour=hour, minute=minute)
-    if shown.astimezone(UTC) <= moment:
-        shown += timedelta(days=1)
-    return shown.astimezone(UTC)
+    at = shown.astimezone(UTC)
+    return at if at > moment else (shown + timedelta(days=1)).astimezone(UTC)

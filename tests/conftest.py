@@ -8,6 +8,7 @@ their kind beside them. Those of Airflow share its imports, its database and its
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -118,9 +119,6 @@ def pytest_collection_finish() -> None:
     """What was imported stays to the end: no test's garbage collection looks through it."""
     sys.dont_write_bytecode = _WRITES_NONE
     gc.freeze()
+    # Or libraries say at the end that they leak. After pytest's own look for garbage, twice a lane.
+    atexit.register(gc.unfreeze)
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Or libraries say at the end that they leak."""
-    gc.unfreeze()
