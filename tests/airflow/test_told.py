@@ -30,7 +30,7 @@ from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.told import CALLBACKS, on_skipped
 from spark_jobs.contract.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
 from spark_jobs.contract.report import CheckResult, Report
-from tests.airflow.metadata import BUNDLE, REPO, rest_api
+from tests.airflow.metadata import BUNDLE, REPO, fill
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "x\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script> {{ 7 * 7 }} <!channel> \u202egpj\x1b[2J"
@@ -75,9 +75,8 @@ def serving(server: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def database() -> Iterator[None]:
-    with rest_api():
-        yield
+def database() -> None:
+    fill()
 
 
 @pytest.fixture
