@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 
 import pytest
 from hypothesis import settings
@@ -23,11 +24,20 @@ USERS = "spark_jobs.pipelines"
 @pytest.fixture(autouse=True)
 def _users_code_stays() -> Iterator[None]:
     """A drain in turn forgets the modules of the pipelines, which later tests hold."""
-    before = {name: module for name, module in sys.modules.items() if name.startswith(USERS)}
+    names = _users_modules(len(sys.modules), next(reversed(sys.modules)))
+    before = {name: sys.modules[name] for name in names if name in sys.modules}
     yield
     sys.modules.update(before)
     if USERS in before:
         vars(spark_jobs)["pipelines"] = before[USERS]
+
+
+@lru_cache(maxsize=1)
+def _users_modules(count: int, newest: str) -> tuple[str, ...]:
+    """The names of those that are imported. Asked before every test, and looked for among thousands
+    only if there are more or fewer modules since, or another is the newest.
+    """
+    return tuple(name for name in sys.modules if name.startswith(USERS))
 
 
 @pytest.fixture
