@@ -85,7 +85,7 @@ def failpoint_raises(*_) -> None:
 
 
 def test_what_a_cut_off_account_had_kept_of_such_records_stays(scene, monkeypatch):
-    made = scene("flight_events", events=900, deliveries=1)
+    made = scene("flight_events", events=900, deliveries=1, partitions=4)
     made.deliver()
     with monkeypatch.context() as cut:
         cut.setitem(failpoint.ACTIVE, "audit", "raise")
