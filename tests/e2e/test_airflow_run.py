@@ -15,7 +15,7 @@ import deltalake
 import psutil
 import pytest
 
-from local import airflow, airflow_api
+from local import airflow
 from local.airflow_api import Api
 from local.airflow_settings import USER
 from spark_jobs.contract.errors import CheckFailed
@@ -29,8 +29,6 @@ from tests.harness.statsd import Statsd, statsd
 PIPELINE, REFUSED, ACCEPT = "departure_delays", "impossible_delays", "sluice_accept"
 PATIENCE_SECONDS = 300
 EVENTS = 2000
-LOOK_SECONDS = 3.0
-"""Between two looks at the runs: each has Airflow's server answer two requests for each DAG."""
 
 
 class Installed(NamedTuple):
@@ -68,7 +66,7 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     home = folder / "airflow"
     root = folder / "root"
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
-    with receiving() as lineage, statsd() as metrics, pytest.MonkeyPatch.context() as patch:
+    with receiving() as lineage, statsd() as metrics:
         variables = {
             "SLUICE_KAFKA": kafka,
             "SLUICE_ROOT": str(root),
@@ -79,10 +77,7 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             "AIRFLOW__METRICS__METRICS_ALLOW_LIST": "sluice",
             # No file changes meanwhile, and to read one again takes a second of a core.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
-            # Airflow's own default, half as many looks at nothing as the local one.
-            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "1",
         }
-        patch.setattr(airflow_api, "POLL_SECONDS", LOOK_SECONDS)
         try:
             running = airflow.start(home, variables, schedule=False)
             with Api(running) as client:
