@@ -44,7 +44,9 @@ def scene(kafka: str, tmp_path: Path) -> Scene:
     """State in Python, which takes its worker a while to begin with: what is struck then has read,
     and has not ended.
     """
-    return Scene(kafka, tmp_path, "aircraft_rotations", events=TRIES * 3000, deliveries=TRIES)
+    return Scene(
+        kafka, tmp_path, "aircraft_rotations", events=TRIES * 1500, deliveries=TRIES, stores=1
+    )
 
 
 def struck(

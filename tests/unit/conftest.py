@@ -1,6 +1,5 @@
 """Unit tests: no Spark, no broker, no Airflow."""
 
-import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 import spark_jobs
-from spark_jobs.log import LOGGER
+from tests.harness.lines import as_before
 
 # A machine that is busy with Spark says nothing about the code by being slow. The same cases every
 # time, but in the long form.
@@ -43,9 +42,5 @@ def _users_modules(count: int, newest: str) -> tuple[str, ...]:
 @pytest.fixture
 def log_as_before() -> Iterator[None]:
     """What log.setup does is undone after the test."""
-    logger = logging.getLogger(LOGGER)
-    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
-    yield
-    logger.handlers[:] = handlers
-    logger.setLevel(level)
-    logger.propagate = propagate
+    with as_before():
+        yield
