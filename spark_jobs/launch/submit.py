@@ -53,12 +53,17 @@ SCHEDULED = {
     "spark.scheduler.minRegisteredResourcesRatio": "0.0",
 }
 """Scheduling on a cluster. An installation or a spec may set other values."""
-UNTRACED = {
+UNREAD = {
     # Spark would remember, for each expression, which line of Python made it: a walk up the stack
     # and six calls to the JVM. No line of Sluice's helps who reads the error.
-    "spark.python.sql.dataFrameDebugging.enabled": "false"
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Of a thousand queries Spark's pages would show the plan: a worker of many drains had 80 MB of
+    # them after 70.
+    "spark.sql.ui.retainedExecutions": "20",
 }
-"""What PySpark notes for its error messages. An installation or a spec may set it."""
+"""What Spark would keep for messages and pages that nobody reads. An installation or a spec may
+set it.
+"""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 DAEMON = "spark_jobs.warm.python_daemon"
@@ -133,7 +138,7 @@ def configuration(
     Without `archived` the JVM does not use the class-data archive: it cannot write one while it
     uses one. `pipeline` has the spec's options of Spark. They override those of the installation
     and of Airflow's connection, which are in the settings, and those override SCHEDULED and
-    UNTRACED.
+    UNREAD.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
@@ -150,7 +155,7 @@ def configuration(
     given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
         **({} if settings.local else SCHEDULED),
-        **UNTRACED,
+        **UNREAD,
         **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,

@@ -59,7 +59,7 @@ def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(
     }
     free = {name for name in set_here if spark_options.refusal(name, "x") is None}
     scheduled = submit.SCHEDULED if master != "local[2]" else {}
-    assert free == {*submit.UNTRACED, *scheduled}
+    assert free == {*submit.UNREAD, *scheduled}
 
 
 @pytest.mark.parametrize(
