@@ -84,7 +84,8 @@ class Lanes(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
-    """For every run with -n."""
+    """For every run with -n, in the process that collects nothing itself."""
+    gc.enable()
     return Lanes(config, log)
 
 

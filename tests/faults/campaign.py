@@ -132,9 +132,9 @@ class Campaign:
     ) -> Figures:
         """Raises AssertionError, with what gives the same again, at the first wrong thing.
 
-        `mend` drains undisturbed, also where the schedule says so. `publish` gets the file of the events, and the failpoint at which
-        it is to be killed; it returns whether it was. `verdict` gets that file too, and returns what
-        the verifier says.
+        `mend` drains undisturbed, also where the schedule says so. `publish` gets the file of the
+        events, and the failpoint at which it is to be killed; it returns whether it was. `verdict`
+        gets that file too, and returns what the verifier says.
         """
         for number, (kill, chance) in enumerate(self._schedule):
             scene = self._scenes[number // self._block % len(self._scenes)]

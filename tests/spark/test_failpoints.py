@@ -50,7 +50,7 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
             made.deliver()
             made.run(f"run-{number}")
     assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, (
-        "tests/faults kills there"
+        "`make faults` kills there"
     )
     checkpoint = Checkpoint(made.paths.checkpoint)
     covered = {batch: checkpoint.batch(batch).covered > 0 for batch in checkpoint.committed()}
