@@ -55,7 +55,8 @@ SCHEDULED = {
 """Scheduling on a cluster. An installation or a spec may set other values."""
 UNREAD = {
     # Spark would remember, for each expression, which line of Python made it: a walk up the stack
-    # and six calls to the JVM. No line of Sluice's helps who reads the error.
+    # and six calls to the JVM. Only Spark's own text of an error has it (SLUICE_TRACEBACK): whoever
+    # wants the line of their logic.py there sets it.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Of a thousand queries Spark's pages would show the plan: a worker of many drains had 80 MB of
     # them after 70.
