@@ -280,7 +280,14 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
     broker: Broker, tmp_path: Path
 ) -> None:
     scene = Scene(
-        broker.admin, tmp_path, "flight_events", events=800, deliveries=1, topic=TOPIC, stores=1
+        broker.admin,
+        tmp_path,
+        "flight_events",
+        events=800,
+        deliveries=1,
+        topic=TOPIC,
+        checked=True,
+        stores=1,
     )
     scene.deliver_all()
     hidden = {
