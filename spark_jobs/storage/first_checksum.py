@@ -1,8 +1,8 @@
 """The checksum of a table's first version, which has no rows yet.
 
 delta-rs, which makes the tables, writes none. Delta's Spark builds each version's checksum from the
-one before, and where that is missing it reads the whole table's state first, in Spark jobs that
-cost a first batch a second.
+one before, and where that is missing it reads the whole table's state first, in a Spark job that
+costs a first batch half a second (docs/architecture.md).
 
 Source: "Version Checksum File" in Delta's PROTOCOL.md; Checksum.scala of Delta 4.4
 (incrementallyDeriveChecksum, readChecksum: what cannot be read counts as missing).
@@ -30,7 +30,7 @@ EMPTY = {
 def write_first_checksum(path: UPath) -> None:
     """Write it beside the commit that made the table at `path`.
 
-    A store that refuses it costs the first batch a second, and nothing else.
+    A store that refuses it costs the first batch half a second, and nothing else.
     """
     log = path / "_delta_log"
     with contextlib.suppress(Exception):  # botocore's have no root in common with a disk's
