@@ -28,6 +28,8 @@ from spark_jobs.launch.processes import kill_tree
 
 HOME = Path(pyspark.__file__).parent
 PATIENCE_SECONDS = 120
+POLL_SECONDS = 0.2
+"""A look at all processes of this machine keeps a core busy for a tenth of that."""
 LOOPBACK = "127.0.0.1"
 ELSEWHERE = "Pacific/Kiritimati"
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+?)\.?$", re.MULTILINE)
@@ -208,4 +210,4 @@ def wait_until(moment: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not moment():
         assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s"
-        time.sleep(0.05)
+        time.sleep(POLL_SECONDS)

@@ -11,7 +11,7 @@ import json
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from operator import attrgetter
 from typing import Literal
@@ -22,6 +22,8 @@ from local.nycflights import FIRST_DAY, LAST_DAY, NEW_YORK, FlightDataError, Row
 
 # 52 whole weeks, so that a Monday's traffic stays on a Monday when the year is repeated.
 ROUND = timedelta(days=364)
+A_DAY = 1_000
+"""Fewer events than nearly all days have."""
 BY_TIME = attrgetter("event_time", "event_id")
 COMPACT = json.JSONEncoder(separators=(",", ":"))
 
@@ -102,13 +104,27 @@ def flight_events_many(count: int) -> Iterator[FlightEvent]:
     The copies are flights of their own: their days, and with them the days in their event ids, are
     shifted too.
     """
-    weeks = _between(FIRST_DAY, FIRST_DAY + ROUND)
+    weeks = _first_days(count) or _between(FIRST_DAY, FIRST_DAY + ROUND)
     rounds = range(1, -(-count // len(weeks)))
     # Merged, not chained: the last night's arrivals come after the next round's first departures.
     merged = heapq.merge(
         weeks, *(_shifted(weeks, number * ROUND) for number in rounds), key=BY_TIME
     )
     return islice(merged, count)
+
+
+def _first_days(count: int) -> list[FlightEvent]:
+    """So many events at least of the first days of 2013; none if they take a round or more.
+
+    A round takes seconds to make. Without the events of the last day: those of the next one's
+    flights may come before them.
+    """
+    end = FIRST_DAY + timedelta(days=count // A_DAY + 2)
+    if end > FIRST_DAY + ROUND:
+        return []
+    whole = datetime.combine(end - timedelta(days=1), time(), UTC)
+    events = [event for event in _between(FIRST_DAY, end) if event.event_time < whole]
+    return events if len(events) >= count else []
 
 
 def _shifted(events: list[FlightEvent], shift: timedelta) -> Iterator[FlightEvent]:
@@ -167,6 +183,5 @@ def _next(moment: datetime, clock: int, zone: ZoneInfo) -> datetime:
     """
     hour, minute = divmod(clock, 100)
     shown = moment.astimezone(zone).replace(hour=hour, minute=minute)
-    if shown.astimezone(UTC) <= moment:
-        shown += timedelta(days=1)
-    return shown.astimezone(UTC)
+    at = shown.astimezone(UTC)
+    return at if at > moment else (shown + timedelta(days=1)).astimezone(UTC)

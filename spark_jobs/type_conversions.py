@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 
@@ -59,7 +59,7 @@ def arrow_array(values: Sequence[Value | None], name: str) -> pa.Array:
     if name != "timestamp":
         return pa.array(values, arrow_type(name))
     # Arrow asks every time how far its zone is from UTC: three times as slow as a difference.
-    since = [at - EPOCH if isinstance(at, datetime) else None for at in values]
+    since = [None if at is None else cast("datetime", at) - EPOCH for at in values]
     return pa.array(since, pa.duration("us")).view(arrow_type(name))
 
 

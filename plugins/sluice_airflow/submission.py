@@ -50,6 +50,8 @@ class Submission:
         self._secrets: tuple[Path, ...] = ()
         self._warm: Warm | None = None
         """The run that a worker has begun."""
+        self._killed = False
+        """Whether Airflow has ended the task since its run began."""
 
     def settings(self) -> Settings:
         """The task's settings, with master and options of the connection to Spark.
@@ -73,6 +75,7 @@ class Submission:
         `keys`: the file with the root's keys, if there is one. `records`: how many it will read; 0
         if unknown. Raises ReportMissing, or SparkFailed without a spark-submit.
         """
+        self._killed = False
         path = local_report_path(own.root, self.pipeline, run_id)
         path.unlink(missing_ok=True)
         with config_in_file(own) as settings:
@@ -90,6 +93,7 @@ class Submission:
 
         The provider's hook would end only the JVM.
         """
+        self._killed = True
         run = self._warm
         if run is not None and not run.ended and run.process is not None:
             end_tree(run.process.pid, GRACE_SECONDS)
@@ -134,6 +138,8 @@ class Submission:
         if run is None:
             return False
         self._warm = run
+        if self._killed:  # while the worker began it: whoever killed the task did not find it
+            self.kill()
         while not run.over():
             pass
         self._warm = None

@@ -53,6 +53,18 @@ SCHEDULED = {
     "spark.scheduler.minRegisteredResourcesRatio": "0.0",
 }
 """Scheduling on a cluster. An installation or a spec may set other values."""
+UNREAD = {
+    # Spark would remember, for each expression, which line of Python made it: a walk up the stack
+    # and six calls to the JVM. Only Spark's own text of an error has it (SLUICE_TRACEBACK): whoever
+    # wants the line of their logic.py there sets it.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Of a thousand queries Spark's pages would show the plan: a worker of many drains had 80 MB of
+    # them after 70.
+    "spark.sql.ui.retainedExecutions": "20",
+}
+"""What Spark would keep for messages and pages that nobody reads. An installation or a spec may
+set it.
+"""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 DAEMON = "spark_jobs.warm.python_daemon"
@@ -126,7 +138,8 @@ def configuration(
     `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles.
     Without `archived` the JVM does not use the class-data archive: it cannot write one while it
     uses one. `pipeline` has the spec's options of Spark. They override those of the installation
-    and of Airflow's connection, which are in the settings, and those override SCHEDULED.
+    and of Airflow's connection, which are in the settings, and those override SCHEDULED and
+    UNREAD.
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
@@ -143,6 +156,7 @@ def configuration(
     given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
         **({} if settings.local else SCHEDULED),
+        **UNREAD,
         **given,
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": settings.driver_memory,

@@ -13,10 +13,11 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.bad_rows import put_bad, take_out_bad
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
-from spark_jobs.repair.preconditions import Claim, in_table
+from spark_jobs.repair.preconditions import Claim, in_table, transaction
 from spark_jobs.repair.staging import new_rows
 from spark_jobs.repair.unready import refuse_unranged, refuse_unready
 from spark_jobs.sink import history
+from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
@@ -119,8 +120,14 @@ def complete_others(spec: Pipeline, root: str, repair_id: str, run_id: str) -> N
     if known is None:
         return
     of_it = ops_tables.among("generation", known.generations)
-    for row in repairs.stored(paths.root, spec.name, f"{of_it} AND state = 'staged'"):
-        if row["repair_id"] != repair_id:
+    staged = repairs.stored(paths.root, spec.name, f"{of_it} AND state = 'staged'")
+    others = [row for row in staged if row["repair_id"] != repair_id]
+    if not others or not delta.is_table(paths.table):
+        return
+    table = delta.open_table(paths.table)
+    for row in others:  # of nearly all of them the table's log knows nothing: they only wait
+        name = transaction(spec.name, row["generation"], row["repair_id"])
+        if table.transaction_version(name) is not None:
             complete(spec, root, row["repair_id"], run_id)
 
 

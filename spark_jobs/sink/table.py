@@ -15,6 +15,7 @@ from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableRep
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
+from spark_jobs.storage.first_checksum import write_first_checksum
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -129,6 +130,7 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
             raise_if_key_not_exists=False,
             storage_options=delta.options(path),
         )
+        write_first_checksum(path)
         return 0
     table = delta.open_table(path)
     found = table.metadata().configuration.get(GENERATION)

@@ -9,8 +9,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -21,17 +24,24 @@ BUNDLE = "dags-folder"
 
 
 @contextmanager
-def rest_api() -> Iterator[Any]:
-    """A client of /api/v2 and /ui, as a person who may do everything."""
+def rest_api(*, own_settings: bool = False) -> Iterator[Any]:
+    """A client of /api/v2 and /ui, as a person who may do everything.
+
+    All modules share one app, whose routes take seconds to make, but those with settings of their
+    own for it.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
-        from airflow.api_fastapi.app import create_app, purge_cached_app  # noqa: PLC0415 - the home comes first
+        from airflow.api_fastapi.app import cached_app, purge_cached_app  # noqa: PLC0415 - the home comes first
         from fastapi.testclient import TestClient  # noqa: PLC0415
 
-        _fill()
-        with TestClient(create_app("core")) as client:
+        fill()
+        if own_settings:
+            purge_cached_app()
+        with TestClient(cached_app(apps="core")) as client:
             yield client
-        purge_cached_app()
+        if own_settings:
+            purge_cached_app()
 
 
 def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
@@ -41,9 +51,20 @@ def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
     add_dag(dag)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
-        state = str(dag.test(logical_date=at, run_conf=conf or None).state)
+        with no_other_dags():
+            state = str(dag.test(logical_date=at, run_conf=conf or None).state)
         gc.collect()  # the Spark provider leaves the output of spark-submit open
         return state
+
+
+@contextmanager
+def no_other_dags() -> Iterator[None]:
+    """Within the block the DAGs folder has none: each run of `dag.test` reads all that are there and
+    puts them into the database, where `fill` has put them already.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(REPO / "dags" / "none"))
+        yield
 
 
 def add_dag(dag: DAG) -> None:
@@ -70,14 +91,22 @@ def forget_events() -> None:
             session.delete(event)
 
 
-def _fill() -> None:
-    """Create the database, and put the DAGs into it as the DAG processor does."""
+def fill() -> None:
+    """Put the DAGs into the database as the DAG processor does. The first of a run creates it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Airflow's own
+        from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - the home comes first
+
+        _create()
+        bag = DagBag(REPO / "dags", bundle_path=REPO / "dags", bundle_name=BUNDLE)
+        assert bag.import_errors == {}
+        sync_bag_to_db(bag, BUNDLE, None)
+
+
+@cache
+def _create() -> None:
     from airflow.dag_processing.bundles.manager import DagBundlesManager  # noqa: PLC0415
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415
     from airflow.utils.db import initdb  # noqa: PLC0415
 
     initdb()
     DagBundlesManager().sync_bundles_to_db()
-    bag = DagBag(REPO / "dags", bundle_path=REPO / "dags", bundle_name=BUNDLE)
-    assert bag.import_errors == {}
-    sync_bag_to_db(bag, BUNDLE, None)

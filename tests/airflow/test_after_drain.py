@@ -24,7 +24,7 @@ from spark_jobs.contract.ranged import Ranged
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs import days
-from tests.airflow.metadata import BUNDLE, REPO, rest_api
+from tests.airflow.metadata import BUNDLE, REPO, no_other_dags, rest_api
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, row
 
@@ -82,7 +82,8 @@ def ran(dag: DAG, hour: int) -> tuple[str, dict[str, str]]:
     """The state of one DAG run, and of each of its tasks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
-        run = dag.test(logical_date=NOON + timedelta(hours=hour))
+        with no_other_dags():
+            run = dag.test(logical_date=NOON + timedelta(hours=hour))
         return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
 
 

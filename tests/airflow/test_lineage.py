@@ -31,7 +31,7 @@ from spark_jobs.repair import planner as repair_planning
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
-from tests.airflow.metadata import forget_events, rest_api, run_dag
+from tests.airflow.metadata import fill, forget_events, run_dag
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness.openlineage import Event, Receiver, problems, receiving
 from tests.unit.repaired import SPEC, Root, hours, row
@@ -42,9 +42,8 @@ REPAIR = "20260301T120000-abcdef"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def database() -> Iterator[None]:
-    with rest_api():
-        yield
+def database() -> None:
+    fill()
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.told import CALLBACKS, on_skipped
 from spark_jobs.contract.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
 from spark_jobs.contract.report import CheckResult, Report
-from tests.airflow.metadata import BUNDLE, REPO, rest_api
+from tests.airflow.metadata import BUNDLE, REPO, fill, no_other_dags
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "x\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script> {{ 7 * 7 }} <!channel> \u202egpj\x1b[2J"
@@ -75,9 +75,8 @@ def serving(server: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def database() -> Iterator[None]:
-    with rest_api():
-        yield
+def database() -> None:
+    fill()
 
 
 @pytest.fixture
@@ -134,7 +133,8 @@ def ran(dag: DAG, hour: int) -> str:
         dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
         bag.dags[dag.dag_id] = dag
         sync_bag_to_db(bag, BUNDLE, None)
-        return str(dag.test(logical_date=NOON + timedelta(hours=hour)).state)
+        with no_other_dags():
+            return str(dag.test(logical_date=NOON + timedelta(hours=hour)).state)
 
 
 def dag_of(name: str) -> DAG:

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from spark_jobs.contract.errors import ReportMissing
 from spark_jobs.launch.processes import kill_tree
-from spark_jobs.warm import start
+from spark_jobs.warm import client, start
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Shown
 from spark_jobs.warm.place import socket_path
@@ -147,6 +148,28 @@ def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
     held.unlink()
     assert installation.run("drain")["status"] == "succeeded"
     assert worker(installation).process != found.process
+
+
+def test_a_task_that_is_killed_while_a_worker_begins_its_run_ends_the_worker(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = client.begun
+
+    def begun_and_killed(*given: Any) -> Any:
+        run = begins(*given)
+        installation.dag.get_task("drain").on_kill()
+        return run
+
+    monkeypatch.setattr(client, "begun", begun_and_killed)
+    (held := installation.bin / "held").touch()
+    ends_anyway = threading.Timer(PATIENCE_SECONDS, held.unlink)
+    ends_anyway.start()
+    try:
+        with pytest.raises(ReportMissing):
+            installation.run("drain")
+    finally:
+        ends_anyway.cancel()
+    assert shown(socket_path(str(installation.root))) is None
 
 
 def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(

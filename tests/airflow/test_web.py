@@ -194,7 +194,7 @@ def server(its_own_airflow: None, root: Path) -> Iterator[Client]:
         patch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "tests.airflow.one_dag.OneDag")
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "False")
         patch.setenv("SLUICE_ROOT", str(root))
-        with rest_api() as client:
+        with rest_api(own_settings=True) as client:
             client.follow_redirects = False
             yield client
 

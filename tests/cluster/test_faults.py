@@ -42,9 +42,17 @@ def jars_of_their_own(on_it: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
     """State in Python, which takes its worker a while to begin with: what is struck then has read,
-    and has not ended.
+    and has not ended. With its checks, whose Spark jobs then run on executors.
     """
-    return Scene(kafka, tmp_path, "aircraft_rotations", events=TRIES * 3000, deliveries=TRIES)
+    return Scene(
+        kafka,
+        tmp_path,
+        "aircraft_rotations",
+        events=TRIES * 1500,
+        deliveries=TRIES,
+        checked=True,
+        stores=1,
+    )
 
 
 def struck(
@@ -73,6 +81,7 @@ def ended_exact(running: Running, scene: Scene, sent: int) -> None:
     assert running.end() == 0, running.said
     assert running.report is not None
     assert running.report.account.read == sent
+    assert {check.suite for check in running.report.checks} >= {"output"}
     scene.assert_exact()
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from local.cluster import running
-from tests.harness.long_form import LONG
+from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -18,7 +19,7 @@ WAIT_SECONDS = "12"
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
-    made = Scene(kafka, tmp_path, "flight_events", events=600, deliveries=1)
+    made = Scene(kafka, tmp_path, "flight_events", events=600, deliveries=1, stores=1)
     made.deliver_all()
     made.settings = made.settings._replace(executor_wait=WAIT_SECONDS)
     return made
@@ -35,6 +36,7 @@ def refused(scene: Scene, folder: Path, run_id: str, code: str) -> Running:
     return drain
 
 
+@long_form
 def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(
     scene: Scene, tmp_path: Path
 ) -> None:
@@ -45,12 +47,15 @@ def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(
     assert "spark.executor.memory" in drain.report.problem.remedy
 
 
-def test_a_master_that_is_not_there_is_told_at_once(scene: Scene, tmp_path: Path) -> None:
+def test_a_master_that_is_not_there_is_told_before_spark_starts(scene: Scene) -> None:
+    """In this process, in which nothing starts a session."""
+    before = SparkContext._active_spark_context  # noqa: SLF001 - it has no other form
     scene.settings = scene.settings._replace(master="spark://127.0.0.1:1")
-    assert (
-        "127.0.0.1:1: Connection refused"
-        in refused(scene, tmp_path, "nobody", "CLUSTER_UNREACHABLE").report.problem.what
-    )
+    problem = scene.drain("nobody").problem
+    assert problem is not None
+    assert problem.code == "CLUSTER_UNREACHABLE"
+    assert "127.0.0.1:1: Connection refused" in problem.what
+    assert SparkContext._active_spark_context is before  # noqa: SLF001
 
 
 def test_a_run_without_the_clusters_secret_ends_in_words(scene: Scene, tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """A pipeline on a cluster whose workers have nothing of Sluice: code, jars and options go with the
 run.
 
-The other two that ship are held against the oracle there as well: flight_events with a secret, on
-such workers too (test_refusals), and aircraft_rotations while the cluster loses parts
+aircraft_rotations is held against the oracle there as well, while the cluster loses parts
 (test_faults), by jars and a class-data archive that the workers have.
 """
 

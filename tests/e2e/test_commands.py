@@ -1,5 +1,6 @@
-"""Each command of `sluice` as a process of its own, over a root that one real `sluice drain` has
-filled.
+"""Each command of `sluice` over a root that one real `sluice drain` has filled: `plan`, `drain`,
+`show` and those that need Spark as processes of their own, the others by the same entry in this
+one, and as processes in the long form.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
 from tests.e2e import pipelines
-from tests.harness.command import answer, sluice
-from tests.harness.long_form import long_form
+from tests.harness.command import answer, sluice, sluice_here
+from tests.harness.long_form import LONG, long_form
 from tests.harness.scene import Scene
 
 PIPELINE = "flight_events"
@@ -47,8 +48,15 @@ class Drained(NamedTuple):
         return read_report(Path(self.said.splitlines()[-1].removeprefix("report: ")))
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """One more command about the same root."""
+        """One more command about the same root, in a process of its own."""
         return sluice(self.scene, pipelines.__name__, *words)
+
+    def here(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One that starts no JVM; in a process of its own in the long form."""
+        if LONG:
+            return self.command(*words)
+        variables = {"SLUICE_PIPELINES": pipelines.__name__, **self.scene.settings.environment()}
+        return sluice_here(variables, *words)
 
     def files(self) -> dict[Path, tuple[int, int]]:
         """All that lies under the root, with size and time."""
@@ -77,7 +85,7 @@ def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained
     assert (drained.report.run_id, drained.report.account.read) == ("by-hand", total)
     drained.scene.assert_exact()
 
-    after = answer(drained.command("plan", PIPELINE))
+    after = answer(drained.here("plan", PIPELINE))
     assert after.splitlines()[-1] == "nothing to do: every offset is drained and accounted for"
     ends = drained.report.offsets_end
     assert all(
@@ -129,13 +137,10 @@ def test_show_shows_as_many_rows_as_there_are(drained, table):
         "quarantine": account.malformed + account.premature,
         "checks": len(drained.report.checks),
     }[table]
-    shown = answer(drained.command("show", table, "--pipeline", PIPELINE, "--limit", "10000"))
-    assert shown.startswith(f"{table}, newest first, of {PIPELINE}")
-    rows = answer(
-        drained.command(
-            "show", table, "--pipeline", PIPELINE, "--limit", "10000", "--format", "csv"
-        )
-    )
+    words = ("show", table, "--pipeline", PIPELINE, "--limit", "10000")
+    run = drained.command if table == "batches" else drained.here
+    assert answer(run(*words)).startswith(f"{table}, newest first, of {PIPELINE}")
+    rows = answer(drained.here(*words, "--format", "csv"))
     assert [row["pipeline"] for row in csv.DictReader(io.StringIO(rows))] == [PIPELINE] * wanted
     assert wanted > 0 or table == "late"
 
@@ -150,7 +155,7 @@ def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
 def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
     before = drained.files()
     assert (
-        answer(drained.command("doctor", PIPELINE, "--execute"))
+        answer(drained.here("doctor", PIPELINE, "--execute"))
         .splitlines()[-1]
         .startswith("nothing to fix: ")
     )
@@ -159,7 +164,7 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
 
 def test_reset_without_execute_says_what_it_would_move_and_moves_nothing(drained):
     before = drained.files()
-    told = answer(drained.command("reset", PIPELINE))
+    told = answer(drained.here("reset", PIPELINE))
     assert all(
         f"move {path} to {path}.kept-" in told
         for path in (drained.scene.paths.version, drained.scene.paths.table)
@@ -169,7 +174,7 @@ def test_reset_without_execute_says_what_it_would_move_and_moves_nothing(drained
 
 
 def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
-    done = drained.command("rewind", PIPELINE, "--to-batch", "99")
+    done = drained.here("rewind", PIPELINE, "--to-batch", "99")
     assert done.returncode == StateUnreadable.exit_status
     [line] = done.stderr.splitlines()
     assert line.startswith(
@@ -187,7 +192,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     end = checkpoint.batch(0).end
     assert len(report.batches) > 2
 
-    shown = answer(drained.command("rewind", PIPELINE, "--to-batch", "0"))
+    shown = answer(drained.here("rewind", PIPELINE, "--to-batch", "0"))
     assert (
         f"remove batches {list(report.batches[1:])} from the checkpoint and the ops tables" in shown
     )
@@ -201,7 +206,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert checkpoint.committed() == [0]
     assert [row["batch_id"] for row in drained.scene.ops("batches")] == [0]
     waiting = sum(report.offsets_end.values()) - sum(end.values())
-    assert f"\n{waiting} new offsets to read\n" in answer(drained.command("plan", PIPELINE))
+    assert f"\n{waiting} new offsets to read\n" in answer(drained.here("plan", PIPELINE))
 
 
 def test_validate_deep_lets_spark_plan_the_query(drained):

@@ -16,6 +16,7 @@ import pytest
 from spark_jobs.contract.errors import Stopped
 from spark_jobs.contract.report import read_report
 from spark_jobs.launch.processes import kill_tree
+from tests.harness.pipelines import variables_of
 from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
@@ -52,7 +53,7 @@ def in_a_terminal(
     env = {
         **os.environ,
         **scene.settings.environment(),
-        "SLUICE_TEST_TOPIC": scene.topic,
+        **variables_of(scene.spec),
         "SLUICE_FAILPOINTS": failpoints,
         "SLUICE_FAILPOINTS_WAITING": str(waiting),
     }
@@ -77,9 +78,9 @@ def wait(process: subprocess.Popen[str], moment: Callable[[], bool], what: str) 
 
 
 def test_ctrl_c_lets_the_batch_end_and_tells_so_and_the_next_drain_goes_on(kafka, spark, tmp_path):
-    scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1)
+    scene = Scene(kafka, tmp_path, "flight_events", events=1500, deliveries=1, stores=1)
     scene.deliver_all()
-    words = ("drain", "departure_delays", "--report", str(tmp_path / "stopped"))
+    words = ("drain", "flight_events", "--report", str(tmp_path / "stopped"))
     said = tmp_path / "said"
     held = tmp_path / "waiting" / "planned"
     with in_a_terminal(scene, tmp_path, *words, failpoints="planned=wait") as process:

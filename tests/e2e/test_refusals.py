@@ -20,8 +20,10 @@ from local.broker import create_topic
 from spark_jobs.contract.errors import KafkaUnreachable, by_code
 from spark_jobs.contract.report import read_report
 from spark_jobs.contract.settings import Settings
-from spark_jobs.launch.submit import command, environment
+from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.source import topic_state as kafka_questions
+from tests.harness.command import sluice_here
+from tests.harness.long_form import LONG
 
 LIMIT_SECONDS = 30
 """Within which a broker that does not answer is given up: of waiting.
@@ -37,7 +39,7 @@ SLUICE = str(Path(sys.executable).parent / "sluice")
 
 
 def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line with these environment variables."""
+    """Run the command line with these environment variables, in a process of its own."""
     return subprocess.run(
         [SLUICE, *words],
         env={**os.environ, **variables},
@@ -83,7 +85,9 @@ def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, variables, says):
-    result = sluice(*words, **{"SLUICE_ROOT": str(tmp_path / "root"), **variables})
+    """`drain` in a process of its own; in the long form all of them."""
+    told = {"SLUICE_ROOT": str(tmp_path / "root"), **variables}
+    result = sluice(*words, **told) if LONG or words[0] == "drain" else sluice_here(told, *words)
     assert result.returncode == by_code(code).exit_status
     lines = [line for line in result.stderr.splitlines() if line.strip()]
     assert len(lines) == 1, result.stderr
@@ -94,24 +98,27 @@ def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, vari
 
 def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
     create_topic(kafka, "flights", 1)
-    subprocess_result = sluice(
-        "drain", "flight_events", SLUICE_ROOT=str(tmp_path / "root"), SLUICE_JARS=str(tmp_path)
-    )
+    variables = {"SLUICE_ROOT": str(tmp_path / "root"), "SLUICE_JARS": str(tmp_path)}
+    result = sluice_here(variables, "drain", "flight_events")
     # An empty topic gives a drain nothing to do; jars are asked for only when a JVM would start.
-    assert subprocess_result.returncode == 0
-    assert "nothing to do" in subprocess_result.stdout
+    assert result.returncode == 0
+    assert "nothing to do" in result.stdout
     settings = Settings.from_environment()._replace(jars=tmp_path)
     with pytest.raises(by_code("JARS_MISSING"), match="make setup"):
         command(settings, "flight_events", tmp_path / "report.json", "run")
 
 
-def test_a_submitted_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
+def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
+    """The application without spark-submit, which has started no Spark when it is refused; in
+    tests/faults/test_machine.py spark-submit gives the status on.
+    """
     settings = Settings.from_environment()._replace(
         kafka="127.0.0.1:1", root=str(tmp_path / "root")
     )
     path = tmp_path / "report.json"
+    words = command(settings, "flight_events", path, "run")
     ended = subprocess.run(
-        command(settings, "flight_events", path, "run"),
+        [sys.executable, *words[words.index(application()) :]],
         env={**os.environ, **environment(settings)},
         capture_output=True,
         text=True,

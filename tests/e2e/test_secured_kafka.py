@@ -279,7 +279,16 @@ def with_canary(*folders: Path, words: tuple[str, ...] = (CANARY,)) -> list[str]
 def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
     broker: Broker, tmp_path: Path
 ) -> None:
-    scene = Scene(broker.admin, tmp_path, "flight_events", events=1500, deliveries=1, topic=TOPIC)
+    scene = Scene(
+        broker.admin,
+        tmp_path,
+        "flight_events",
+        events=800,
+        deliveries=1,
+        topic=TOPIC,
+        checked=True,
+        stores=1,
+    )
     scene.deliver_all()
     hidden = {
         name: value

@@ -25,7 +25,8 @@ from spark_jobs.contract.settings import REPO
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import application
 from tests.harness import pipelines
-from tests.harness.long_form import long_form
+from tests.harness.long_form import LONG, long_form
+from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -86,8 +87,8 @@ class Group:
         (code / FAILS).mkdir()
         (code / FAILS / "__init__.py").touch()
         (code / FAILS / "spec.py").write_text(FAILING)
-        first = Scene(kafka, folder, EXACT[0], events=1600, deliveries=2, stores=None)
-        others = (Scene(kafka, folder, name, topic=first.topic, stores=None) for name in EXACT[1:])
+        first = Scene(kafka, folder, EXACT[0], events=1600, deliveries=2, stores=1)
+        others = (Scene(kafka, folder, name, topic=first.topic, stores=1) for name in EXACT[1:])
         self.scenes = {scene.spec.name: scene for scene in (first, *others)}
         self.deliver = first.deliver
         self.settings = first.settings
@@ -97,7 +98,8 @@ class Group:
             **os.environ,
             **self.settings._replace(pipelines=PACKAGE).environment(),
             "PYTHONPATH": f"{REPO}:{code.parent}",
-            "SLUICE_TEST_TOPIC": first.topic,
+            **variables_of(first.spec),
+            "SLUICE_TEST_CHECKED": "yes",  # one of them fails
             "SLUICE_FAILPOINTS_WAITING": str(self.waiting),
         }
         self._started = list[subprocess.Popen[str]]()
@@ -182,31 +184,34 @@ def test_a_failed_drain_and_a_failed_check_leave_the_others_and_all_tables_are_e
     group: Group,
 ) -> None:
     group.deliver()
-    names = (BREAKS, FAILS, *EXACT[1:])
+    well = EXACT[1:] if LONG else EXACT[1:2]
+    names = (BREAKS, FAILS, *well)
     status, said = group.drain("first", *names, SLUICE_TEST_BREAKS="1")
     assert status == ProcessorFailed.exit_status, said
     assert group.problems("first") == {
-        **dict.fromkeys(EXACT[1:]),
+        **dict.fromkeys(well),
         BREAKS: ProcessorFailed.code,
         FAILS: CheckFailed.code,
     }
     assert "left to another application" in said
     first, *others = jvms(said)
-    assert len(others) == 3, said
+    assert len(others) == 1 + len(well), said
     assert {*others} == {others[0]} != {first}, "behind a failed check, the same JVM"
+    drained = "".join(f"; {name} drained" for name in well)
     assert said.splitlines()[-1] == (
-        "4 pipelines: aircraft_rotations failed (PROCESSOR_FAILED); impossible_delays failed "
-        "(CHECK_FAILED); departure_delays drained; flight_events drained"
+        f"{len(names)} pipelines: aircraft_rotations failed (PROCESSOR_FAILED); "
+        f"impossible_delays failed (CHECK_FAILED){drained}"
     )
-    group.assert_exact(*EXACT[1:])
+    group.assert_exact(*well)
 
-    group.deliver()
-    status, said = group.drain("second", *EXACT)
-    assert status == 0, said
-    assert len(jvms(said)) == 3
-    assert len({*jvms(said)}) == 1, said
-    assert [group.report(name, "second").account.unaccounted for name in EXACT] == [0, 0, 0]
-    group.assert_exact(*EXACT)
+    if LONG:  # two of them have shared one above, and test_warm.py has a second delivery
+        group.deliver()
+        status, said = group.drain("second", *EXACT)
+        assert status == 0, said
+        assert len(jvms(said)) == 3
+        assert len({*jvms(said)}) == 1, said
+        assert [group.report(name, "second").account.unaccounted for name in EXACT] == [0, 0, 0]
+        group.assert_exact(*EXACT)
 
 
 @long_form

@@ -29,6 +29,7 @@ from spark_jobs.warm.message import Shown
 from spark_jobs.warm.place import log_path, socket_path
 from tests.harness import pipelines
 from tests.harness.long_form import long_form
+from tests.harness.pipelines import variables_of
 from tests.harness.process import lives
 from tests.harness.scene import Scene
 
@@ -47,9 +48,7 @@ class Installation:
         self.folder = folder
         self.code = folder / "code" / PACKAGE
         shutil.copytree(Path(pipelines.__file__).parent, self.code)
-        self.scene = Scene(
-            kafka, folder, FIRST, events=2400, deliveries=3, checked=True, stores=None
-        )
+        self.scene = Scene(kafka, folder, FIRST, events=2400, deliveries=3, checked=True, stores=1)
         self.socket = socket_path(self.scene.settings.root)
         self.waiting = folder / "waiting"
         self.waiting.mkdir()
@@ -59,7 +58,7 @@ class Installation:
         return {
             **self.scene.settings._replace(warm="on", pipelines=PACKAGE).environment(),
             "PYTHONPATH": f"{REPO}:{self.code.parent}",
-            "SLUICE_TEST_TOPIC": self.scene.topic,
+            **variables_of(self.scene.spec),
         }
 
     @contextlib.contextmanager

@@ -9,21 +9,17 @@ announced once.
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from spark_jobs.contract.settings import REPO
-from tests.faults import publishing
-from tests.faults.catalogue import Kill, Lengths, landed
+from tests.faults import publishing, verifying
+from tests.faults.catalogue import WHOLE, Kill, Lengths, landed
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -83,17 +79,30 @@ class Campaign:
         pipelines: Sequence[str] = PIPELINES,
         events: int = EVENTS,
         block: int = BLOCK,
+        **of_scenes: Any,
     ) -> None:
+        """`of_scenes` is what each Scene is given beside; with the checks of the output, unless it says
+        otherwise.
+        """
         self._folder = folder
         self._schedule = kills
         self._say = say
         self._again = again
         self._block = block
         deliveries = len(kills) + 1
+        of_scenes = {"checked": True} | of_scenes
         first = Scene(
-            kafka, folder, pipelines[0], events=deliveries * events, deliveries=deliveries
+            kafka,
+            folder,
+            pipelines[0],
+            events=deliveries * events,
+            deliveries=deliveries,
+            **of_scenes,
         )
-        others = [Scene(kafka, folder, name, events=0, topic=first.topic) for name in pipelines[1:]]
+        others = [
+            Scene(kafka, folder, name, events=0, topic=first.topic, **of_scenes)
+            for name in pipelines[1:]
+        ]
         self._first = first
         self._scenes = [first, *others]
         self._lengths = Lengths()
@@ -119,16 +128,21 @@ class Campaign:
         self,
         mend: Callable[[Scene, str], None] | None = None,
         publish: Callable[[Scene, Path, str], bool] = publishing.in_a_process,
+        verdict: Callable[[Scene, Path], dict[str, Any]] = verifying.in_a_process,
     ) -> Figures:
         """Raises AssertionError, with what gives the same again, at the first wrong thing.
 
-        `mend` drains undisturbed. `publish` gets the file of the events, and the failpoint at which
-        it is to be killed; it returns whether it was.
+        `mend` drains undisturbed, also where the schedule says so. `publish` gets the file of the
+        events, and the failpoint at which it is to be killed; it returns whether it was. `verdict`
+        gets that file too, and returns what the verifier says.
         """
         for number, (kill, chance) in enumerate(self._schedule):
             scene = self._scenes[number // self._block % len(self._scenes)]
             self._first.deliver()
-            self._kill(scene, number, kill, chance)
+            if kill is WHOLE:
+                (mend or self.drain)(scene, f"kill-{number:03}")
+            else:
+                self._kill(scene, number, kill, chance)
             events = self._folder / f"{scene.spec.name}.events"
             events.touch()
             turn = publishing.TURNS[number % len(publishing.TURNS)]
@@ -138,7 +152,7 @@ class Campaign:
                 (mend or self.drain)(scene, f"whole-{number:03}")
                 self._killed_at = None
                 publish(scene, events, "")
-                self._verify(scene, f"whole-{number:03}", events)
+                self._verify(scene, f"whole-{number:03}", verdict(scene, events))
         return self._figures
 
     def drain(self, scene: Scene, run_id: str) -> None:
@@ -171,20 +185,7 @@ class Campaign:
         if self._killed_at is not None and running.first_batch_at is not None:
             self._figures.recovery_seconds.append(running.first_batch_at - self._killed_at)
 
-    def _verify(self, scene: Scene, run_id: str, events: Path) -> None:
-        words = [
-            sys.executable,
-            "-m",
-            "tests.harness.verifier",
-            scene.settings.root,
-            str(scene.ledger_folder),
-            scene.spec.name,
-            str(scene.spec.watermark_delay.total_seconds()),
-            str(events),
-        ]
-        done = subprocess.run(words, cwd=REPO, capture_output=True, text=True, check=False)
-        assert done.stdout, f"the verifier failed: {done.stderr}"
-        verdict = json.loads(done.stdout)
+    def _verify(self, scene: Scene, run_id: str, verdict: dict[str, Any]) -> None:
         assert not verdict["told"], f"{scene.spec.name} after {run_id}: {verdict}\n{self._again}"
         self._figures = self._figures._replace(
             verified=self._figures.verified + 1, late=verdict["late"]

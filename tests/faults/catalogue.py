@@ -105,14 +105,15 @@ KILLS = (
 """The long form: the places are those of the failpoints, and where chance falls."""
 
 STORES = Kill("all of it, while stores are written", _while_stores_are_written)
-EXIT = Kill("failpoint reported", _nothing, "reported=exit")
+WHOLE = Kill("nobody kills it", _nothing)
 DRIVER = Kill(
     "its driver, when the table has the batch",
     _its_held("driver", "table.committed"),
     "table.committed=wait",
 )
-SHORT = (STORES, EXIT, DRIVER)
-"""One of each kind after which nobody is left to tell, each at a certain place.
+SHORT = (STORES, WHOLE, DRIVER)
+"""One of each kind after which nobody is left to tell, each at a certain place, and between them a
+drain whose publish is killed.
 
 A driver whose JVM or workers are gone lives to tell: test_machine.py, and the long form here.
 """

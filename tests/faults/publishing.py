@@ -21,6 +21,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.runs import publication
+from tests.harness.pipelines import variables_of
 
 if TYPE_CHECKING:
     from tests.harness.scene import Scene
@@ -44,7 +45,7 @@ def publish(paths: Paths, spec: Pipeline, events: Path) -> None:
 def in_a_process(scene: Scene, events: Path, place: str = "") -> bool:
     """Publish, killed at the failpoint if there is something to publish. Whether it was."""
     variables = {
-        "SLUICE_TEST_TOPIC": scene.topic,
+        **variables_of(scene.spec),
         "SLUICE_FAILPOINTS": f"{place}=exit" if place else "",
     }
     words = [sys.executable, "-m", __name__, scene.settings.root, scene.spec.name, str(events)]

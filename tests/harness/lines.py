@@ -33,3 +33,16 @@ def heard(say: Callable[[str], None]) -> Iterator[None]:
     finally:
         logger.removeHandler(listener)
         logger.setLevel(level)
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """What log.setup does in the block is undone after it."""
+    logger = logging.getLogger(LOGGER)
+    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
+    try:
+        yield
+    finally:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.propagate = propagate

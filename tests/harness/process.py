@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import application, command, environment, stage_command
+from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 240
@@ -26,7 +27,7 @@ POLL_SECONDS = 0.05
 LOOK_SECONDS = 0.2
 """Between two looks for the first batch, of which a campaign tells the time."""
 PIPELINES = "tests.harness.pipelines"
-"""The shipped pipelines, each on the topic that SLUICE_TEST_TOPIC names."""
+"""The shipped pipelines, each as the scene has it that starts the process."""
 
 
 _STARTED: list[Running] = []
@@ -87,7 +88,7 @@ class Running:
         """
         tests = {
             "SLUICE_PIPELINES": PIPELINES,
-            "SLUICE_TEST_TOPIC": scene.topic,
+            **variables_of(scene.spec),
             "SLUICE_FAILPOINTS": failpoints,
             "SLUICE_FAILPOINTS_WAITING": str(self._waiting),
         }

@@ -60,7 +60,7 @@ class Scene:
     more than a second a drain. Those of its state, and so the account's, are always there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of a test
         self,
         kafka: str,
         folder: Path,
@@ -71,6 +71,7 @@ class Scene:
         topic: str | None = None,
         checked: bool = False,
         stores: int | None = None,
+        partitions: int = 4,
         **changes: Any,
     ) -> None:
         """`stores` is how many state stores a step has, if not as many as the spec says: each costs
@@ -79,6 +80,7 @@ class Scene:
         self.topic = topic or f"flights-{uuid.uuid4().hex[:8]}"
         self.ledger_folder = folder / "ledger"
         self.kafka = kafka
+        self.partitions = partitions
         spec = registry.load(pipeline) if isinstance(pipeline, str) else pipeline
         changes = changes if checked else {"output_checks": ()} | changes
         if stores:
@@ -93,16 +95,18 @@ class Scene:
 
     def deliver(self) -> dict[str, int]:
         """Publish the next delivery; the counts by kind."""
-        number, records = next(self._parts)
-        counts: dict[str, int] = publish(
-            self.kafka, self.topic, records, number, self.ledger_folder, 4
-        )
-        return counts
+        return self._publish(*next(self._parts))
 
     def deliver_all(self) -> None:
         """Publish everything that is left."""
         for number, records in self._parts:
-            publish(self.kafka, self.topic, records, number, self.ledger_folder, 4)
+            self._publish(number, records)
+
+    def _publish(self, number: int, records: list[Delivered]) -> dict[str, int]:
+        counts: dict[str, int] = publish(
+            self.kafka, self.topic, records, number, self.ledger_folder, self.partitions
+        )
+        return counts
 
     def drain(self, run_id: str = "run", say: Callable[[str], None] | None = None) -> Report:
         """A run in this process, whatever comes of it. `say` gets each line that it logs."""

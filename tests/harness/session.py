@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from py4j.java_gateway import JavaClass, JavaPackage, JVMView
+from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.settings import Settings
@@ -60,17 +60,17 @@ def surroundings(kafka: str) -> Iterator[pytest.MonkeyPatch]:
     time.tzset()
 
 
-def remember_names(kind: type[JVMView | JavaPackage]) -> None:
-    """Let Python ask the JVM once what the name of a package or class stands for.
+def remember_names(kind: type[JVMView | JavaPackage | JavaClass]) -> None:
+    """Let Python ask the JVM once what the name of a package, a class or a static method stands for.
 
     PySpark asks for each part of each name every time, and the JVM looks through all jars: a
     twentieth of the processor time of a warm drain.
     """
     ask = kind.__getattr__
 
-    def asked_once(self: JVMView | JavaPackage, name: str) -> Any:
+    def asked_once(self: JVMView | JavaPackage | JavaClass, name: str) -> Any:
         found = ask(self, name)
-        if isinstance(found, JavaClass | JavaPackage):
+        if isinstance(found, JavaClass | JavaPackage | JavaMember):
             self.__dict__[name] = found
         return found
 
@@ -79,6 +79,7 @@ def remember_names(kind: type[JVMView | JavaPackage]) -> None:
 
 remember_names(JVMView)
 remember_names(JavaPackage)
+remember_names(JavaClass)
 
 
 def start(settings: Settings, **more: str) -> SparkSession:

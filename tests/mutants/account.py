@@ -241,6 +241,20 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{CRASH}[table.committed-3]",
     ),  # batch 2 lets no row go: its timers are due in the batch without data
     Mutant(
+        "a new table has no checksum, and the first commit reads its state",
+        "spark_jobs/sink/table.py",
+        "        write_first_checksum(path)\n",
+        "",
+        "tests/spark/test_first_checksum.py::test_the_first_commits_do_not_read_the_tables_state",
+    ),
+    Mutant(
+        "a new table's checksum counts a file that is not there",
+        "spark_jobs/storage/first_checksum.py",
+        '"numFiles": 0,',
+        '"numFiles": 1,',
+        "tests/spark/test_first_checksum.py::test_delta_finds_what_it_would_have_written_itself",
+    ),
+    Mutant(
         "a batch that is in the table already is left out, and its state with it",
         "spark_jobs/sink/writer.py",
         'batch.write.format("noop").mode("append").save()',

@@ -38,6 +38,13 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{PRINT_TEST}::test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other",
     ),
     Mutant(
+        "a kill is lost that comes while a worker begins the task's run",
+        "plugins/sluice_airflow/submission.py",
+        "        if self._killed:",
+        "        if not self._killed:",
+        "tests/airflow/test_warm_drain.py::test_a_task_that_is_killed_while_a_worker_begins_its_run_ends_the_worker",
+    ),
+    Mutant(
         "a second client waits for the drain of the first",
         f"{WARM}/reception.py",
         "            if turn.job is not None:\n                link.send(Busy(turn.job.run))",

@@ -47,7 +47,7 @@ def compiled(spark: Any) -> Iterator[None]:
 def drained_once(kafka: str, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """A pipeline that has drained its first delivery; a second one waits."""
     folder = tmp_path_factory.mktemp("drained")
-    made = Scene(kafka, folder, "flight_events", events=600, deliveries=2, stores=1)
+    made = Scene(kafka, folder, "flight_events", events=600, deliveries=2, stores=1, partitions=2)
     made.deliver()
     made.run("first")
     made.deliver()
@@ -62,11 +62,12 @@ def drained(drained_once: Scene, tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Callable[..., Scene]:
-    """Make a scene for a pipeline in this test's folder: with one state store a step, unless it
-    says how many. Two are for tests of what is done store by store: crashes, doctor, state.
+    """Make a scene for a pipeline in this test's folder: with one state store a step and two
+    partitions of its topic, unless it says how many: each costs a small drain some milliseconds. Two
+    stores are for tests of what is done store by store: crashes, doctor, state.
     """
 
     def make(pipeline: str | Pipeline, **given: Any) -> Scene:
-        return Scene(kafka, tmp_path, pipeline, **{"stores": 1} | given)
+        return Scene(kafka, tmp_path, pipeline, **{"stores": 1, "partitions": 2} | given)
 
     return make

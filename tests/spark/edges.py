@@ -75,7 +75,7 @@ def send(made: Scene, delivery: int, times: Iterable[datetime], copies: int) -> 
                     event,
                 )
             )
-    publish(made.kafka, made.topic, records, delivery, made.ledger_folder, 4)
+    publish(made.kafka, made.topic, records, delivery, made.ledger_folder, made.partitions)
 
 
 def _models(made: Scene) -> list[FlightEvent]:

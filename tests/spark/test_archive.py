@@ -231,7 +231,7 @@ def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(
     client.delete_topics([made.topic])[made.topic].result()
     while made.topic in client.list_topics(timeout=5).topics:
         pass
-    client.create_topics([NewTopic(made.topic, 4, 1)])[made.topic].result()
+    client.create_topics([NewTopic(made.topic, made.partitions, 1)])[made.topic].result()
     made.deliver()
 
     refused = archive.drain("refused")

@@ -69,7 +69,12 @@ def base(kafka, tmp_path_factory):
     @cache
     def make(provider: str) -> Scene:
         made = Scene(
-            kafka, tmp_path_factory.mktemp("base"), "departure_delays", events=2000, deliveries=3
+            kafka,
+            tmp_path_factory.mktemp("base"),
+            "departure_delays",
+            events=2000,
+            deliveries=3,
+            partitions=2,
         )
         made.change(state=made.spec.state.model_copy(update={"provider": provider}))
         for number in range(2):

@@ -42,7 +42,7 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
     can records be late.
     """
     folder = tmp_path_factory.mktemp("crashes")
-    made = Scene(kafka, folder, "departure_delays", events=1500, deliveries=3)
+    made = Scene(kafka, folder, "departure_delays", events=1500, deliveries=3, partitions=2)
     taking = Images(made, folder)
     with pytest.MonkeyPatch.context() as active:
         active.setattr(failpoint, "at", taking.at)
@@ -50,7 +50,7 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
             made.deliver()
             made.run(f"run-{number}")
     assert {place for place, _ in taking.taken} == failpoint.POINTS.keys() - {"reported"}, (
-        "tests/faults kills there"
+        "`make faults` kills there"
     )
     checkpoint = Checkpoint(made.paths.checkpoint)
     covered = {batch: checkpoint.batch(batch).covered > 0 for batch in checkpoint.committed()}

@@ -44,7 +44,9 @@ def test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept(
     large = LIMIT // MEGABYTE + 4
     producer = Producer({"bootstrap.servers": made.kafka, "compression.type": "zstd"})
     for number in range(large):
-        producer.produce(made.topic, b"%06d" % number + b"x" * MEGABYTE, partition=number % 4)
+        producer.produce(
+            made.topic, b"%06d" % number + b"x" * MEGABYTE, partition=number % made.partitions
+        )
     assert producer.flush(60) == 0
     account = made.run().account
     assert kept == {"driver": [], "executors": [0]}

@@ -17,6 +17,10 @@ from tests.harness.scene import Scene
 from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
+NO_EXAMPLE = {"services"}
+"""A service needs four events of one aircraft, which two small runs have not; test_buckets.py holds
+it against DuckDB.
+"""
 ONE_OF_EACH_KIND = ("airports_served", "daily_flights", "quiet_gates")
 NAMES = [
     name if name in ONE_OF_EACH_KIND else pytest.param(name, marks=long_form)
@@ -45,8 +49,10 @@ def test_the_page_shows_an_example_as_it_runs_now_and_as_duckdb_has_it(
 def test_the_page_shows_what_all_examples_read_and_each_of_them_once():
     shows("", page.beginning())
     assert [*page.read()] == ["", *page.EXAMPLES]
-    assert page.PAGE.read_text().count("\n### ") == len(page.EXAMPLES)
+    generated = page.PAGE.read_text().partition(page.MARK)[2]
+    assert generated.count("\n### ") == len(page.EXAMPLES)
 
 
 def test_every_example_pipeline_is_on_the_page():
-    assert sorted(page.EXAMPLES) == sorted(path.parent.name for path in FOLDER.glob("*/spec.py"))
+    declared = {path.parent.name for path in FOLDER.glob("*/spec.py")}
+    assert {*page.EXAMPLES} == declared - NO_EXAMPLE

@@ -149,7 +149,7 @@ def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_i
     made = scene("departure_delays")
     work = Repairs(made)
     made.deliver()
-    publish(made.kafka, made.topic, some_broken(6000), 9, made.ledger_folder, 4)
+    publish(made.kafka, made.topic, some_broken(6000), 9, made.ledger_folder, made.partitions)
     for number in range(3):
         made.run(f"drain-{number}")
         if number < 2:

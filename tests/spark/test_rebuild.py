@@ -359,7 +359,7 @@ def test_records_of_the_archive_none_of_which_is_good_are_in_quarantine_all_the_
 ) -> None:
     made = scene(ARCHIVED, events=3000, deliveries=2)
     bad = [each for each in records(3000) if each.reason in WITHOUT_TIME]
-    send(made.kafka, made.topic, bad, 9, made.ledger_folder, 4)
+    send(made.kafka, made.topic, bad, 9, made.ledger_folder, made.partitions)
     live_and_archive(made, "bad")
     first = ends(made)
     made.deliver_all()

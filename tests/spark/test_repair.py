@@ -107,7 +107,7 @@ def bases(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
     def make(name: str) -> Scene:
         spec, folder = operators.named(name).spec, tmp_path_factory.mktemp(name)
         events = 6000 if name == "daily_flights" else 3000
-        return drained(Scene(kafka, folder, spec, events=events, stores=1))
+        return drained(Scene(kafka, folder, spec, events=events, stores=1, partitions=2))
 
     return make
 

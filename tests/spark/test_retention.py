@@ -85,7 +85,7 @@ def failpoint_raises(*_) -> None:
 
 
 def test_what_a_cut_off_account_had_kept_of_such_records_stays(scene, monkeypatch):
-    made = scene("flight_events", events=900, deliveries=1)
+    made = scene("flight_events", events=900, deliveries=1, partitions=4)
     made.deliver()
     with monkeypatch.context() as cut:
         cut.setitem(failpoint.ACTIVE, "audit", "raise")
@@ -108,7 +108,7 @@ def test_a_batch_of_which_nothing_is_left_has_an_account_all_the_same(scene, mon
     with monkeypatch.context() as cut:
         cut.setattr(Audit, "_account", failpoint_raises)
         assert made.drain("killed").problem is not None
-    for partition in range(4):
+    for partition in range(made.partitions):
         remove_before(made, partition, records_of(made, partition)[-1]["offset"] + 1)
     account = made.run("next").account
     assert (account.unknown, account.read) == (made.ledger.num_rows, 0)
@@ -148,7 +148,7 @@ def test_records_that_compaction_took_between_a_commit_and_its_account_are_no_fa
 def send(made, records: int) -> None:
     """So many more to each partition: malformed, all with one key."""
     producer = Producer({"bootstrap.servers": made.kafka})
-    for partition in range(4):
+    for partition in range(made.partitions):
         for _ in range(records):
             producer.produce(made.topic, b"{}", key=b"same", partition=partition)
     assert producer.flush(30) == 0
@@ -159,7 +159,7 @@ def readable(made) -> int:
     consumer = Consumer({"bootstrap.servers": made.kafka, "group.id": "count"})
     try:
         found = 0
-        for partition in range(4):
+        for partition in range(made.partitions):
             first, end = consumer.get_watermark_offsets(TopicPartition(made.topic, partition))
             consumer.assign([TopicPartition(made.topic, partition, first)])
             at = first

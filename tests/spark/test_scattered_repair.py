@@ -84,10 +84,10 @@ def test_one_repair_of_twenty_ranges_is_the_oracles_and_a_context_of_40_hours_is
     # Some of the aircraft, whole: their rotations stay what they are.
     some = [event for event in days if event.tail_number and event.tail_number.endswith("28")]
     load = deliver(some, CLEAN)
-    publish(made.kafka, made.topic, load, 1, made.ledger_folder, 4)
+    publish(made.kafka, made.topic, load, 1, made.ledger_folder, made.partitions)
     made.run("load")
     newest = max(record.kafka_timestamp for record in load)
-    publish(made.kafka, made.topic, _late(newest, some[0]), 2, made.ledger_folder, 4)
+    publish(made.kafka, made.topic, _late(newest, some[0]), 2, made.ledger_folder, made.partitions)
     made.run("late")
     assert len(made.ops("late")) == RANGES
 

@@ -122,7 +122,7 @@ def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_t
     deadline = time.monotonic() + 30
     while True:  # the broker deletes in its own time
         try:
-            create_topic(made.kafka, made.topic, 4)
+            create_topic(made.kafka, made.topic, made.partitions)
             Producer({"bootstrap.servers": made.kafka}).list_topics(made.topic, timeout=5)
             break
         except KafkaException:
@@ -130,7 +130,7 @@ def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_t
             time.sleep(0.1)
     producer = Producer({"bootstrap.servers": made.kafka})
     for number, value in enumerate(events(made, [f"n{number}" for number in range(900)])):
-        producer.produce(made.topic, value, partition=number % 4)
+        producer.produce(made.topic, value, partition=number % made.partitions)
     assert producer.flush(30) == 0
     with pytest.raises(TopicRemade, match="deleted and created again"):
         plan(made.spec, made.settings)

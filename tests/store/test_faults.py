@@ -48,67 +48,87 @@ def faulty(
         for name, value in (server.variables | {"AWS_ENDPOINT_URL": proxy.endpoint}).items():
             monkeypatch.setenv(name, value)
         scene = Root(server, bucket).under(
-            Scene(kafka, tmp_path, "flight_events", events=600, deliveries=2)
+            Scene(kafka, tmp_path, "flight_events", events=600, deliveries=2, stores=1)
         )
         scene.deliver()
         yield Faulty(scene, proxy)
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "harms",
     [
-        pytest.param(Harm("slow", ".", seconds=0.02), id="slow", marks=long_form),
-        pytest.param(Harm("busy", ".", times=5), id="busy for a while"),
+        pytest.param((Harm("slow", ".", seconds=0.02),), id="slow", marks=long_form),
         pytest.param(
-            Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
-            id="the table's commit unanswered",
+            (
+                Harm("busy", ".", times=5),
+                Harm("unanswered", r"PUT \S+/tables/\S+/_delta_log/0+1\.json", times=1),
+            ),
+            id="busy for a while, then the table's commit unanswered",
         ),
         pytest.param(
-            Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),
+            (Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),),
             id="the batch's commit unanswered",
             marks=long_form,
         ),
         pytest.param(
-            Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),
+            (Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),),
             id="its plan unanswered",
             marks=long_form,
         ),
     ],
 )
-def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(faulty, harm):
-    faulty.harm(harm)
-    faulty.scene.run("under it")
+def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(
+    faulty, harms, monkeypatch
+):
+    """The first harm from the start, the second, if there is one, in a batch."""
+    first, *others = harms
+
+    def next_harm() -> None:
+        if others:
+            assert faulty.proxy.struck, "nothing was harmed at first"
+            faulty.harm(others.pop())
+
+    faulty.harm(first)
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "at", when("planned", next_harm))
+        faulty.scene.run("under it")
+    assert not others
     assert faulty.proxy.struck, "nothing was harmed"
     faulty.harm(None)
     faulty.scene.assert_exact()
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "harms",
     [
-        pytest.param(Harm("busy", r"PUT \S+/tables/"), id="busy for good", marks=long_form),
-        pytest.param(Harm("lost", r"PUT \S+/_delta_log/"), id="the table's commit lost"),
+        pytest.param((Harm("busy", r"PUT \S+/tables/"),), id="busy for good", marks=long_form),
         pytest.param(
-            Harm("lost", r"PUT \S+/spark/commits/"),
-            id="the checkpoint's commit lost",
-            marks=long_form,
+            (
+                Harm("lost", r"PUT \S+/_delta_log/"),
+                Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
+            ),
+            id="the table's commit lost, in the next run the account's unanswered",
         ),
         pytest.param(
-            Harm("unanswered", r"PUT \S+/ops/batches/_delta_log/"),
-            id="the account's commit unanswered",
+            (Harm("lost", r"PUT \S+/spark/commits/"),),
+            id="the checkpoint's commit lost",
+            marks=long_form,
         ),
     ],
 )
 def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(
-    faulty, harm, monkeypatch
+    faulty, harms, monkeypatch
 ):
-    with monkeypatch.context() as patch:
-        patch.setattr(failpoint, "at", when("planned", lambda: faulty.harm(harm)))
-        report = faulty.scene.drain("cut off")
-    assert faulty.proxy.struck, "nothing was harmed"
-    assert report.problem is not None
-    assert report.problem.code == "ROOT_UNREACHABLE", report.problem
-    assert faulty.proxy.endpoint in report.problem.what
+    """One run after the other, each under one of the harms, and one under none."""
+    for number, harm in enumerate(harms):
+        faulty.harm(None)
+        with monkeypatch.context() as patch:
+            patch.setattr(failpoint, "at", when("planned", lambda harm=harm: faulty.harm(harm)))
+            report = faulty.scene.drain(f"cut off {number}")
+        assert faulty.proxy.struck, "nothing was harmed"
+        assert report.problem is not None
+        assert report.problem.code == "ROOT_UNREACHABLE", report.problem
+        assert faulty.proxy.endpoint in report.problem.what
     faulty.mends()
 
 

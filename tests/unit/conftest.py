@@ -1,13 +1,15 @@
 """Unit tests: no Spark, no broker, no Airflow."""
 
-import logging
 import os
+import sys
 from collections.abc import Iterator
+from functools import lru_cache
 
 import pytest
 from hypothesis import settings
 
-from spark_jobs.log import LOGGER
+import spark_jobs
+from tests.harness.lines import as_before
 
 # A machine that is busy with Spark says nothing about the code by being slow. The same cases every
 # time, but in the long form.
@@ -15,14 +17,30 @@ settings.register_profile(
     "sluice", deadline=None, derandomize="SLUICE_CASES" not in os.environ, database=None
 )
 settings.load_profile("sluice")
+USERS = "spark_jobs.pipelines"
+
+
+@pytest.fixture(autouse=True)
+def _users_code_stays() -> Iterator[None]:
+    """A drain in turn forgets the modules of the pipelines, which later tests hold."""
+    names = _users_modules(len(sys.modules), next(reversed(sys.modules)))
+    before = {name: sys.modules[name] for name in names if name in sys.modules}
+    yield
+    sys.modules.update(before)
+    if USERS in before:
+        vars(spark_jobs)["pipelines"] = before[USERS]
+
+
+@lru_cache(maxsize=1)
+def _users_modules(count: int, newest: str) -> tuple[str, ...]:
+    """The names of those that are imported. Asked before every test, and looked for among thousands
+    only if there are more or fewer modules since, or another is the newest.
+    """
+    return tuple(name for name in sys.modules if name.startswith(USERS))
 
 
 @pytest.fixture
 def log_as_before() -> Iterator[None]:
     """What log.setup does is undone after the test."""
-    logger = logging.getLogger(LOGGER)
-    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
-    yield
-    logger.handlers[:] = handlers
-    logger.setLevel(level)
-    logger.propagate = propagate
+    with as_before():
+        yield

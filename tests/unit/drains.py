@@ -93,8 +93,11 @@ class Drains:
         """The output's rows."""
         return sorted(self.table.to_pyarrow_table().column("n").to_pylist())
 
-    def commit(self, batch: int) -> int:
-        """Commit a batch, and leave it without an account; the table's version."""
+    def commit(self, batch: int, table: deltalake.DeltaTable | None = None) -> int:
+        """Commit a batch, and leave it without an account; the table's version. `table` is the
+        newest before, if it is open.
+        """
+        table = table or self.table
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
         store = self.folder / "state" / "0" / "0"
         store.mkdir(parents=True, exist_ok=True)
@@ -102,7 +105,7 @@ class Drains:
         owner = self.identity.owner(SPEC.name)
         note = json.dumps({"sluice": owner, "batch": batch})
         deltalake.write_deltalake(
-            str(self.paths.table),
+            table,
             pa.table({"n": [batch]}, COLUMN),
             mode="append",
             commit_properties=deltalake.CommitProperties(
@@ -111,12 +114,16 @@ class Drains:
             ),
         )
         commit_batch(self.folder, batch)
-        return self.table.version()
+        return table.version()
 
     def account(self, batch: int, table_version: int | None, unaccounted: int = 0) -> None:
         """Give the batch its row in ops.batches."""
+        row = self._accounted(batch, table_version, unaccounted)
+        ops_tables.append(self.paths.root, "batches", [row])
+
+    def _accounted(self, batch: int, table_version: int | None, unaccounted: int) -> Row:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1, unaccounted=unaccounted)
-        row: Row = {
+        row = {
             "pipeline": SPEC.name,
             "generation": self.identity.generation,
             "batch_id": batch,
@@ -126,7 +133,7 @@ class Drains:
             "table_version": table_version,
             "offsets_end": json.dumps({0: batch + 1}),
         }
-        ops_tables.append(self.paths.root, "batches", [row | counts.model_dump()])
+        return row | counts.model_dump()
 
     def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
         """Drain these batches. The run fails by its checks if it is `red`."""
@@ -150,11 +157,17 @@ class Drains:
         self._ended += timedelta(hours=len(runs))
 
     def _run(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
-        for batch in range(first, last + 1):
-            made = self.commit(batch)
-            self.account(batch, made, unaccounted)
-            self.moved(audited=batch, table_version=made)
-        now = self.table.version()
+        table = self.table  # opened once: each batch makes its log longer to read
+        ops_tables.append(
+            self.paths.root,
+            "batches",
+            [
+                self._accounted(batch, self.commit(batch, table), unaccounted)
+                for batch in range(first, last + 1)
+            ],
+        )
+        now = table.version()
+        self.moved(audited=last, table_version=now)
         if not red:
             self.moved(judged=last, judged_table_version=now)
         self._ended += timedelta(hours=1)

@@ -152,13 +152,16 @@ class Root:
             made = _first_batches(last, self.hourly)
             shutil.copytree(made, self.settings.root, dirs_exist_ok=True)
             return
+        table = self.table  # opened once: each batch makes its log longer to read
+        accounts = []
         for batch in range(first, last + 1):
-            self.commit(batch)
-            self.account(batch)
+            self.commit(batch, table)
+            accounts.append(self._accounted(batch, table.version()))
+        self._put_accounts(accounts)
         if not red:
-            self.moved(judged=last, judged_table_version=self.version)
+            self.moved(judged=last, judged_table_version=table.version())
 
-    def commit(self, batch: int) -> None:
+    def commit(self, batch: int, table: deltalake.DeltaTable | None = None) -> None:
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
         store = self.folder / "state" / "0" / "0"
         store.mkdir(parents=True, exist_ok=True)
@@ -168,20 +171,26 @@ class Root:
             [row(batch, shop) for shop in SHOPS],
             {"userMetadata": json.dumps({"sluice": owner, "batch": batch})},
             [deltalake.Transaction(owner, batch)],
+            table,
         )
         commit_batch(self.folder, batch)
 
     def account(self, batch: int, watermark: datetime | None = None) -> None:
+        self._put_accounts([self._accounted(batch, self.version, watermark)])
+
+    def _put_accounts(self, rows: list[Row]) -> None:
+        ops_tables.append(self.paths.root, "batches", rows)
+        newest = rows[-1]
+        self.moved(audited=newest["batch_id"], table_version=newest["table_version"])
+
+    def _accounted(self, batch: int, version: int, watermark: datetime | None = None) -> Row:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
         found: Row = {"pipeline": SPEC.name, "generation": self.identity.generation}
         found |= {"batch_id": batch, "run_id": f"run-{batch}", "offsets_start": "{}"}
         found |= {"offsets_end": json.dumps({0: batch + 1}), "audited_at": datetime.now(UTC)}
         if watermark or self.hourly:
             found |= {"watermark": watermark or DAY + timedelta(hours=batch)}
-        ops_tables.append(
-            self.paths.root, "batches", [found | counts | {"table_version": self.version}]
-        )
-        self.moved(audited=batch, table_version=self.version)
+        return found | counts | {"table_version": version}
 
     def account_at(self, batch: int, watermark: datetime) -> None:
         """A batch that has passed, with this watermark."""
@@ -194,11 +203,13 @@ class Root:
         rows: list[Row],
         said: dict[str, str] | None = None,
         transactions: list[deltalake.Transaction] | None = None,
+        table: deltalake.DeltaTable | None = None,
     ) -> None:
-        """Rows of a batch, or of somebody else."""
+        """Rows of a batch, or of somebody else. `table` is the newest version, if it is open."""
+        table = table or self.table
         deltalake.write_deltalake(
-            str(self.paths.table),
-            pa.Table.from_pylist(rows, NULLABLE).cast(pa.schema(self.table.schema().to_arrow())),
+            table,
+            pa.Table.from_pylist(rows, NULLABLE).cast(pa.schema(table.schema().to_arrow())),
             mode="append",
             commit_properties=deltalake.CommitProperties(
                 custom_metadata=said, app_transactions=transactions

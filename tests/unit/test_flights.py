@@ -156,3 +156,14 @@ def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch: pytest.M
         copy = by_id[f"{day}-UA-1545-EWR-000001-dep"]
         moved = copy.event_time - first.event_time, copy.scheduled_time - first.scheduled_time
         assert moved == (number * timedelta(weeks=4),) * 2
+
+
+def test_the_first_of_many_are_the_first_of_the_year_whether_their_days_have_enough_or_not(
+    january: list[FlightEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(flight_events_many(3_000)) == january[:3_000]
+    # As many as three days have. The last of these come after the first of the fourth day.
+    count = sum(event.event_id < "2013-01-04" for event in january)
+    monkeypatch.setattr(flights, "A_DAY", count)
+    monkeypatch.setattr(flights, "ROUND", timedelta(weeks=1))
+    assert list(flight_events_many(count)) == january[:count]

@@ -93,6 +93,16 @@ def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(
         scene.swap("r1")
 
 
+def test_a_repair_that_only_waits_keeps_no_other_out_whatever_has_become_of_it(
+    scene: Scene,
+) -> None:
+    waits = {"pipeline": SPEC.name, "repair_id": "waits", "generation": "g1", "state": "staged"}
+    repairs.put(scene.paths.root, [waits])
+    (scene.paths.staging("waits") / "manifest.json").mkdir(parents=True)
+    scene.swap("r1")
+    assert scene.states() == {"r1": "swapped", "waits": "staged"}
+
+
 def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

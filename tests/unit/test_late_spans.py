@@ -205,7 +205,9 @@ def test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_t
 
 
 def _late(ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]) -> LateSpans:
-    """Of a generation of its own."""
+    """Of a generation of its own, beside those of another. In a table of their own: the log of one
+    for all would grow with each example, and be read ten times for each.
+    """
     own = {"pipeline": way.spec.name, "generation": next(generations)}
     rows = [
         own
@@ -213,8 +215,10 @@ def _late(ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]) 
         | {"event_time": at, "watermark_missed": missed}
         for n, (at, missed) in enumerate(late)
     ]
-    ops_tables.append(UPath(ops), "late", rows)
-    return LateSpans(way, Paths(str(ops), way.spec), (own["generation"],), len(rows))
+    folder = ops / own["generation"]
+    anothers = [row | {"generation": "another"} for row in rows]
+    ops_tables.append(UPath(folder), "late", rows + anothers)
+    return LateSpans(way, Paths(str(folder), way.spec), (own["generation"],), len(rows))
 
 
 def _hours(span: Span) -> Iterator[datetime]:

@@ -1,12 +1,12 @@
 """The registry: what it finds, what it refuses, and how light finding is."""
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from spark_jobs import pipelines
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import PipelineUnknown, SpecInvalid
 
@@ -33,8 +33,6 @@ SPEC = Pipeline(name={name!r}, about="x", topic=FLIGHTS, steps=(Transform(where=
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of pipelines in the place of the shipped ones."""
-    # The package as it is now: a test of drains in turn has loaded it anew.
-    pipelines = importlib.import_module("spark_jobs.pipelines")
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
     for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
         monkeypatch.delitem(sys.modules, module)

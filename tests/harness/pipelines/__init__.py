@@ -1,5 +1,6 @@
-"""The shipped pipelines on a topic of a test's own, for drains in processes of their own: many
-tests share a broker.
+"""The shipped pipelines as a test's scene has them, for drains in processes of their own: on a topic
+of its own, since many tests share a broker, with as many stores, and without checks of the output
+where it asks for none.
 """
 
 import os
@@ -7,7 +8,24 @@ import os
 from spark_jobs.contract.spec import Pipeline
 
 
+def variables_of(spec: Pipeline) -> dict[str, str]:
+    """The environment in which a process finds a scene's pipeline below."""
+    return {
+        "SLUICE_TEST_TOPIC": spec.topic.name,
+        "SLUICE_TEST_STORES": str(spec.state.shuffle_partitions),
+        "SLUICE_TEST_CHECKED": "yes" if spec.output_checks else "",
+    }
+
+
 def on_the_tests_topic(shipped: Pipeline) -> Pipeline:
-    """The same pipeline; it reads the topic that SLUICE_TEST_TOPIC names, if that is set."""
+    """The same pipeline, changed as far as those variables are set."""
     name = os.environ.get("SLUICE_TEST_TOPIC", shipped.topic.name)
-    return shipped.model_copy(update={"topic": shipped.topic.model_copy(update={"name": name})})
+    stores = int(os.environ.get("SLUICE_TEST_STORES", shipped.state.shuffle_partitions))
+    checked = os.environ.get("SLUICE_TEST_CHECKED", "yes")
+    return shipped.model_copy(
+        update={
+            "topic": shipped.topic.model_copy(update={"name": name}),
+            "state": shipped.state.model_copy(update={"shuffle_partitions": stores}),
+            "output_checks": shipped.output_checks if checked else (),
+        }
+    )

@@ -1,9 +1,9 @@
-"""The shipped pipeline with a critical check that no hour passes."""
+"""departure_delays with a critical check that no hour passes."""
 
 from spark_jobs.contract.checks import Check
-from spark_jobs.pipelines.departure_delays.spec import SPEC as SHIPPED
+from tests.e2e.pipelines.departure_delays.spec import SPEC as DELAYS
 
-SPEC = SHIPPED.model_copy(
+SPEC = DELAYS.model_copy(
     update={
         "name": "impossible_delays",
         "output_checks": (
