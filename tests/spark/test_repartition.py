@@ -246,13 +246,24 @@ def test_a_batch_behind_which_an_older_sluice_has_drained_counts(images, tmp_pat
     made.assert_exact()
 
 
-def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path):
-    """The process slept in Spark's part of it, and another run has taken its batch back."""
+def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path, monkeypatch):
+    """The process slept in Spark's part of it, and another run has taken its batch back, and was
+    killed in its own second batch.
+    """
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
     slept = Path(str(over(base, taken["repartition.written"]).paths.checkpoint))
     newest = max(Checkpoint(made.paths.checkpoint).committed())
-    made.run("took it back")
+    reached: list[str] = []
+
+    def kill_in_the_second(place):
+        reached.append(place)
+        if reached.count("planned") == 2:
+            raise failpoint.Failure(place)
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", kill_in_the_second)
+        assert made.drain("took it back").problem
     assert max(Checkpoint(made.paths.checkpoint).committed()) == newest + 1
     for name in (f"commits/{newest + 1}", f"commits/.{newest + 1}.crc"):
         shutil.copy(slept / name, str(made.paths.checkpoint / name))
