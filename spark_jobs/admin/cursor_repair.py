@@ -7,7 +7,7 @@ accepted.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
@@ -15,8 +15,10 @@ from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import StateUse, parse_report
 from spark_jobs.ops import accounts, ops_tables
-from spark_jobs.ops.schema import Row
 from spark_jobs.sink import history
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
 
 COLUMNS = (
     "batch_id",

@@ -17,11 +17,11 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.contract.settings import FOREVER
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import Row
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.settings import Settings
+    from spark_jobs.ops.schema import Row
 
 Conditions = dict[str, str]
 """Ops table -> the SQL condition of its rows to remove, in the order in which to remove them."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RepairUnknown
 from spark_jobs.contract.ranged import needed
-from spark_jobs.ops import ops_tables, repairs, taken_out
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.bad_rows import take_out_bad
 from spark_jobs.repair.manifest import read_manifest
@@ -83,6 +83,8 @@ def take_back(
         _restore_fates(paths, generations, row["repair_id"])
     repairs.put(paths.root, back)
     repairs.end(paths.root, undos, "undone", before)
+    from spark_jobs.ops import taken_out  # noqa: PLC0415 - pyarrow: a plan needs none
+
     # A swap that was cut off may have taken records out, and have told nothing else.
     there = f"state IN ('swapped', 'canonical') AND {ops_tables.among('generation', generations)}"
     in_table = [row["repair_id"] for row in repairs.stored(paths.root, paths.pipeline, there)]

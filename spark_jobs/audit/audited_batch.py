@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.groups import Grouped
@@ -15,8 +15,10 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.ops.schema import Row
 from spark_jobs.sink.writer import Written
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
 
 
 class AuditedBatch(NamedTuple):

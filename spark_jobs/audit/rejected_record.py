@@ -10,7 +10,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
@@ -18,7 +18,9 @@ from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.ops.schema import Row
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
 
 
 class RejectedRecord(NamedTuple):

@@ -13,12 +13,12 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.ops.schema import Row
 
 
 def stored(paths: Paths, known: Identity, columns: Iterable[str]) -> list[Row]:

@@ -13,18 +13,19 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
-import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_jobs.ops.results import Asked, Version, kept
-from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.storage import compaction, delta
-from spark_jobs.storage.answer import aside, table_of
+from spark_jobs.storage.answer import aside, reader_of, table_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from upath import UPath
+
+    from spark_jobs.ops.schema import Row
 
 ROW_GROUP = 20_000
 """Rows that the writer of many keeps until it writes them."""
@@ -82,7 +83,7 @@ def replace_parts(
     path = str(made(root, table))
     deltalake.write_deltalake(
         path,
-        pa.RecordBatchReader.from_batches(SCHEMAS[table], aside(parts())),
+        aside(_schema(table), parts()),
         mode="overwrite",
         predicate=where,
         schema_mode="merge",
@@ -174,7 +175,7 @@ def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.Recor
     """What query returns, some thousand rows after the others: of any number."""
     if exists(root, table):
         asked = _asked(root, (table, *others), sql)
-        yield from pa.RecordBatchReader.from_stream(asked.run())
+        yield from reader_of(asked.run())
 
 
 class _Query(NamedTuple):
@@ -204,7 +205,7 @@ def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:
             versions.append(Version(path, "", -1))
         has = {field.name for field in stored.schema().fields}
         # An older Sluice wrote it, and no run of this one has written to it yet.
-        lacks = [f'NULL AS "{each}"' for each in SCHEMAS[name].names if each not in has]
+        lacks = [f'NULL AS "{each}"' for each in _schema(name).names if each not in has]
         tables[f"older_{name}" if lacks else name] = stored
         if lacks:
             older.append(f"{name} AS (SELECT *, {', '.join(lacks)} FROM older_{name})")
@@ -237,35 +238,23 @@ def made(root: UPath, table: str) -> UPath:
 def _create(path: str, table: str) -> None:
     deltalake.DeltaTable.create(
         path,
-        SCHEMAS[table],
+        _schema(table),
         partition_by=["pipeline"],
         mode="ignore",
         storage_options=delta.options(path),
     )
 
 
+def _schema(table: str) -> pa.Schema:
+    from spark_jobs.ops.schema import SCHEMAS  # noqa: PLC0415 - pyarrow: a plan with nothing new needs none
+
+    return SCHEMAS[table]
+
+
 def _arrow(table: str, rows: list[Row] | pa.Table) -> pa.Table:
-    """Raises ValueError if rows have a column that the table lacks: Arrow would drop it
-    silently.
-    """
-    if not isinstance(rows, list):
-        return rows.cast(SCHEMAS[table])
-    surplus = sorted(_surplus(rows, SCHEMAS[table]))
-    if surplus:
-        message = f"ops.{table} has no column {', '.join(surplus)}: its values would be lost"
-        raise ValueError(message)
-    return pa.Table.from_pylist(rows, SCHEMAS[table])
+    from spark_jobs.ops.rows import arrow  # noqa: PLC0415 - as above
 
-
-def _surplus(rows: list[Row], fields: Iterable[pa.Field]) -> set[str]:
-    """Names in the rows that are not in `fields`, also within the structs of a list."""
-    known = {field.name: field.type for field in fields}
-    surplus = {name for row in rows for name in row.keys() - known.keys()}
-    for name, kind in known.items():
-        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-            parts = [part for row in rows for part in row.get(name) or ()]
-            surplus |= {f"{name}.{part}" for part in _surplus(parts, kind.value_type)}
-    return surplus
+    return arrow(rows, _schema(table), table)
 
 
 def _literal(value: str | int) -> str:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span, joined
-from spark_jobs.ops import ops_tables, taken_out
+from spark_jobs.ops import ops_tables
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
 
+TAKEN_OUT = "taken out"
+"""In ops.merged, in place of the source of a record from quarantine that is not in the rows."""
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""
 State = Literal["staged", "rejected", "canonical", "swapped", "undone", "failed"]
@@ -61,7 +63,7 @@ def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> N
     """
     told = _settled_by_others(root, pipeline, repair_id, rows)
     if new := [row for row in rows if _record(row) not in told]:
-        ours = f"{_of(pipeline, [repair_id])} AND source <> '{taken_out.SOURCE}'"
+        ours = f"{_of(pipeline, [repair_id])} AND source <> '{TAKEN_OUT}'"
         ops_tables.replace(root, "merged", new, ours)
 
 
@@ -84,6 +86,8 @@ def end(
         ended = set(_ids(rows))
         relying = [row for row in _relying_on(root, rows) if row["repair_id"] not in ended]
         if ops_tables.exists(root, "merged"):
+            from spark_jobs.ops import taken_out  # noqa: PLC0415 - pyarrow: a plan needs none
+
             # First: what it gives back of a repair that has ended too is removed then.
             taken_out.give_back(root, pipeline, _ids([*rows, *relying]))
             gone = _of(pipeline, _ids([*rows, *relying]))
@@ -108,7 +112,7 @@ def _settled_by_others(
         return set()
     of_one = ops_tables.equals({"pipeline": pipeline, "generation": rows[0]["generation"]})
     own = ops_tables.equals({"repair_id": repair_id})
-    taken = f"source = '{taken_out.SOURCE}'"
+    taken = f"source = '{TAKEN_OUT}'"
     sql = (
         f"SELECT CASE WHEN {taken} THEN 'quarantine' ELSE source END AS source, "
         '"partition", "offset" FROM merged '

@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.repairs import TAKEN_OUT
 from spark_jobs.ops.schema import SCHEMAS
 
 if TYPE_CHECKING:
     from upath import UPath
 
-SOURCE: Final = "taken out"
-"""In ops.merged, of a record from quarantine that is not in the rows."""
 PLACE: Final = ["partition", "offset"]
 RECORD: Final = ["topic_id", *PLACE]
 
@@ -32,7 +31,7 @@ def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str) -> No
     told, out = _both(root, of_these)
     gone, left = (told.join(places, PLACE, join_type=f"left {how}") for how in ("semi", "anti"))
     if gone.num_rows:
-        _put(root, of_these, [left, out, _said(gone, SOURCE, repair_id)])
+        _put(root, of_these, [left, out, _said(gone, TAKEN_OUT, repair_id)])
 
 
 def give_back(root: UPath, pipeline: str, repair_ids: Iterable[str]) -> None:
@@ -71,7 +70,7 @@ def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
         root, "merged", f"SELECT * FROM merged WHERE {where} AND {_SOURCES}"
     ).select(SCHEMAS["merged"].names)
     found = found.cast(SCHEMAS["merged"])
-    out = pc.equal(found["source"], SOURCE)
+    out = pc.equal(found["source"], TAKEN_OUT)
     return found.filter(pc.invert(out)), found.filter(out)
 
 
@@ -82,7 +81,7 @@ def _put(root: UPath, where: str, rows: list[pa.Table]) -> None:
     ops_tables.replace(root, "merged", whole, f"{where} AND {_SOURCES}")
 
 
-_SOURCES: Final = ops_tables.among("source", ("quarantine", SOURCE))
+_SOURCES: Final = ops_tables.among("source", ("quarantine", TAKEN_OUT))
 
 
 def _said(rows: pa.Table, source: str, by: str | None) -> pa.Table:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.event import Decision
 from spark_jobs.contract.report import parse_report
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import Row
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.published import Published
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.ops.schema import Row
 
 
 def decisions(paths: Paths, known: Identity, fact: Published) -> tuple[Decision, ...]:

@@ -20,7 +20,6 @@ from spark_jobs.contract.event import Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import Row
 from spark_jobs.published import table as published_table
 from spark_jobs.runs.days import days
 from spark_jobs.runs.decisions import decisions
@@ -30,6 +29,7 @@ from spark_jobs.runs.repaired import repaired
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.ops.schema import Row
 
 LOG = logging.getLogger(__name__)
 COUNTS = tuple(Account.model_fields)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import (
     RootNotWritable,
@@ -20,7 +21,9 @@ from spark_jobs.contract.settings import root as installed_root
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import Row
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
 
 LOG = logging.getLogger(__name__)
 COLUMNS = {

@@ -7,14 +7,16 @@ would pass what failed before.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import accounts
-from spark_jobs.ops.schema import Row
 from spark_jobs.run import Run
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
 
 COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", *Account.model_fields)
 

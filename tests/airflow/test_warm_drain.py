@@ -38,6 +38,7 @@ class NoSpark:
     def clean(self): pass
     def stop(self): pass
     def kill(self): pass
+    def collect(self): pass
     def memory_mb(self): return 10
 
 def run(words):

@@ -17,7 +17,7 @@ REFUSED = (
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a column that an ops table has not is dropped in silence",
-        "spark_jobs/ops/ops_tables.py",
+        "spark_jobs/ops/rows.py",
         "    if surplus:\n",
         "    if surplus and not rows:\n",
         f"{UNIT}/test_ops_tables.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",
@@ -25,13 +25,20 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a command that reads an ops table loads pandas first, which takes half a second",
         "spark_jobs/storage/answer.py",
-        "pa.RecordBatchReader.from_stream(answer).read_all()",
+        "pa.RecordBatchReader.from_stream(answer)",
         "pa.table(answer.read_all())",
         f"{UNIT}/test_ops_tables.py::test_a_process_that_only_reads_does_not_load_pandas",
     ),
     Mutant(
+        "a plan loads Arrow, which one with nothing new does not need",
+        "spark_jobs/storage/answer.py",
+        "if TYPE_CHECKING:\n    import pyarrow as pa\n",
+        "import pyarrow as pa\n",
+        f"{UNIT}/test_ops_tables.py::test_what_a_plan_loads_is_without_arrow",
+    ),
+    Mutant(
         "so is one within the structs of a list",
-        "spark_jobs/ops/ops_tables.py",
+        "spark_jobs/ops/rows.py",
         "            surplus |= {",
         "            _ = {",
         f"{UNIT}/test_ops_tables.py::test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written",

@@ -129,6 +129,20 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{WORKER_TEST}::test_a_failed_drain_is_answered_when_the_jvm_is_dead_and_nothing_is_cleaned_at_leisure",
     ),
     Mutant(
+        "a worker never collects its garbage",
+        f"{WARM}/worker.py",
+        "        if self._drains % COLLECT_EVERY == 0 and",
+        "        if not self._drains and",
+        f"{WORKER_TEST}::test_behind_every_tenth_drain_it_collects_its_garbage_and_drains_on",
+    ),
+    Mutant(
+        "a worker whose garbage cannot be collected drains on",
+        f"{WARM}/worker.py",
+        '            self._leave_at_once(f"it cannot collect',
+        '            print(f"it cannot collect',
+        f"{WORKER_TEST}::test_one_that_cannot_collect_its_garbage_ends_at_once_behind_an_answered_drain",
+    ),
+    Mutant(
         "a clean-up may take for ever",
         f"{WARM}/limited.py",
         "    thread.join(seconds)\n",

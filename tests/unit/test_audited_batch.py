@@ -11,7 +11,7 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.operator_metrics import REPORTED
 from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.sink.writer import Written
 
 HOUR = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(3)]
@@ -47,7 +47,7 @@ def batch(last: datetime | None = HOUR[2], *, accepted: int = 1, **known: object
 
 def test_its_row_has_every_column_of_ops_batches_but_those_that_name_it():
     where = {"pipeline", "generation", "batch_id", "run_id"}
-    assert batch().row(BEFORE).keys() | where == set(ops_tables.SCHEMAS["batches"].names)
+    assert batch().row(BEFORE).keys() | where == set(SCHEMAS["batches"].names)
 
 
 def test_the_cursor_moves_past_it_and_what_the_checks_have_passed_stays():

@@ -32,6 +32,7 @@ from spark_jobs.contract.paths import OPS_TABLES, Paths, document_path, report_p
 from spark_jobs.contract.report import Account, CheckResult, Report
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.published.table import move
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.storage import compaction
@@ -42,7 +43,7 @@ from tests.unit.specs import pipeline
 
 SPEC = pipeline()
 NOW = datetime.now(UTC)
-OF_RUNS = tuple(name for name in OPS_TABLES if "run_id" in ops_tables.SCHEMAS[name].names)
+OF_RUNS = tuple(name for name in OPS_TABLES if "run_id" in SCHEMAS[name].names)
 """The ops tables whose rows have the run that wrote them."""
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
 """The event time of a late record."""

@@ -6,7 +6,7 @@ from spark_jobs.audit.operator_metrics import operator_metrics, timers_waiting
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.contract.operator_metrics import REPORTED
 from spark_jobs.contract.spec import State
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
 from tests.unit.specs import deduplicate, in_buckets, pipeline
 
 
@@ -83,7 +83,7 @@ def test_a_timer_is_in_the_store_twice_and_a_ttl_or_a_list_hides_it() -> None:
 def test_what_ops_batches_has_of_an_operator_is_what_its_schema_names() -> None:
     [found] = operator_metrics(pipeline(), progress(operator()), {})
     assert list(found.row()) == [
-        field.name for field in ops_tables.SCHEMAS["batches"].field("operators").type.value_type
+        field.name for field in SCHEMAS["batches"].field("operators").type.value_type
     ]
 
 

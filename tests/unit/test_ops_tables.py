@@ -16,6 +16,7 @@ from upath import UPath
 
 from spark_jobs.contract.paths import OPS_TABLES
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
 
 REPO = Path(__file__).parents[2]
 FIRST = "pipeline = 'p' AND batch_id = 0"
@@ -56,7 +57,7 @@ def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(
     root: UPath, table: str
 ) -> None:
     found = ops_tables.query(root, table, f"SELECT * FROM {table}")
-    assert (found.num_rows, found.column_names) == (0, ops_tables.SCHEMAS[table].names)
+    assert (found.num_rows, found.column_names) == (0, SCHEMAS[table].names)
     assert not root.exists()
 
 
@@ -76,8 +77,8 @@ def test_what_stands_for_a_table_that_nobody_wrote_is_made_once_and_leaves_no_fi
 
 
 def test_every_ops_table_has_a_schema_and_is_partitioned_by_pipeline() -> None:
-    assert set(ops_tables.SCHEMAS) == set(OPS_TABLES)
-    assert all("pipeline" in schema.names for schema in ops_tables.SCHEMAS.values())
+    assert set(SCHEMAS) == set(OPS_TABLES)
+    assert all("pipeline" in schema.names for schema in SCHEMAS.values())
 
 
 def test_appending_adds(root: UPath) -> None:
@@ -118,7 +119,7 @@ def test_a_value_with_quotes_is_a_value(root: UPath, name: str) -> None:
 def test_a_table_of_an_older_sluice_has_its_new_columns_empty_and_gets_them_with_the_next_row(
     root: UPath,
 ) -> None:
-    older = pa.schema([field for field in ops_tables.SCHEMAS["batches"] if field.name != "unknown"])
+    older = pa.schema([field for field in SCHEMAS["batches"] if field.name != "unknown"])
     path = str(root / "ops" / "batches")
     deltalake.DeltaTable.create(path, older, partition_by=["pipeline"])
     deltalake.write_deltalake(path, pa.Table.from_pylist([batch(read=5)], older), mode="append")
@@ -237,3 +238,12 @@ def test_a_process_that_only_reads_does_not_load_pandas(root: UPath) -> None:
     command = [sys.executable, "-c", read, str(root)]
     done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
     assert done.stdout == "[{'batch_id': 0}] 0 False\n"
+
+
+def test_what_a_plan_loads_is_without_arrow() -> None:
+    """A plan with nothing new reads no ops table; the bench has its seconds."""
+    names = "sys.modules.keys() & {'pyarrow', 'numpy', 'pandas', 'pyspark', 'great_expectations'}"
+    load = f"import sys\nimport spark_jobs.cli, spark_jobs.runs.plan\nprint({names})\n"
+    command = [sys.executable, "-c", load]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

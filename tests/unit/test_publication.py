@@ -18,6 +18,7 @@ from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.runs.due import due
 from spark_jobs.runs.publication import publication
 from tests.unit.specs import pipeline
@@ -116,7 +117,7 @@ def test_an_event_covers_everything_since_the_version_that_was_published_before(
 def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_counts_it_lacks(
     root: Root,
 ) -> None:
-    older = [field for field in ops_tables.SCHEMAS["batches"] if field.name != "unknown"]
+    older = [field for field in SCHEMAS["batches"] if field.name != "unknown"]
     deltalake.DeltaTable.create(
         str(root.paths.root / "ops" / "batches"), pa.schema(older), partition_by=["pipeline"]
     )

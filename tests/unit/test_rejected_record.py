@@ -13,7 +13,7 @@ from spark_jobs.audit.rejected_record import RejectedRecord, captured
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)
@@ -129,7 +129,7 @@ def test_a_malformed_record_has_the_decoders_reason():
 )
 def test_every_column_of_a_rejected_record_is_one_of_its_table(table, row):
     where = {"pipeline", "generation", "batch_id", "run_id"}
-    assert row.keys() | where == set(ops_tables.SCHEMAS[table].names)
+    assert row.keys() | where == set(SCHEMAS[table].names)
 
 
 def test_a_record_that_was_read_again_is_the_same_as_one_that_was_captured():

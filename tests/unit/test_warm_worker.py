@@ -19,6 +19,7 @@ from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.warm.place import log_path, starting
 from spark_jobs.warm.turn import Turn
+from spark_jobs.warm.worker import COLLECT_EVERY
 from tests.harness.process import lives
 
 PATIENCE_SECONDS = 60
@@ -50,6 +51,9 @@ class NoSpark:
         mark("stopped")
         while words_of("stop-hangs"): time.sleep(0.01)
     def kill(self): mark("killed")
+    def collect(self):
+        mark("collected")
+        if words_of("collect-raises"): raise RuntimeError("the JVM is gone")
     def memory_mb(self): return 10
 
 def run(words):
@@ -409,6 +413,30 @@ def test_a_worker_that_cannot_clean_up_in_time_answers_and_ends_at_once(
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert "cannot clean up" in worker.log
     assert why in worker.log
+
+
+def test_behind_every_tenth_drain_it_collects_its_garbage_and_drains_on(
+    start: Callable[..., Process],
+) -> None:
+    worker = start()
+    for _ in range(COLLECT_EVERY):
+        assert not worker.marked("collected")
+        assert worker.run("say").end() == Ended(0)
+    wait(lambda: worker.marked("collected"))
+    assert worker.run("say").end() == Ended(0)
+    assert worker.process.poll() is None
+
+
+def test_one_that_cannot_collect_its_garbage_ends_at_once_behind_an_answered_drain(
+    start: Callable[..., Process],
+) -> None:
+    worker = start()
+    worker.socket.with_suffix(".collect-raises").touch()
+    for _ in range(COLLECT_EVERY):
+        assert worker.run("say").end() == Ended(0)
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert worker.marked("killed")
+    assert "cannot collect its garbage: RuntimeError: the JVM is gone" in worker.log
 
 
 def test_a_client_reads_to_the_end_though_the_run_has_left_a_process(
