@@ -32,11 +32,8 @@ from tests.harness.scene import Scene
 from tests.spark import operators, truth
 from tests.spark.operators import Operator
 
-SHORT = {"session_own_gap", "busy_days", "aircraft_tours", "airport_medians"}
-"""A session, which Spark keeps by another key than it shuffles by; rows and timers of Python state,
-with an Aggregate behind; Python state of pandas; lists, whose order no sum has. Each but the last
-behind a Deduplicate or before another step.
-"""
+SHORT = {"busy_days"}
+"""Rows and timers of Python state, with an Aggregate behind it."""
 
 
 @pytest.fixture
@@ -100,6 +97,7 @@ def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
     assert fix is None, lines
 
 
+@long_form
 def test_an_aggregate_of_everything_drains_on_in_its_one_store_and_is_not_moved(scene, examples):
     spec = operators.named("carrier_ranking").spec
     whole = spec.steps[0].model_copy(update={"keys": ()})
@@ -168,9 +166,14 @@ def without(image: Path, made: Scene, pattern: str) -> Path:
 
 
 PLACES = [
-    *("repartition.leased", "repartition.noted", "planned", "torn", "half of the stores"),
-    *("not noted", "not committed", "torn and committed"),
-    *("repartition.written", "repartition.counts"),
+    *("half of the stores", "torn and committed", "repartition.written", "repartition.counts"),
+    *(
+        pytest.param(place, marks=long_form)
+        for place in (
+            *("repartition.leased", "repartition.noted", "planned", "torn"),
+            *("not noted", "not committed"),
+        )
+    ),
 ]
 
 
@@ -200,7 +203,16 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
     assert fix is None, lines
 
 
-@pytest.mark.parametrize("place", ["planned", "torn", "repartition.written", "repartition.counts"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "torn",
+        *(
+            pytest.param(place, marks=long_form)
+            for place in ("planned", "repartition.written", "repartition.counts")
+        ),
+    ],
+)
 def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp_path, place):
     base, taken = images
     killed = copied(over(base, taken[place]), tmp_path / "root")
@@ -279,6 +291,7 @@ def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_p
     assert number(made) == 2
 
 
+@long_form
 def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tmp_path):
     base, taken = images
     made = copied(over(base, taken["repartition.counts"]), tmp_path / "root")
@@ -295,7 +308,10 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
         made.assert_exact()
 
 
-@pytest.mark.parametrize("wrong", ["rows", "digest", "misplaced"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["digest", *(pytest.param(wrong, marks=long_form) for wrong in ("rows", "misplaced"))],
+)
 def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch, wrong):
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
@@ -343,6 +359,7 @@ def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(words, env=variables, start_new_session=True)
 
 
+@long_form
 def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")

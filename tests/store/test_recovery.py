@@ -194,6 +194,7 @@ def newest(root: Root, folder: str) -> str:
     return max(entries, key=lambda name: int(name.rpartition("/")[2]))
 
 
+@long_form
 def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gone_on_from(
     drained, monkeypatch
 ):
