@@ -4,9 +4,10 @@ Shows the repairs before it makes them.
 
 Of the repairs of logs and state, it makes the first that applies. It moves a torn entry of the
 offset log away if the table has no row of that batch. It moves a torn entry of the commit log away,
-so that Spark runs the batch again for its state. Otherwise it rewinds checkpoint, table and ops
-tables to the newest complete batch, as `sluice rewind` does. If no batch is complete, it raises and
-changes nothing. Files that it moves away are kept in `damaged-<time>` beside the checkpoint.
+so that Spark runs the batch again for its state. Otherwise, and from a batch of a repartition,
+which Spark does not run again, it rewinds checkpoint, table and ops tables to the newest complete
+batch, as `sluice rewind` does. If no batch is complete, it raises and changes nothing. Files that
+it moves away are kept in `damaged-<time>` beside the checkpoint.
 
 It also removes the staging folders of repairs that were cut off, or that are old.
 """
@@ -29,7 +30,7 @@ from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
-from spark_jobs.checkpoint.repartitioned import FIELD, uncounted
+from spark_jobs.checkpoint.repartitioned import FIELD, moves_state, uncounted
 from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.contract.paths import Paths
@@ -171,6 +172,11 @@ def _log_repairs(
     unread = checkpoint.first_unplanned(range(audited + 1, last + 1), torn)
     if unread is not None:
         return [_go_back(spec, settings, integrity, unread - 1)]
+    before = paths.checkpoint / "offsets" / str(newest - 1)
+    readable = spec.keeps_state and sound and before not in damage
+    incomplete = newest > last or commit in damage
+    if readable and incomplete and moves_state(checkpoint, newest):
+        return [_go_back(spec, settings, integrity, newest - 1)]
     if last in restorable or not committed:
         if newest == last or (newest == last + 1 and sound):
             return []

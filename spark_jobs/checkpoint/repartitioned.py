@@ -77,6 +77,18 @@ def uncounted(paths: Paths, number: object) -> int | None:
     return note.batch if note else None
 
 
+def moves_state(checkpoint: Checkpoint, batch: int) -> bool:
+    """Whether the batch was planned with another number of stores than the one before: Spark runs
+    no such batch. False if nobody can tell.
+
+    Raises CheckpointBroken if an entry of the two does not parse.
+    """
+    if not {batch - 1, batch} <= {*checkpoint.planned()}:
+        return False
+    was, now = checkpoint.partitions(batch - 1), checkpoint.partitions(batch)
+    return None not in {was, now} and was != now
+
+
 def refuse_unnoted(paths: Paths) -> None:
     """Raise CheckpointBroken if the newest batch was planned with another number of stores than the
     one before, is not committed, and no note names it.
@@ -85,17 +97,16 @@ def refuse_unnoted(paths: Paths) -> None:
     late, or somebody has used Spark alone.
     """
     checkpoint, note = Checkpoint(paths.checkpoint), read_repartitioning(paths)
-    planned = checkpoint.planned()
-    if len(planned) < 2 or planned[-1] in checkpoint.committed():  # noqa: PLR2004 - it and the one before
+    newest = max(checkpoint.planned(), default=-1)
+    if newest in checkpoint.committed() or not moves_state(checkpoint, newest):
         return
-    was, now = map(checkpoint.partitions, planned[-2:])
-    if None in {was, now} or was == now or (note and note.batch == planned[-1]):
+    if note and note.batch == newest:
         return
-    name = paths.pipeline
+    name, was, now = paths.pipeline, *map(checkpoint.partitions, (newest - 1, newest))
     raise CheckpointBroken(
-        f"batch {planned[-1]} of {name} was planned for {now} state stores, those before have "
+        f"batch {newest} of {name} was planned for {now} state stores, those before have "
         f"{was}, and it is not committed: it is of a repartition that nobody goes on with.",
-        f"Go back to the end of the batch before: sluice rewind {name} --to-batch {planned[-2]}",
+        f"Go back to the end of the batch before: sluice rewind {name} --to-batch {newest - 1}",
     )
 
 
