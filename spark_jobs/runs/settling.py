@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, gone_on, take_back
+from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, moves_state, take_back
 from spark_jobs.checkpoint.repartitioning import Repartitioning, read_repartitioning
-from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.errors import CheckpointBroken, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 
@@ -27,8 +29,8 @@ def settle(spec: Pipeline, paths: Paths, held: HeldLease) -> tuple[str, ...]:
         if known is None:
             return ()
         cut = cut_off(paths, known.fingerprint[FIELD])
-        number, told = _counted(Checkpoint(paths.checkpoint), cut), known.fingerprint[FIELD]
-        stayed = note is not None and number == note.wanted != told and gone_on(paths, note)
+        checkpoint, told = Checkpoint(paths.checkpoint), known.fingerprint[FIELD]
+        number = _counted(checkpoint, cut)
     except SluiceError:
         return ()
     lines: list[str] = []
@@ -41,12 +43,7 @@ def settle(spec: Pipeline, paths: Paths, held: HeldLease) -> tuple[str, ...]:
             f"{paths.pipeline}: {paths.identity} said that the state is in {told} stores for each "
             f"step, and its newest batch has {number}: it says so now"
         )
-    if stayed and note is not None:
-        lines.append(
-            f"{paths.pipeline}: a run went on behind batch {note.batch}, of a repartition that was "
-            "cut off: it counts, and nobody has compared its state with that of before. "
-            f"`sluice rewind {paths.pipeline} --to-batch {note.batch - 1}` goes back behind it"
-        )
+        lines += _uncompared(paths, _moved(checkpoint, told), note)
     if note is not None:
         held.confirm()
         paths.repartitioning.unlink()  # last: by it one knows that there is something to do
@@ -60,6 +57,34 @@ def _counted(checkpoint: Checkpoint, cut: Repartitioning | None) -> int | None:
     if not batches or batches[-1] not in planned:
         return None
     return checkpoint.partitions(batches[-1])
+
+
+def _moved(checkpoint: Checkpoint, told: object) -> int | None:
+    """The newest committed batch that moved the state, if it did so from `told` stores."""
+    with suppress(CheckpointBroken):  # of an older entry, from which no run resumes
+        for batch in reversed(checkpoint.committed()):
+            if moves_state(checkpoint, batch):
+                return batch if checkpoint.partitions(batch - 1) == told else None
+    return None
+
+
+def _uncompared(paths: Paths, moved: int | None, note: Repartitioning | None) -> tuple[str, ...]:
+    """What to tell of a batch that moved the state, and of which identity.json did not know."""
+    name = paths.pipeline
+    if moved is None:
+        return ()
+    if note is not None and note.batch == moved:
+        what = (
+            f"a run went on behind batch {moved}, of a repartition that was cut off: it counts, "
+            "and nobody has compared its state with that of before"
+        )
+    else:
+        what = (
+            f"nothing says that the state after batch {moved} was compared with that of before: "
+            "Spark was used alone, a process that slept came late, or identity.json is a copy of "
+            "before"
+        )
+    return (f"{name}: {what}. `sluice rewind {name} --to-batch {moved - 1}` goes back behind it",)
 
 
 def _taken_back(paths: Paths, note: Repartitioning, held: HeldLease) -> tuple[str, ...]:
