@@ -18,7 +18,6 @@ from spark_jobs.checkpoint.file_check import MISSING, corrupt_ssts, find_damage,
 from spark_jobs.checkpoint.late_commit import wrong_stores
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken, versions
 from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.contract.spec import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -41,12 +40,13 @@ class Integrity:
         damage = {path: reason for path in _files(self._folder) if (reason := find_damage(path))}
         damage |= {path: MISSING for path in self._missing_entries() if not path.exists()}
         damage |= self._late_commit()
-        oldest = self._oldest_expected_batch()
+        oldest = self._oldest_batches()
+        unknown = max(oldest.values(), default=0)
         for batch in self._checkpoint.committed():
             damage |= {
                 path: MISSING
-                for path in self._state_files(batch)
-                if batch >= oldest and not path.exists()
+                for path in self.state_files(batch)
+                if batch >= oldest.get(path.parent, unknown) and not path.exists()
             }
         damage |= {
             path: reason
@@ -76,30 +76,23 @@ class Integrity:
                     return {self._folder / "commits" / str(batch): wrong}
         return {}
 
-    def _oldest_expected_batch(self) -> int:
-        """The oldest batch that every state store must have: Spark may have purged older ones.
-
-        Asked are the stores that a step has in every batch. Those that a repartition has added
-        begin with it, and those of a larger number before it end there.
+    def _oldest_batches(self) -> dict[UPath, int]:
+        """State store -> the oldest batch that it must have: Spark may have purged older ones, in
+        each store by its own count. Those without a version are left out.
         """
-        every: dict[int, int] = {}
-        for batch in self._checkpoint.committed():
-            for operator, count in self._checkpoint.stores(batch).items():
-                every[operator] = min(count, every.get(operator, count))
-        stores = [
-            store
+        found = {
+            store: versions(store)
             for store in self._folder.glob("state/*/*")
             if store.name.isdigit()
-            and int(store.name) < every.get(int(store.parent.name), MOST_PARTITIONS)
-        ]
-        return max((min(versions(store), default=0) - 1 for store in stores), default=0)
+        }
+        return {store: min(kept) - 1 for store, kept in found.items() if kept}
 
     def _is_restorable(self, batch: int) -> bool:
         logs = [self._folder / log / str(batch) for log in ("offsets", "commits")]
         previous = [self._folder / "offsets" / str(batch - 1)] if batch else []
         if any(path in self.damage for path in (*logs, *previous)):
             return False
-        return all(self._is_restorable_state(path) for path in self._state_files(batch))
+        return all(self._is_restorable_state(path) for path in self.state_files(batch))
 
     def _is_restorable_state(self, path: UPath) -> bool:
         """Whether a snapshot has its SST files, or a delta has every file that it builds on."""
@@ -128,7 +121,7 @@ class Integrity:
         if newest >= 0:
             yield self._folder / "metadata"
 
-    def _state_files(self, batch: int) -> Iterator[UPath]:
+    def state_files(self, batch: int) -> Iterator[UPath]:
         """The file of each state store that holds the state after a batch.
 
         Its version is the batch id plus one.
@@ -171,6 +164,17 @@ def refuse_damaged_logs(
         if reason := wrong_stores(checkpoint, batch):
             path = checkpoint.folder / "commits" / str(batch)
             raise checkpoint_broken(f"{path} {reason}", pipeline)
+
+
+def refuse_missing_state(checkpoint: Checkpoint, pipeline: str, batch: int) -> None:
+    """Raise CheckpointBroken if a state file that the batch's commit names is not there.
+
+    For those who read the state with Spark's source. It reads the stores whose folders it finds:
+    where those with the largest numbers are gone, it yields the others without an error.
+    """
+    for path in Integrity(checkpoint).state_files(batch):
+        if not path.exists():
+            raise checkpoint_broken(f"{path} {MISSING}", pipeline)
 
 
 def remove_orphan_checksums(checkpoint: Checkpoint) -> None:

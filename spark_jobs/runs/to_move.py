@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.integrity import refuse_damaged_logs
+from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_state
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, refuse_unnoted, uncounted
 from spark_jobs.contract.errors import RepartitionRefused
@@ -70,6 +70,7 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
             f"batch {batches[-1]} of {name} was begun and not committed: its state is not there.",
             f"Let a run complete it: sluice drain {name}",
         )
+    refuse_missing_state(checkpoint, name, batches[-1])
     now = known.with_partitions(checkpoint.partitions(batches[-1]))
     ours = in_force(spec, now.fingerprint)
     return ToMove(
@@ -87,7 +88,7 @@ def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
     if not movable(spec, known.fingerprint):
         raise RepartitionRefused(
             f"the state of {name} is in {ours.provider}, format "
-            f"{known.fingerprint['state.format']}: Spark moves only RocksDB's, of format 2.",
+            f"{known.fingerprint.get('state.format', 1)}: Spark moves only RocksDB's, of format 2.",
             f"Compute it anew with another store: `sluice rebuild {name}`, with NEXT in spec.py.",
         )
     alone = [
