@@ -117,8 +117,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a planned batch that nobody goes on with keeps every run from its work in Spark's words",
         FACT,
-        "    if None in {was, now} or was == now or (",
-        "    if planned or (",
+        "    if newest in checkpoint.committed() or not moves_state(checkpoint, newest):\n",
+        "    if newest in checkpoint.planned():\n",
         f"{UNIT}::test_a_planned_batch_that_nobody_goes_on_with_is_refused_with_the_rewind_that_"
         "removes_it",
     ),
@@ -128,6 +128,41 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if reason := wrong_stores(checkpoint, batch):\n",
         "        if (reason := wrong_stores(checkpoint, batch)) and not planned:\n",
         f"{UNIT}::test_a_commit_that_comes_late_is_refused_and_doctor_lets_the_batch_run_again",
+    ),
+    Mutant(
+        "state is moved of which a store is gone",
+        TO_MOVE,
+        "    refuse_missing_state(checkpoint, name, batches[-1])\n",
+        "",
+        f"{UNIT}::test_state_that_is_not_whole_is_not_moved",
+    ),
+    Mutant(
+        "doctor lets Spark run a batch of a repartition again, which it does not",
+        DOCTOR,
+        "    incomplete = newest > last or commit in damage\n",
+        "    incomplete = newest > last\n",
+        f"{UNIT}::test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn",
+    ),
+    Mutant(
+        "doctor finds nothing wrong with a planned batch that nobody goes on with",
+        DOCTOR,
+        "    incomplete = newest > last or commit in damage\n",
+        "    incomplete = commit in damage\n",
+        f"{UNIT}::test_doctor_goes_back_behind_a_planned_batch_that_nobody_goes_on_with",
+    ),
+    Mutant(
+        "nobody is told of a whole batch that came late",
+        SETTLING,
+        "        lines += _uncompared(paths, _moved(checkpoint, told), note)\n",
+        "",
+        f"{UNIT}::test_a_batch_that_no_note_names_is_never_taken_back",
+    ),
+    Mutant(
+        "the batch of a note is told in place of the one that moved the state",
+        SETTLING,
+        "    if note is not None and note.batch == moved:\n",
+        "    if note is not None:\n",
+        f"{UNIT}::test_a_batch_of_a_process_that_slept_before_its_note_is_told_by_its_own_number",
     ),
     Mutant(
         "doctor finds a commit of another number of stores whole",
@@ -188,16 +223,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a missing state file of a batch before more stores is not told",
         WHOLE,
-        "int(store.name) < every.get(int(store.parent.name), MOST_PARTITIONS)",
-        "int(store.name) < MOST_PARTITIONS",
+        "if batch >= oldest.get(path.parent, unknown) and not",
+        "if batch >= unknown and not",
         f"{UNIT}::test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_"
         "repartition",
     ),
     Mutant(
         "what Spark has purged in one store is told as missing",
         WHOLE,
-        "int(store.name) < every.get(int(store.parent.name), MOST_PARTITIONS)",
-        "int(store.name) < 1",
+        "if batch >= oldest.get(path.parent, unknown) and not",
+        "if not",
         f"{UNIT}::test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing",
     ),
     Mutant(

@@ -5,6 +5,7 @@ that was cut off.
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -164,11 +165,17 @@ def test_a_pipeline_without_state_is_refused(root: Drains) -> None:
 
 
 @pytest.mark.parametrize(
-    "stored", [{"state.provider": "hdfs", "state.format": 1}, {"state.format": 1}]
+    "stored",
+    [
+        {"state.provider": "hdfs", "state.format": 1},
+        {"state.format": 1},
+        {"state.format": None},
+    ],
 )
 def test_state_that_spark_cannot_move_is_refused(root: Drains, stored: dict[str, Any]) -> None:
     known = root.identity
-    known.model_copy(update={"fingerprint": known.fingerprint | stored}).write(root.paths.identity)
+    there = {name: each for name, each in (known.fingerprint | stored).items() if each is not None}
+    known.model_copy(update={"fingerprint": there}).write(root.paths.identity)
     with pytest.raises(RepartitionRefused, match="Spark moves only RocksDB's, of format 2"):
         planned(root, 4)
 
@@ -206,6 +213,15 @@ def test_behind_a_rewind_that_was_cut_off_it_is_refused(
 def test_a_damaged_log_is_refused(root: Drains) -> None:
     (root.folder / "commits" / str(NEWEST)).write_text("")
     with pytest.raises(CheckpointBroken, match="commits/2 is empty"):
+        planned(root, 4)
+
+
+@pytest.mark.parametrize("gone", ["1/1", "1/1/3_id.zip", "0/0/3_id.zip"])
+def test_state_that_is_not_whole_is_not_moved(root: Drains, gone: str) -> None:
+    """Spark's source reads the stores that it finds: without the last one, all but its keys."""
+    path = root.folder / "state" / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(CheckpointBroken, match=r"state/\d/\d/3_id.zip is missing.*sluice doctor"):
         planned(root, 4)
 
 
@@ -259,8 +275,27 @@ def test_a_batch_that_no_note_names_is_never_taken_back(root: Drains) -> None:
     """Somebody has moved the state with Spark alone."""
     written(root, 4)
     root.paths.repartitioning.unlink()
-    assert "said that the state is in 2 stores" in settled(root)
+    told = settled(root)
+    assert "said that the state is in 2 stores" in told
+    assert "nothing says that the state after batch 3 was compared" in told
+    assert f"sluice rewind {SPEC.name} --to-batch 2" in told
     assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
+
+
+def test_a_batch_of_a_process_that_slept_before_its_note_is_told_by_its_own_number(
+    root: Drains,
+) -> None:
+    """A run has drained batch 3; then came the note, and Spark wrote batch 4."""
+    root.commit(NEWEST + 1)
+    keep(root, NEWEST + 1, 2)
+    note(root, 4)
+    plan_batch(root.folder, NEWEST + 2, {0: NEWEST + 2}, topic="sales", partitions=4)
+    keep(root, NEWEST + 2, 4)
+    told = settled(root)
+    assert "nothing says that the state after batch 4 was compared" in told
+    assert f"sluice rewind {SPEC.name} --to-batch 3" in told
+    assert "--to-batch 2" not in told
+    assert number(root) == 4
 
 
 @pytest.mark.parametrize("partitions", [2, 4])
@@ -413,6 +448,39 @@ def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entr
     assert "to 4 stores" in planned(root, 4).lines[1]
 
 
+@pytest.mark.parametrize("noted", [False, True])
+@pytest.mark.parametrize("accounted", [False, True])
+def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
+    root: Drains, *, noted: bool, accounted: bool
+) -> None:
+    """Spark runs no such batch again."""
+    written(root, 4)
+    counts(root, 4, noted=noted)
+    if accounted:
+        root.account(NEWEST + 1, None)
+        root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
+    (root.folder / "commits" / str(NEWEST + 1)).write_text("")
+    lines, execute = doctor(SPEC, root.settings)
+    assert any("go back to the end of batch 2" in line for line in lines)
+    assert execute is not None
+    execute()
+    settle(SPEC, root.paths, FileLock())
+    refuse_unnoted(root.paths)
+    assert (number(root), root.rows) == (2, [0, 1, 2])
+    assert "to 4 stores" in planned(root, 4).lines[1]
+
+
+def test_doctor_goes_back_behind_a_planned_batch_that_nobody_goes_on_with(root: Drains) -> None:
+    written(root, 4, committed=False)
+    root.paths.repartitioning.unlink()
+    lines, execute = doctor(SPEC, root.settings)
+    assert any("go back to the end of batch 2" in line for line in lines)
+    assert execute is not None
+    execute()
+    refuse_unnoted(root.paths)
+    assert "to 4 stores" in planned(root, 4).lines[1]
+
+
 def test_a_rewind_and_doctor_leave_out_a_batch_that_does_not_count(root: Drains) -> None:
     """Nobody has compared its state."""
     written(root, 4)
@@ -464,8 +532,14 @@ def test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_repa
     assert {str(path): said for path, said in damage.items()} == {str(gone): "is missing"}
 
 
-def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(root: Drains) -> None:
-    """It purges each by its own count."""
+@pytest.mark.parametrize("stores", [1, 2, 4])
+def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(
+    root: Drains, stores: int
+) -> None:
+    """It purges each by its own count; a store that there is no more keeps what it had."""
+    if stores != 2:
+        written(root, stores)
+        counts(root, stores)
     (root.folder / "state" / "1" / "1" / "1_id.zip").unlink()
     assert Integrity(Checkpoint(root.paths.checkpoint)).damage == {}
 
