@@ -49,7 +49,7 @@ MUTANTS: tuple[Mutant, ...] = (
         WORK,
         "        note.write(paths.repartitioning)\n",
         "        str(note)\n",
-        f"{KILLED}[planned]",
+        "tests/spark/test_repartition.py::test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes[busy_days]",
     ),
     Mutant(
         "a run goes on behind a repartition that was cut off",
