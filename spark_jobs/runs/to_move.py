@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_state
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, refuse_unnoted, uncounted
-from spark_jobs.contract.errors import RepartitionRefused
-from spark_jobs.contract.fingerprint import in_force, movable
+from spark_jobs.contract.errors import RepartitionRefused, StateIncompatible
+from spark_jobs.contract.fingerprint import (
+    changes,
+    fingerprint,
+    in_force,
+    in_todays_form,
+    movable,
+)
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import MOST_PARTITIONS, Pipeline
 from spark_jobs.contract.steps import Aggregate
@@ -36,8 +43,8 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
     """What there is to move. Writes nothing.
 
     How many stores there are, the checkpoint says, and not the identity. Raises
-    RepartitionRefused, and CheckpointBroken if the checkpoint is damaged or a reset, a rewind or a
-    switch was cut off.
+    RepartitionRefused, StateIncompatible, and CheckpointBroken if the checkpoint is damaged or a
+    reset, a rewind or a switch was cut off.
     """
     name, checkpoint = spec.name, Checkpoint(paths.checkpoint)
     if not 1 <= wanted <= MOST_PARTITIONS:
@@ -54,6 +61,7 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
             f"Set state.shuffle_partitions={wanted} in spec.py: the first batch takes it.",
         )
     _refuse_unmovable(spec, known)
+    _refuse_other_spec(spec, known, paths)
     if begun := read_begun(paths):
         raise RepartitionRefused(
             f"{name}: a rebuild is at work since {begun.began:%F %H:%M} UTC. The state that it "
@@ -101,4 +109,24 @@ def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
             f"step {alone[0]} of {name} has neither a window nor keys: its one row is in one store "
             "whatever the number, and Spark would move it to where no batch looks for it.",
             "Leave the number as it is: more stores would not help this step.",
+        )
+
+
+def _refuse_other_spec(spec: Pipeline, known: Identity, paths: Paths) -> None:
+    """Raise StateIncompatible if the state was made by another spec: what was found movable above
+    would be another's. Code does not matter, nor a change that no batch is made by yet.
+    """
+    now = fingerprint(spec, version("pyspark"))
+    found = [
+        [
+            str(change)
+            for change in changes(in_todays_form(each.fingerprint, spec), now, spec)
+            if change.weight == "refused" and change.field != "logic"
+        ]
+        for each in (known, known.of_newest_batch(paths))
+    ]
+    if all(found):
+        raise StateIncompatible(
+            f"the state at {paths.version} was made by another spec: {'; '.join(found[-1])}.",
+            f"Revert spec.py. See what may be done about the change: sluice plan {spec.name}",
         )

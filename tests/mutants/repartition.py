@@ -137,6 +137,20 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}::test_state_that_is_not_whole_is_not_moved",
     ),
     Mutant(
+        "state is moved by what spec.py says of another's",
+        TO_MOVE,
+        "    _refuse_other_spec(spec, known, paths)\n",
+        "",
+        f"{UNIT}::test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now",
+    ),
+    Mutant(
+        "a change that no batch is made by is another spec",
+        TO_MOVE,
+        "    if all(found):\n",
+        "    if any(found):\n",
+        f"{UNIT}::test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_no_other_spec",
+    ),
+    Mutant(
         "doctor lets Spark run a batch of a repartition again, which it does not",
         DOCTOR,
         "    incomplete = newest > last or commit in damage\n",

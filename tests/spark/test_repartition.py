@@ -97,26 +97,6 @@ def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
     assert fix is None, lines
 
 
-@long_form
-def test_stores_are_used_again_and_sorted_by_number_not_by_name(scene, examples):
-    """Nothing is drained in between. Those of before are still there."""
-    operator = operators.named("busy_days")
-    made = scene(operator.spec, events=1200, deliveries=2, stores=2)
-    made.deliver()
-    made.run("first")
-    before = state(made, 2)
-    for wanted in (4, 2, 4, 12, 1, 3):
-        assert "there were" in moved(made, wanted)[-1]
-        assert state(made, wanted) == before
-    made.deliver()
-    report = made.run("behind them")
-    assert len(report.recovered) == 6
-    assert truth.hold(made, operator).rows
-    lines, fix = doctor(made.spec, made.settings)
-    assert fix is None, lines
-    assert not any("damaged" in line for line in lines), lines
-
-
 def test_state_that_lacks_its_last_store_is_not_moved(images, tmp_path):
     """Spark reads the stores that it finds: the state before and after would be the same, less what
     was in that one.

@@ -29,6 +29,7 @@ from spark_jobs.contract.errors import (
     LeaseHeld,
     LeaseLost,
     RepartitionRefused,
+    StateIncompatible,
     StateUnreadable,
 )
 from spark_jobs.contract.report import StateUse
@@ -426,6 +427,32 @@ def test_an_aggregate_of_everything_is_not_moved(root: Drains) -> None:
     spec = pipeline(steps=(one,), output_mode="update", state=State(budget_rows=1))
     with pytest.raises(RepartitionRefused, match=r"step 1 .* neither a window nor keys"):
         planned(root, 4, spec)
+
+
+def test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now(
+    tmp_path: Path,
+) -> None:
+    """No drain would take that spec. Put back, it would look for the row in its one store."""
+    one = Aggregate(measures={"n": "count(*)"})
+    whole = pipeline(steps=(one,), output_mode="update", state=State(budget_rows=1))
+    made = Drains(tmp_path / "root", whole)
+    made.drain(0, NEWEST)
+    keyed = one.model_copy(update={"keys": ("shop",)})
+    edited = whole.model_copy(update={"steps": (keyed,)})
+    with pytest.raises(StateIncompatible, match=r"steps\[0\].keys"):
+        planned(made, 4, edited)
+
+
+@pytest.mark.parametrize("spec", ["former", "accepted"])
+def test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_no_other_spec(
+    root: Drains, spec: str
+) -> None:
+    former = MadeBy.model_validate(root.identity)
+    before = Before(made_by=former, committed=NEWEST, written=NEWEST)
+    changed = {"fingerprint": former.fingerprint | {"output_mode": "update"}, "before": before}
+    root.identity.model_copy(update=changed).write(root.paths.identity)
+    mode = {"former": {}, "accepted": {"output_mode": "update"}}[spec]
+    assert "to 4 stores" in planned(root, 4, SPEC.model_copy(update=mode)).lines[1]
 
 
 @pytest.mark.parametrize("entry", ["offsets", "commits"])
