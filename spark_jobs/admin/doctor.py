@@ -31,6 +31,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.checkpoint.repartitioned import FIELD, moves_state, uncounted
+from spark_jobs.checkpoint.repartitioning import read_repartitioning
 from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.contract.paths import Paths
@@ -111,6 +112,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     files = [
         *_cursor_repair(paths, known, mending),
         *_failing_repair(paths),
+        *_note_repair(paths),
         *_metadata_repair(checkpoint, integrity),
         *_staging_repair(paths),
     ]
@@ -246,6 +248,21 @@ def _failing_repair(paths: Paths) -> list[Repair]:
             Repair(
                 f"move {paths.failing} to {aside}: the next run finds failing records again",
                 lambda: set_aside(paths.failing, aside),
+            )
+        ]
+    return []
+
+
+def _note_repair(paths: Paths) -> list[Repair]:
+    try:
+        read_repartitioning(paths)
+    except CheckpointBroken:
+        aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+        return [
+            Repair(
+                f"move {paths.repartitioning} to {aside}: if its batch is whole, the next drain says "
+                "that nobody has compared its state",
+                lambda: set_aside(paths.repartitioning, aside),
             )
         ]
     return []

@@ -13,6 +13,7 @@ knows no note: batches, or an account, stand on it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.cursor import read_cursor
@@ -67,13 +68,15 @@ def _is_of(note: Repartitioning, checkpoint: Checkpoint) -> bool:
 
 
 def uncounted(paths: Paths, number: object) -> int | None:
-    """The batch that does not count; None without one. For those who look at damage: what a note
-    names does not count where nobody can tell.
+    """The batch that does not count; None without one, or if the note does not parse. For those who
+    look at damage: what a note names does not count where nobody can tell.
     """
+    note = None
     try:
         note = cut_off(paths, number)
     except CheckpointBroken:
-        note = read_repartitioning(paths)
+        with suppress(CheckpointBroken):  # runs refuse it: refuse_unnoted
+            note = read_repartitioning(paths)
     return note.batch if note else None
 
 

@@ -40,5 +40,5 @@ def read_repartitioning(paths: Paths) -> Repartitioning | None:
         raise CheckpointBroken(
             f"{paths.repartitioning} does not parse: a repartition of {paths.pipeline} was cut "
             "off, and nobody knows which batch is its own.",
-            f"Restore it from a copy, or start again from Kafka: sluice reset {paths.pipeline}",
+            f"Restore it from a copy, or let it be moved away: sluice doctor {paths.pipeline}",
         ) from None

@@ -151,6 +151,20 @@ MUTANTS: tuple[Mutant, ...] = (
         f"{UNIT}::test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_no_other_spec",
     ),
     Mutant(
+        "a torn note leaves no way on but a reset",
+        DOCTOR,
+        "        *_note_repair(paths),\n",
+        "",
+        f"{UNIT}::test_a_note_that_does_not_parse_is_refused_and_doctor_moves_it_away",
+    ),
+    Mutant(
+        "a torn note keeps doctor and rewind from their work",
+        FACT,
+        "        with suppress(CheckpointBroken):  # runs refuse it: refuse_unnoted\n",
+        "        with suppress(FileNotFoundError):\n",
+        f"{UNIT}::test_a_rewind_behind_a_note_that_does_not_parse_is_possible",
+    ),
+    Mutant(
         "doctor lets Spark run a batch of a repartition again, which it does not",
         DOCTOR,
         "    incomplete = newest > last or commit in damage\n",

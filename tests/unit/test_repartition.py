@@ -537,14 +537,39 @@ def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root: Drains) -> None
     assert number(root) == 4
 
 
-def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
-    written(root, 4)
+@pytest.mark.parametrize("committed", [None, False, True])
+def test_a_note_that_does_not_parse_is_refused_and_doctor_moves_it_away(
+    root: Drains, *, committed: bool | None
+) -> None:
+    """Nothing is lost with it: who finds the batch without a note tells of it, or goes back."""
+    if committed is not None:
+        written(root, 4, committed=committed)
     root.paths.repartitioning.write_text("{")
     assert settle(SPEC, root.paths, FileLock()) == ()
-    with pytest.raises(CheckpointBroken, match=r"repartitioning.json does not parse.*sluice reset"):
+    with pytest.raises(CheckpointBroken, match=r"repartitioning.json does not parse.*sluice doct"):
         planned(root, 4)
     with pytest.raises(CheckpointBroken, match="does not parse"):
         refuse_unnoted(root.paths)
+    lines, execute = doctor(SPEC, root.settings)
+    assert any("repartitioning.json to" in line for line in lines)
+    assert any("go back to the end of batch 2" in line for line in lines) is (committed is False)
+    assert execute is not None
+    execute()
+    assert not root.paths.repartitioning.exists()
+    assert ("was compared with that of before" in settled(root)) is (committed is True)
+    refuse_unnoted(root.paths)
+    assert number(root) == (4 if committed else 2)
+    assert "to 8 stores" in planned(root, 8).lines[1]
+
+
+def test_a_rewind_behind_a_note_that_does_not_parse_is_possible(root: Drains) -> None:
+    written(root, 4)
+    root.paths.repartitioning.write_text("{")
+    execute = rewind(SPEC, root.settings, NEWEST).execute
+    assert execute is not None
+    execute()
+    assert not root.paths.repartitioning.exists()
+    assert (number(root), planned(root, 2).idle) == (2, True)
 
 
 @pytest.mark.parametrize("stores", [1, 4])
