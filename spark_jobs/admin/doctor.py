@@ -260,8 +260,8 @@ def _note_repair(paths: Paths) -> list[Repair]:
         aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         return [
             Repair(
-                f"move {paths.repartitioning} to {aside}: if its batch is whole, the next drain says "
-                "that nobody has compared its state",
+                f"move {paths.repartitioning} to {aside}: if its batch is whole, the next drain "
+                "says that nobody has compared its state",
                 lambda: set_aside(paths.repartitioning, aside),
             )
         ]
