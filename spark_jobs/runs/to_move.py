@@ -61,7 +61,7 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
             f"Set state.shuffle_partitions={wanted} in spec.py: the first batch takes it.",
         )
     _refuse_unmovable(spec, known)
-    _refuse_other_spec(spec, known, paths)
+    _refuse_other_steps(spec, known, paths)
     if begun := read_begun(paths):
         raise RepartitionRefused(
             f"{name}: a rebuild is at work since {begun.began:%F %H:%M} UTC. The state that it "
@@ -112,21 +112,21 @@ def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
         )
 
 
-def _refuse_other_spec(spec: Pipeline, known: Identity, paths: Paths) -> None:
-    """Raise StateIncompatible if the state was made by another spec: what was found movable above
-    would be another's. Code does not matter, nor a change that no batch is made by yet.
+def _refuse_other_steps(spec: Pipeline, known: Identity, paths: Paths) -> None:
+    """Raise StateIncompatible if the state was made by other steps: what was found movable above
+    would be another's. Nothing else of the spec matters, nor a change that no batch is made by yet.
     """
     now = fingerprint(spec, version("pyspark"))
     found = [
         [
             str(change)
             for change in changes(in_todays_form(each.fingerprint, spec), now, spec)
-            if change.weight == "refused" and change.field != "logic"
+            if change.weight == "refused" and change.field.startswith("steps[")
         ]
         for each in (known, known.of_newest_batch(paths))
     ]
     if all(found):
         raise StateIncompatible(
-            f"the state at {paths.version} was made by another spec: {'; '.join(found[-1])}.",
+            f"the state at {paths.version} was made by other steps: {'; '.join(found[-1])}.",
             f"Revert spec.py. See what may be done about the change: sluice plan {spec.name}",
         )

@@ -139,16 +139,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "state is moved by what spec.py says of another's",
         TO_MOVE,
-        "    _refuse_other_spec(spec, known, paths)\n",
+        "    _refuse_other_steps(spec, known, paths)\n",
         "",
         f"{UNIT}::test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now",
     ),
     Mutant(
-        "a change that no batch is made by is another spec",
+        "a change that no batch is made by is one of other steps",
         TO_MOVE,
         "    if all(found):\n",
         "    if any(found):\n",
-        f"{UNIT}::test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_no_other_spec",
+        f"{UNIT}::test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_none_of_the_steps",
     ),
     Mutant(
         "a torn note leaves no way on but a reset",

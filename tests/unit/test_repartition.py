@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
     StateUnreadable,
 )
+from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.report import StateUse
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Transform
@@ -39,7 +41,7 @@ from spark_jobs.rebuild.side import begin
 from spark_jobs.runs.settling import settle
 from tests.unit.checkpoints import plan_batch
 from tests.unit.drains import SPEC, Drains
-from tests.unit.specs import pipeline
+from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
 NEWEST = 2
 """The newest batch of `root`."""
@@ -443,16 +445,23 @@ def test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now
         planned(made, 4, edited)
 
 
-@pytest.mark.parametrize("spec", ["former", "accepted"])
-def test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_no_other_spec(
-    root: Drains, spec: str
+@pytest.mark.parametrize("wanted", ["former", "accepted"])
+def test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_none_of_the_steps(
+    root: Drains, wanted: str
 ) -> None:
     former = MadeBy.model_validate(root.identity)
+    dated = SPEC.model_copy(update={"steps": (deduplicate(keys=("id", "shop")), aggregate())})
+    now = fingerprint(dated, version("pyspark"))
     before = Before(made_by=former, committed=NEWEST, written=NEWEST)
-    changed = {"fingerprint": former.fingerprint | {"output_mode": "update"}, "before": before}
-    root.identity.model_copy(update=changed).write(root.paths.identity)
-    mode = {"former": {}, "accepted": {"output_mode": "update"}}[spec]
-    assert "to 4 stores" in planned(root, 4, SPEC.model_copy(update=mode)).lines[1]
+    changed = root.identity.model_copy(update={"fingerprint": now, "before": before})
+    changed.write(root.paths.identity)
+    spec = {"former": SPEC, "accepted": dated}[wanted]
+    assert "to 4 stores" in planned(root, 4, spec).lines[1]
+
+
+def test_another_topic_or_another_mode_in_spec_py_does_not_matter(root: Drains) -> None:
+    other = SPEC.model_copy(update={"output_mode": "update", "topic": topic(name="other")})
+    assert "to 4 stores" in planned(root, 4, other).lines[1]
 
 
 @pytest.mark.parametrize("entry", ["offsets", "commits"])
