@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as F
 
+from spark_jobs.checks.added_rows import added_rows
 from spark_jobs.contract.output_mode import mode_facts
 from spark_jobs.contract.store import spark_url
 from spark_jobs.run import Run
@@ -26,13 +27,15 @@ ADDED, REMOVED = ("insert", "update_postimage"), ("delete", "update_preimage")
 
 def unjudged_rows(run: Run, since: int, version: int) -> DataFrame:
     """The rows that versions after `since`, up to `version`, wrote and that are in `version`: the
-    table's columns, cached.
+    table's columns. Cached, or in memory anyway (added_rows.py).
 
     All rows of `version` if the output mode replaces the table, or if VACUUM or a clean-up of the
     log removed the changes.
     """
     if mode_facts(run.spec.output_mode).replaces_table:
         return _whole(run, version)
+    if (added := added_rows(run.spark, run.target.table, since, version)) is not None:
+        return added
     try:
         rows = _changed(run, since, version)
         rows.count()  # the feed's files are opened here, and not within an expectation

@@ -407,6 +407,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/spark/test_unjudged_rows.py",
     ),
     Mutant(
+        "rows that are deleted in place are judged",
+        "spark_jobs/checks/added_rows.py",
+        "    return not changed and not any(",
+        "    return not changed or not any(",
+        "tests/spark/test_unjudged_rows.py::test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes",
+    ),
+    Mutant(
+        "timestamps of long ago are refused by the driver, or of another time",
+        "spark_jobs/checks/added_rows.py",
+        ', coerce_int96_timestamp_unit="us"',
+        "",
+        "tests/spark/test_unjudged_rows.py::test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_them",
+    ),
+    Mutant(
         "a drain that was killed is not tried again",
         "spark_jobs/contract/errors.py",
         'code, exit_status, retry = "REPORT_MISSING", 41, True',

@@ -9,6 +9,7 @@ from typing import Any
 import deltalake
 import pytest
 
+from spark_jobs.checks import added_rows as added, rows as rows_of
 from spark_jobs.checks.rows import unjudged_rows
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
@@ -73,6 +74,101 @@ def test_one_of_two_equal_rows_that_is_deleted_leaves_the_other(table):
     assert table.unjudged(passed, last) == [("a", 1)]
 
 
+EVERY_TYPE = {
+    "s": ("STRING", "'ä\\n'", "''"),
+    "y": ("TINYINT", "-128Y", "127Y"),
+    "h": ("SMALLINT", "-32768S", "1S"),
+    "i": ("INT", "2147483647", "0"),
+    "l": ("BIGINT", "-9223372036854775808L", "9007199254740993L"),
+    "f": ("FLOAT", "float('NaN')", "float('1.1')"),
+    "d": ("DOUBLE", "double('-4.9E-324')", "double('Infinity')"),
+    "n": ("DECIMAL(38, 18)", "12345678901234567890.123456789012345678", "-0.000000000000000001"),
+    "b": ("BOOLEAN", "true", "false"),
+    "z": ("BINARY", "X'00FF'", "X''"),
+    "day": ("DATE", "DATE'0001-01-01'", "DATE'9999-12-31'"),
+    "t": (
+        "TIMESTAMP",
+        "TIMESTAMP'0001-01-02 03:04:05.000006'",
+        "TIMESTAMP'9999-12-30 23:59:59.999999'",
+    ),
+    "u": (
+        "TIMESTAMP_NTZ",
+        "TIMESTAMP_NTZ'1582-10-04 00:00:00'",
+        "TIMESTAMP_NTZ'2013-03-31 02:30:00'",
+    ),
+    "a": ("ARRAY<TIMESTAMP>", "array(TIMESTAMP'1969-12-31 23:59:59.5', NULL)", "array()"),
+    "r": (
+        "ARRAY<STRUCT<x: INT, y: ARRAY<DATE>>>",
+        "array(struct(1, array(DATE'2013-01-01')))",
+        "array(NULL)",
+    ),
+}
+"""Type and two values of each column; there is a row of nulls beside."""
+
+
+def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_them(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(spark, tmp_path / "t", "append")
+    columns = ", ".join(f"{name} {of[0]}" for name, of in EVERY_TYPE.items())
+    table.do(
+        f"REPLACE table TABLE ({columns}) USING DELTA TBLPROPERTIES ("
+        "delta.enableChangeDataFeed = true, delta.feature.timestampNtz = 'supported')"
+    )
+    passed = table.do(
+        f"INSERT INTO TABLE ({', '.join(EVERY_TYPE)}) VALUES ({', '.join('NULL' for _ in EVERY_TYPE)})"
+    )
+    for value in (1, 2):
+        values = ", ".join(f"CAST({of[value]} AS {of[0]})" for of in EVERY_TYPE.values())
+        nulls = ", ".join("NULL" for _ in EVERY_TYPE)
+        last = table.do(f"INSERT INTO TABLE VALUES ({values}), ({nulls})")
+    by_spark = rows_of._changed(table.run, passed, last)  # noqa: SLF001 - the other way
+    monkeypatch.setattr(rows_of, "_changed", None)
+    rows = unjudged_rows(table.run, passed, last)
+    assert rows.schema == by_spark.schema
+
+    def values_of(frame: Any, name: str) -> list[str]:
+        text = f"coalesce(to_json(struct({name})), '') || ' ' || hash({name})"
+        return sorted(row[0] for row in frame.selectExpr(text).collect())
+
+    for name in EVERY_TYPE:
+        assert len(values_of(rows, name)) == 4
+        assert values_of(rows, name) == values_of(by_spark, name)
+    by_spark.unpersist()
+
+
+@pytest.mark.parametrize(
+    "why", ["joined", "deleted rows in place", "partitions", "mapped", "a new column", "many"]
+)
+def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(
+    table: Table, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    before = {
+        "deleted rows in place": "ALTER table TABLE SET TBLPROPERTIES (delta.enableDeletionVectors = true)",
+        "mapped": "ALTER table TABLE SET TBLPROPERTIES (delta.columnMapping.mode = 'name')",
+        "partitions": "REPLACE table TABLE (k STRING, n INT) USING DELTA PARTITIONED BY (k) "
+        "TBLPROPERTIES (delta.enableChangeDataFeed = true)",
+    }
+    if why in before:
+        table.do(before[why])
+    if why == "many":
+        monkeypatch.setattr(added, "MOST_BYTES", 60)
+    passed = table.do("INSERT INTO TABLE VALUES ('old', 0)")
+    table.do("INSERT INTO TABLE SELECT /*+ COALESCE(1) */ * FROM VALUES ('a', 1), ('b', 2)")
+    last = table.do("INSERT INTO TABLE VALUES ('c', 3)")
+    if why == "joined":
+        last = table.do("OPTIMIZE TABLE")
+    if why == "deleted rows in place":
+        last = table.do("DELETE FROM TABLE WHERE k = 'b'")
+    if why == "a new column":
+        last = table.do("ALTER table TABLE ADD COLUMN more INT")
+    assert added.added_rows(table.spark, table.run.target.table, passed, last) is None
+    wanted = [("a", 1), ("b", 2), ("c", 3)]
+    if why == "deleted rows in place":
+        wanted.remove(("b", 2))
+    assert table.unjudged(passed, last) == wanted
+
+
 def test_in_update_mode_a_key_is_judged_by_its_last_row(spark, tmp_path):
     table = Table(spark, tmp_path / "t", "update")
     passed = table.do("INSERT INTO TABLE VALUES ('a', 1), ('untouched', 9)")
@@ -85,9 +181,9 @@ def test_in_update_mode_a_key_is_judged_by_its_last_row(spark, tmp_path):
 
 
 def test_where_the_changes_are_gone_all_rows_are_judged_and_it_says_so(table, monkeypatch):
-    passed = table.do("INSERT INTO TABLE VALUES ('old', 0)")
+    passed = table.do("INSERT INTO TABLE VALUES ('old', 0), ('gone', 0)")
     table.do("INSERT INTO TABLE VALUES ('a', 1), ('b', 2)")
-    last = table.do("DELETE FROM TABLE WHERE k = 'a'")
+    last = table.do("DELETE FROM TABLE WHERE k IN ('a', 'gone')")
     deltalake.DeltaTable(str(table.path)).vacuum(0, enforce_retention_duration=False, dry_run=False)
     for file in (table.path / "_change_data").glob("*.parquet"):
         file.unlink()
