@@ -124,13 +124,13 @@ SHORT = (WHOLE, BEHIND, STORES, WHOLE, DRIVER)
 
 
 def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:
-    """Each kind of kill once, in a random order, then by chance, and behind two of three a drain
-    that nobody kills, so that workers grow older than one drain: the same for the same seed.
+    """Each kind of kill once, in a random order, then by chance; behind them none, one or two drains
+    that nobody kills, so that a kill finds new workers and used ones: the same for the same seed.
     """
     chance = Random(seed)
     first = chance.sample(KILLS, len(KILLS))
     more = chance.choices(KILLS, [kill.chance for kill in KILLS], k=max(0, kills - len(first)))
     drawn = list[Kill]()
     for number, one in enumerate([*first, *more][:kills]):
-        drawn += [one, WHOLE] if number % 3 else [one]
+        drawn += [one, *[WHOLE] * (number % 3)]
     return [(one, Random(chance.random())) for one in drawn]
