@@ -109,18 +109,18 @@ class Campaign:
         self._killed_at: float | None = None
         self._figures = Figures(0, Counter(), 0, 0, 0, [])
 
-    def measure(self) -> None:
+    def measure(self, share: float = 1.0) -> None:
         """How long a drain takes here, for the kills that fall by chance: on the first delivery,
-        undisturbed.
+        undisturbed. A later batch takes that share of the longest.
         """
         self._first.deliver()
         running = self._start(self._first, self._folder, "measured")
         assert running.end() == 0, running.said
         self._lengths = Lengths(
-            time.monotonic() - running.started_at, running.longest_batch_seconds()
+            time.monotonic() - running.started_at, share * running.longest_batch_seconds()
         )
         self._say(
-            f"a drain takes {self._lengths.run:.1f} s, its longest batch "
+            f"a drain takes {self._lengths.run:.1f} s; kills in a batch fall within "
             f"{self._lengths.batch:.1f} s"
         )
 

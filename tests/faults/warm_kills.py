@@ -26,8 +26,7 @@ from tests.harness.warm_process import WarmRunning, kill
 
 Act = Callable[[Running, Random, Lengths], None]
 WarmAct = Callable[[WarmRunning], None]
-PAUSE_SECONDS = 1.0
-"""Between two tries, of which Airflow would make minutes."""
+HELD = "table.committed"
 ENDED = "its client gone: the worker ended the drain behind its batch"
 RESTED = "between two drains"
 
@@ -77,17 +76,21 @@ def _client(running: WarmRunning) -> None:
     running.settle()
 
 
-def _client_and_tried_again(running: WarmRunning) -> None:
-    """The next one comes at once, and as often as it is told that this one holds the lease."""
-    running.kill_client()
+def _client_held(running: Running, _chance: Random, _lengths: Lengths) -> None:
+    """The next one comes at once, is told that this one holds the lease, and is tried again."""
+    warm = _warm(running)
+    warm.hold(HELD)
+    warm.kill_client()
+    refused = warm.again(0)
+    assert refused.end() == LeaseHeld.exit_status, refused.said[-2000:]
+    warm.let_go(HELD)
     number, status = 0, LeaseHeld.exit_status
     while status == LeaseHeld.exit_status:
         number += 1
-        time.sleep(PAUSE_SECONDS if number > 1 else 0)
-        again = running.again(number)
+        again = warm.again(number)
         status = again.end()
         assert status in {0, LeaseHeld.exit_status}, again.said[-2000:]
-    running.settle()
+    warm.settle()
 
 
 def _warm(running: Running) -> WarmRunning:
@@ -107,11 +110,7 @@ KILLS = (
     Kill("its driver, in a batch", its("driver")),
     Kill("its Python workers, in a batch", _batch(_python_workers), chance=2, lives=True),
     Kill("its client, in a batch", _batch(_client), chance=2, where=ENDED),
-    Kill(
-        "its client, in a batch, and tried again at once",
-        _batch(_client_and_tried_again),
-        where=ENDED,
-    ),
+    Kill("its client, while it is held, and tried again at once", _client_held, f"{HELD}=wait"),
     Kill("its client, at any moment", _anytime(_client), where="its client gone, at any moment"),
     Kill("its worker's JVM, behind it", _behind("jvm"), where=RESTED),
     BEHIND,
