@@ -114,6 +114,7 @@ KILLS = (
     Kill("its client, at any moment", _anytime(_client), where="its client gone, at any moment"),
     Kill("its worker's JVM, behind it", _behind("jvm"), where=RESTED),
     BEHIND,
+    Kill("its Python workers, behind it", _behind("workers"), where=RESTED),
     Kill("all of its worker, behind it", _behind("jvm", "driver", "workers"), where=RESTED),
 )
 """What is killed where: the parts of a drain are the worker's, but for its client."""
