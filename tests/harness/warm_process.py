@@ -76,7 +76,9 @@ class Workers:
 
     def end(self) -> None:
         """None is left."""
-        kill(self.tree)
+        left = self.tree
+        kill(left)
+        Running.wait_until(lambda: not any(lives(each.pid) for each in left), "the end of a worker")
 
 
 class WarmRunning(Running):
