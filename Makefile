@@ -53,8 +53,8 @@ properties: $(READY) ## look for an input that gives a wrong table: CASES=200 fo
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'
 	@$(if $(FAMILY),SLUICE_FAMILY='$(FAMILY)') SLUICE_CASES=$(CASES) $(BIN)/python -m pytest tests/spark/properties -o faulthandler_timeout=0 --hypothesis-seed=$(SEED)
 
-faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour; REPAIRS=1 kills stages and swaps of repairs
-	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED) $(if $(REPAIRS),--repairs) $(if $(SWAPS),--swaps)
+faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour; WARM=1 kills warm drains, their worker and their client; REPAIRS=1 stages and swaps of repairs
+	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED) $(if $(REPAIRS),--repairs) $(if $(SWAPS),--swaps) $(if $(WARM),--warm)
 
 lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second half where both are due
 	@$(BIN)/ruff check --quiet .

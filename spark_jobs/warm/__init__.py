@@ -2,6 +2,7 @@
 takes one drain at a time over a local socket.
 
 Of a client: client.py, start.py, fits.py. Of the worker: worker.py, turn.py, reception.py, job.py,
-jvm.py, limited.py, address.py, own_log.py, surroundings.py, tail.py, output.py, recycling.py,
-python_daemon.py. Of both: place.py, message.py, link.py, fingerprint.py, variables.py.
+jvm.py, python_workers.py, limited.py, address.py, own_log.py, surroundings.py, tail.py, output.py,
+recycling.py, python_daemon.py. Of both: place.py, message.py, link.py, fingerprint.py,
+variables.py.
 """

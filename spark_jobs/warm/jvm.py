@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-from contextlib import suppress
 from typing import Any, Final
 
 import psutil
@@ -16,11 +15,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.launch.processes import kill_others
 from spark_jobs.launch.session import STATIC
-from spark_jobs.launch.submit import DAEMON
+from spark_jobs.warm.python_workers import GONE_SECONDS, PythonWorkers
 
 STATE: Final = "org.apache.spark.sql.execution.streaming.state"
-GONE_SECONDS: Final = 5.0
-"""How long killed processes may take to be gone."""
 
 
 class Jvm:
@@ -31,6 +28,7 @@ class Jvm:
         the JVM's id, by default that of this process's parent.
         """
         self._process = process or os.getppid()
+        self._python = PythonWorkers(self._process)
         builder = SparkSession.builder.appName("sluice worker")
         for key, value in STATIC.items():
             builder = builder.config(key, value)
@@ -38,7 +36,11 @@ class Jvm:
         self._java: Any = self._first.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way to Java's objects
 
     def new_session(self) -> None:
-        """Make a session that the next drain finds (getOrCreate)."""
+        """Make a session that the next drain finds (getOrCreate).
+
+        Raises what the JVM raises, and DaemonGone: the drain would fail.
+        """
+        self._python.hold_daemons()
         made = self._first.newSession()
         SparkSession._instantiatedSession = made  # noqa: SLF001 - what getOrCreate looks at
         ours = self._java.org.apache.spark.sql.classic.SparkSession
@@ -46,7 +48,7 @@ class Jvm:
         ours.setActiveSession(made._jsparkSession)  # noqa: SLF001
 
     def clean(self) -> None:
-        """Leave nothing of the drain behind. Raises what the JVM raises."""
+        """Leave nothing of the drain behind. Raises what the JVM raises, and DaemonGone."""
         session = SparkSession._instantiatedSession  # noqa: SLF001 - as above
         if session is not None:
             for query in session.streams.active:
@@ -56,7 +58,8 @@ class Jvm:
         _object(self._java, f"{STATE}.StateStore$").stop()
         # A table may be another one at the same path when the next drain opens it.
         _object(self._java, "org.apache.spark.sql.delta.DeltaLog$").clearCache()
-        end_python_workers(self._process)
+        self._python.end()
+        self._python.hold_daemons()
 
     def collect(self) -> None:
         """Collect all garbage of this process and its JVM: some 0.3 s.
@@ -79,19 +82,6 @@ class Jvm:
         """Megabytes of this process and its JVM."""
         processes = [psutil.Process(), psutil.Process(self._process)]
         return int(sum(process.memory_info().rss for process in processes) // 2**20)
-
-
-def end_python_workers(jvm: int) -> None:
-    """Kill the Python workers, which have loaded the pipeline's code; the daemon forks others."""
-    killed = []
-    for daemon in psutil.Process(jvm).children():
-        with suppress(psutil.Error):
-            if DAEMON in daemon.cmdline():
-                killed += daemon.children()
-    for worker in killed:
-        with suppress(psutil.NoSuchProcess):
-            worker.kill()
-    psutil.wait_procs(killed, GONE_SECONDS)
 
 
 def _object(java: Any, name: str) -> Any:

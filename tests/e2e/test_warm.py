@@ -21,7 +21,8 @@ from spark_jobs.contract.errors import ReportMissing, Stopped
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
-from spark_jobs.launch.processes import kill_tree
+from spark_jobs.launch.processes import kill_tree, tree
+from spark_jobs.launch.submit import DAEMON
 from spark_jobs.warm import start
 from spark_jobs.warm.client import begun
 from spark_jobs.warm.look import shown
@@ -192,6 +193,31 @@ def test_changed_code_ends_the_worker_and_a_kill_of_it_is_a_kill_of_its_drain(
 
     recovered = scene.run("recovers")
     assert recovered.batches[0] == planned
+    scene.assert_exact()
+
+
+@long_form
+def test_a_worker_whose_python_daemon_was_killed_takes_no_other_drain(
+    spark: object, installation: Installation
+) -> None:
+    scene = installation.scene
+    scene.deliver()
+    installation.drain(FIRST, "first")
+    born = installation.worker
+    killed = 0
+    for process in tree(born.process):
+        with contextlib.suppress(psutil.Error):  # workers that were killed behind the drain
+            if DAEMON in process.cmdline():
+                process.kill()
+                killed += 1
+    assert killed
+    scene.deliver()
+    assert "starts cold" not in installation.drain(FIRST, "second")
+    assert installation.worker.process != born.process
+    assert (
+        "its Python daemon is gone"
+        in log_path(installation.socket).with_suffix(".log.before").read_text()
+    )
     scene.assert_exact()
 
 

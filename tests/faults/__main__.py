@@ -1,5 +1,6 @@
-"""`make faults KILLS=200 SEED=...`: the long form, with its figures at the end. REPAIRS=1 kills
-stages and swaps of repairs instead, and SWAPS=1 swaps and undos without Spark.
+"""`make faults KILLS=200 SEED=...`: the long form, with its figures at the end. WARM=1 kills warm
+drains instead, their workers and their clients; REPAIRS=1 stages and swaps of repairs, and SWAPS=1
+swaps and undos without Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tempfile import mkdtemp
 
 from local import broker
 from spark_jobs.contract.settings import REPO
-from tests.faults import campaign, repairing, swapping
+from tests.faults import repairing, warm_campaign
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule
 from tests.faults.repairing import Repairing
@@ -35,45 +36,53 @@ def main() -> int:
     which.add_argument(
         "--swaps", action="store_true", help="kill swaps and undos without Spark, not drains"
     )
+    which.add_argument(
+        "--warm", action="store_true", help="kill drains that go through a worker, and the worker"
+    )
     wanted = parser.parse_args()
     folder = Path(mkdtemp(prefix="sluice-faults-"))
     say(f"seed {wanted.seed}; logs in {folder}")
     again = f"the same again: make faults{_which(wanted)} KILLS={wanted.kills} SEED={wanted.seed}"
     try:
-        figures = _run(folder, wanted, again)
+        lines = _run(folder, wanted, again)
     except AssertionError as wrong:
         say(f"{wrong}\n{again}")
         return 1
-    for line in figures.lines:
+    for line in lines:
         say(line)
     shutil.rmtree(folder)
     return 0
 
 
 def _which(wanted: argparse.Namespace) -> str:
-    return " REPAIRS=1" if wanted.repairs else " SWAPS=1" if wanted.swaps else ""
+    chosen = {"REPAIRS": wanted.repairs, "SWAPS": wanted.swaps, "WARM": wanted.warm}
+    return "".join(f" {name}=1" for name, is_chosen in chosen.items() if is_chosen)
 
 
-def _run(
-    folder: Path, wanted: argparse.Namespace, again: str
-) -> campaign.Figures | repairing.Figures | swapping.Figures:
+def _run(folder: Path, wanted: argparse.Namespace, again: str) -> list[str]:
     if wanted.swaps:
-        return Swapping(folder, wanted.seed, say).run(wanted.kills)
+        return Swapping(folder, wanted.seed, say).run(wanted.kills).lines
     os.environ["SLUICE_PIPELINES"] = PIPELINES
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:
         with none_left():
             if wanted.repairs:
-                return Repairing(
-                    kafka,
-                    folder,
-                    rounds(wanted.seed),
-                    say,
-                    deliveries=wanted.kills + repairing.FIRST,
-                ).run(wanted.kills)
+                return (
+                    Repairing(
+                        kafka,
+                        folder,
+                        rounds(wanted.seed),
+                        say,
+                        deliveries=wanted.kills + repairing.FIRST,
+                    )
+                    .run(wanted.kills)
+                    .lines
+                )
+            if wanted.warm:
+                return warm_campaign.run(kafka, folder, wanted.seed, wanted.kills, say, again)
             drains = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
             drains.measure()
-            return drains.run()
+            return drains.run().lines
     finally:
         broker.stop(folder / "kafka")
 

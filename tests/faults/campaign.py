@@ -9,7 +9,6 @@ announced once.
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from random import Random
 from statistics import median
 from typing import Any, NamedTuple
 
+from spark_jobs.contract.errors import SparkFailed
 from tests.faults import publishing, verifying
 from tests.faults.catalogue import WHOLE, Kill, Lengths, landed
 from tests.harness.process import Running
@@ -28,8 +28,6 @@ BLOCK = 5
 """Kills of one pipeline until it is verified."""
 EVENTS = 150
 """In a delivery; there is one before every drain."""
-KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
-"""spark-submit's exit status where it was killed, and where its driver was."""
 
 
 class Figures(NamedTuple):
@@ -69,7 +67,7 @@ class Campaign:
     `again` says how to have the same once more.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - each is a choice of a campaign
         self,
         kafka: str,
         folder: Path,
@@ -79,16 +77,18 @@ class Campaign:
         pipelines: Sequence[str] = PIPELINES,
         events: int = EVENTS,
         block: int = BLOCK,
+        start: Callable[..., Running] = Running,
         **of_scenes: Any,
     ) -> None:
-        """`of_scenes` is what each Scene is given beside; with the checks of the output, unless it says
-        otherwise.
+        """`start` starts a drain. `of_scenes` is what each Scene is given beside; with the checks of
+        the output, unless it says otherwise.
         """
         self._folder = folder
         self._schedule = kills
         self._say = say
         self._again = again
         self._block = block
+        self._start = start
         deliveries = len(kills) + 1
         of_scenes = {"checked": True} | of_scenes
         first = Scene(
@@ -109,18 +109,18 @@ class Campaign:
         self._killed_at: float | None = None
         self._figures = Figures(0, Counter(), 0, 0, 0, [])
 
-    def measure(self) -> None:
+    def measure(self, share: float = 1.0) -> None:
         """How long a drain takes here, for the kills that fall by chance: on the first delivery,
-        undisturbed.
+        undisturbed. A later batch takes that share of the longest.
         """
         self._first.deliver()
-        running = Running(self._first, self._folder, "measured")
+        running = self._start(self._first, self._folder, "measured")
         assert running.end() == 0, running.said
         self._lengths = Lengths(
-            time.monotonic() - running.started_at, running.longest_batch_seconds()
+            time.monotonic() - running.started_at, share * running.longest_batch_seconds()
         )
         self._say(
-            f"a drain takes {self._lengths.run:.1f} s, its longest batch "
+            f"a drain takes {self._lengths.run:.1f} s; kills in a batch fall within "
             f"{self._lengths.batch:.1f} s"
         )
 
@@ -157,7 +157,7 @@ class Campaign:
 
     def drain(self, scene: Scene, run_id: str) -> None:
         """Undisturbed, in a process of its own."""
-        running = Running(scene, self._folder, run_id)
+        running = self._start(scene, self._folder, run_id)
         status = running.end()
         self._note_recovery(running)
         assert status == 0, (
@@ -165,18 +165,20 @@ class Campaign:
         )
 
     def _kill(self, scene: Scene, number: int, kill: Kill, chance: Random) -> None:
-        running = Running(scene, self._folder, f"kill-{number:03}", kill.failpoints)
+        running = self._start(scene, self._folder, f"kill-{number:03}", kill.failpoints)
         kill.act(running, chance, self._lengths)
         status = running.end()
         self._note_recovery(running)
         self._killed_at = time.monotonic()
-        assert status in {0, *KILLED}, (
+        lived = (SparkFailed.exit_status,) if kill.lives else ()
+        assert status in {0, *running.KILLED, *lived}, (
             f"the drain that was to be killed ({kill.name}) failed by itself, with status "
             f"{status}: "
             f"{running.report and running.report.problem}\n{running.said[-2000:]}\n{self._again}"
         )
-        where = landed(scene, running, kill) if status else "it had ended before"
-        if status:
+        killed = running.was_killed(status)
+        where = (kill.where or landed(scene, running, kill)) if killed else "it had ended before"
+        if killed:
             self._figures.landed[where] += 1
             self._figures = self._figures._replace(kills=self._figures.kills + 1)
         self._say(f"{number + 1}/{len(self._schedule)} {scene.spec.name}: {kill.name}: {where}")

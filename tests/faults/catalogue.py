@@ -33,39 +33,47 @@ class Lengths(NamedTuple):
 class Kill(NamedTuple):
     """`failpoints` is the drain's environment; `act` ends it.
 
-    `chance` is how often, against the others.
+    `chance` is how often, against the others. `where` says where it finds the drain, if the files
+    that are left do not; `lives` whether a warm drain lives to say that it failed.
     """
 
     name: str
     act: Callable[[Running, Random, Lengths], None]
     failpoints: str = ""
     chance: int = 1
+    where: str = ""
+    lives: bool = False
 
 
-def _nothing(_running: Running, _chance: Random, _lengths: Lengths) -> None:
+def nothing(_running: Running, _chance: Random, _lengths: Lengths) -> None:
     """Its own failpoint ends it."""
 
 
-def _in_a_batch(running: Running, chance: Random, lengths: Lengths) -> None:
+def in_a_batch(running: Running, chance: Random, lengths: Lengths) -> None:
     running.wait_for(running.has_planned, "a batch")
     time.sleep(chance.uniform(0, lengths.batch))
     running.kill()
 
 
-def _whenever(running: Running, chance: Random, lengths: Lengths) -> None:
+def whenever(running: Running, chance: Random, lengths: Lengths) -> None:
     time.sleep(chance.uniform(0, lengths.run))
     running.kill()
 
 
 def _while_stores_are_written(running: Running, _chance: Random, _lengths: Lengths) -> None:
+    stores_are_written(running)
+    running.kill()
+
+
+def stores_are_written(running: Running) -> None:
+    """Until they are."""
     running.wait_for(
         lambda: running.has_planned() and _stores(running, running.checkpoint.planned()[-1]),
         "a batch's stores",
     )
-    running.kill()
 
 
-def _its(kind: str) -> Callable[[Running, Random, Lengths], None]:
+def its(kind: str) -> Callable[[Running, Random, Lengths], None]:
     def act(running: Running, chance: Random, lengths: Lengths) -> None:
         running.wait_for(running.has_planned, "a batch")
         time.sleep(chance.uniform(0, lengths.batch))
@@ -96,16 +104,16 @@ def strike(running: Running, kind: str) -> None:
 
 
 KILLS = (
-    *(Kill(f"failpoint {name}", _nothing, f"{name}=exit") for name in failpoint.POINTS),
-    Kill("all of it, in a batch", _in_a_batch, chance=8),
-    Kill("all of it, at any moment", _whenever, chance=2),
-    Kill("its JVM, in a batch", _its("jvm"), chance=2),
-    Kill("its driver, in a batch", _its("driver")),
+    *(Kill(f"failpoint {name}", nothing, f"{name}=exit") for name in failpoint.POINTS),
+    Kill("all of it, in a batch", in_a_batch, chance=8),
+    Kill("all of it, at any moment", whenever, chance=2),
+    Kill("its JVM, in a batch", its("jvm"), chance=2),
+    Kill("its driver, in a batch", its("driver")),
 )
 """The long form: the places are those of the failpoints, and where chance falls."""
 
 STORES = Kill("all of it, while stores are written", _while_stores_are_written)
-WHOLE = Kill("nobody kills it", _nothing)
+WHOLE = Kill("nobody kills it", nothing)
 DRIVER = Kill(
     "its driver, when the table has the batch",
     _its_held("driver", "table.committed"),

@@ -28,7 +28,7 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
 from spark_jobs.sink import history, table
 from spark_jobs.storage.delta import open_table
-from tests.faults.campaign import KILLED, PIPELINES
+from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since
 from tests.faults.whole import Whole, bag, less, staged
@@ -159,7 +159,7 @@ class Repairing:
         running = self._running(scene, kill.failpoints, plan.repair_id)
         kill.act(running, wanted.chance, self._lengths[scene.spec.name])
         status = running.end()
-        assert status in {0, *KILLED}, f"the stage failed by itself: {running.said[-2000:]}"
+        assert status in {0, *running.KILLED}, f"the stage failed by itself: {running.said[-2000:]}"
         staging = Path(str(scene.paths.staging(plan.repair_id)))
         where = landed(running, staging, began, kill) if status else ENDED
         # One that has begun to write has no manifest of an earlier try.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +17,9 @@ import psutil
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.settings import Settings
 from spark_jobs.launch.processes import kill_tree, tree
-from spark_jobs.launch.submit import application, command, environment, stage_command
+from spark_jobs.launch.submit import DAEMON, application, command, environment, stage_command
 from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 
@@ -64,6 +66,9 @@ class Running:
     `failpoints` are the drain's; one that waits holds it there until `let_go`.
     """
 
+    KILLED: tuple[int, ...] = (-signal.SIGKILL, 128 + signal.SIGKILL)
+    """spark-submit's exit status where it was killed, and where its driver was."""
+
     def __init__(
         self,
         scene: Scene,
@@ -92,17 +97,24 @@ class Running:
             "SLUICE_FAILPOINTS": failpoints,
             "SLUICE_FAILPOINTS_WAITING": str(self._waiting),
         }
-        settings, name = scene.settings, scene.spec.name
+        settings, name = self._settings(scene), scene.spec.name
         self.process = subprocess.Popen(
             stage_command(settings, name, repair_id, self._report, run_id)
             if repair_id
-            else command(settings, name, self._report, run_id),
+            else self._command(settings, name, run_id),
             start_new_session=True,
-            env={**os.environ, **environment(scene.settings), **tests, **variables},
+            env={**os.environ, **environment(settings), **tests, **variables},
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
         _STARTED.append(self)
+
+    @staticmethod
+    def _settings(scene: Scene) -> Settings:
+        return scene.settings
+
+    def _command(self, settings: Settings, name: str, run_id: str) -> list[str]:
+        return command(settings, name, self._report, run_id)
 
     def wait_for(self, moment: Callable[[], bool], what: str) -> None:
         """Until the moment has come, or the drain has ended."""
@@ -161,6 +173,11 @@ class Running:
         self._log.close()
         return self.process.wait()
 
+    @staticmethod
+    def was_killed(status: int) -> bool:
+        """Whether it was, by this exit status, and had not ended before."""
+        return status != 0
+
     def abandon(self) -> None:
         """End it, if it has not ended, and leave nothing open."""
         self.kill()
@@ -189,7 +206,9 @@ class Running:
                 python = bool(words) and "python" in words[0]
                 is_driver = python and application() in words
                 is_worker = python and any(
-                    "pyspark.daemon" in word or "pyspark.worker" in word for word in words
+                    each in word
+                    for word in words
+                    for each in ("pyspark.daemon", "pyspark.worker", DAEMON)
                 )
                 is_jvm = bool(words) and words[0].endswith("java")
                 if {"jvm": is_jvm, "driver": is_driver, "workers": is_worker}[kind]:

@@ -103,9 +103,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "Python workers with a pipeline's code stay",
         f"{WARM}/jvm.py",
-        "        end_python_workers(self._process)\n",
+        "        self._python.end()\n",
         "",
         NOTHING_LEFT,
+    ),
+    Mutant(
+        "a worker whose Python daemon was killed takes a drain, which fails",
+        f"{WARM}/jvm.py",
+        "        self._python.hold_daemons()\n        made",
+        "        made",
+        "tests/e2e/test_warm.py::test_a_worker_whose_python_daemon_was_killed_takes_no_other_drain",
+    ),
+    Mutant(
+        "a Python daemon that has ended is not missed",
+        f"{WARM}/python_workers.py",
+        "if not _lives(each)]",
+        "if not each.pid]",
+        "tests/unit/test_warm_python_workers.py::test_a_daemon_that_was_there_and_is_gone_is_missed_though_another_has_come",
     ),
     Mutant(
         "settings of one drain's session are those of the next",

@@ -1,0 +1,40 @@
+"""A campaign of warm drains: `make faults WARM=1 KILLS=20`, and its short form in
+test_warm_campaign.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.faults.campaign import Campaign
+from tests.faults.warm_kills import schedule
+from tests.harness.warm_process import Workers
+
+STORES = 2
+"""Of a step, the same for each pipeline: tests say it by a variable, and another value of one ends
+the worker.
+"""
+BATCH = 0.3
+"""Of the first batch of a new worker: what a later one takes of that."""
+
+
+def run(
+    kafka: str, folder: Path, seed: int, kills: int, say: Callable[[str], None], again: str
+) -> list[str]:
+    """What it found, in words. Raises AssertionError as Campaign.run does, and if no worker did
+    more than one drain.
+    """
+    workers = Workers(str(folder / "root"))
+    try:
+        drains = Campaign(
+            kafka, folder, schedule(seed, kills), say, again, start=workers, stores=STORES
+        )
+        drains.measure(BATCH)
+        found = drains.run()
+    finally:
+        workers.end()
+        for line in workers.lines:
+            say(line)
+    assert max(workers.drains.values()) > 1, "no worker did a second drain"
+    return found.lines
