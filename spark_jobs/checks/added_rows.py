@@ -76,6 +76,8 @@ def _read(path: UPath, made: Replay, schema: StructType) -> pa.Table | None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - as above
 
+    if sum(file["size"] for file in made.added.values()) > MOST_BYTES:
+        return None
     columns, total = to_arrow_schema(schema, timezone="UTC"), 0
     found = [columns.empty_table()]
     for file in made.added.values():

@@ -173,9 +173,9 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
             "error_cb": errors.append,
         }
         # By librdkafka's default the first answer takes 0.06 s, with this 0.02. While somebody
-        # waits for an answer the wait does not double: where nothing listens or a login is refused there
-        # are some 75 tries a second, and not 20. Kafka answers a refused login after 0.1 s: 5 tries
-        # until it is told, and not 4.
+        # waits for an answer the wait does not double: where nothing listens, or a login is
+        # refused, there are some 75 tries a second, and not 20. Kafka refuses a login after 0.1 s:
+        # 5 tries until it is told, and not 4.
         soon = {"reconnect.backoff.ms": 1}
         client = AdminClient(
             soon | config.librdkafka() | token_endpoint.authorities(config) | options, logger=None

@@ -54,6 +54,15 @@ def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(tmp_pat
     assert _read(tmp_path, made, SCHEMA) is None
 
 
+def test_a_large_file_is_not_opened(tmp_path: Path) -> None:
+    append(tmp_path, some("old"))
+    made = Log.of(tmp_path).replay(0)
+    for file in made.added.values():
+        (tmp_path / file["path"]).unlink()
+        file["size"] = MOST_BYTES + 1
+    assert _read(tmp_path, made, SCHEMA) is None
+
+
 @pytest.mark.parametrize("keys", [(), ("a", "b"), tuple("ab" * ROWS_AT_ONCE)])
 def test_the_rows_are_those_of_the_files_however_many(
     tmp_path: Path, keys: tuple[str, ...]
