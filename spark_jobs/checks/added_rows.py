@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES: Final = 16_000_000
-"""Of the rows, in memory: more are Spark's work."""
+"""Of the rows, in memory: more are Spark's work. They go to Spark within each task."""
+VALUE_BYTES: Final = 8
+"""What Spark has for each value at least; Arrow has a bit for a boolean."""
 ROWS_AT_ONCE: Final = 4096
 """Rows that are read before their bytes are looked at: a file has what repeats only once."""
 MAPPING: Final = "delta.columnMapping.mode"
@@ -85,7 +87,7 @@ def _read(path: UPath, made: Replay, schema: StructType) -> pa.Table | None:
             # Spark's timestamps may be of Parquet's oldest kind, and of years far from ours.
             parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
             for rows in parquet.iter_batches(ROWS_AT_ONCE, columns=columns.names):
-                total += rows.nbytes
+                total += max(rows.nbytes, VALUE_BYTES * rows.num_rows * rows.num_columns)
                 if total > MOST_BYTES:
                     return None
                 part = pa.Table.from_batches([rows]).select(columns.names)

@@ -423,8 +423,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the driver reads rows without number that Parquet has in a few bytes",
         "spark_jobs/checks/added_rows.py",
-        "                total += rows.nbytes\n",
-        "",
+        "max(rows.nbytes, ",
+        "max(0, ",
+        f"{UNIT}/test_added_rows.py::test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark",
+    ),
+    Mutant(
+        "the driver reads booleans without number, which Arrow has in a few bytes",
+        "spark_jobs/checks/added_rows.py",
+        "max(rows.nbytes, VALUE_BYTES * rows.num_rows * rows.num_columns)",
+        "rows.nbytes",
         f"{UNIT}/test_added_rows.py::test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark",
     ),
     Mutant(

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from spark_jobs.checks.added_rows import MOST_BYTES, ROWS_AT_ONCE, _only_adds, _read
 from spark_jobs.storage.delta_log import Log
@@ -43,15 +50,20 @@ def test_a_file_that_is_only_noted_again_was_not_added(tmp_path: Path) -> None:
     assert not _only_adds(made)
 
 
-def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(tmp_path: Path) -> None:
-    count = 200_000
-    passed = append(tmp_path, some("old"))
-    same = pa.table({"k": ["y" * 200] * count, "n": pa.array([1] * count, pa.int32())})
-    last = append(tmp_path, same)
-    made = Log.of(tmp_path).replay(last, passed)
+@pytest.mark.parametrize(
+    ("same", "kind"),
+    [
+        (pa.repeat(pa.scalar("y" * 200), 100_000), StringType()),
+        (pa.repeat(pa.scalar(value=True), 2_100_000), BooleanType()),
+    ],
+)
+def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(
+    tmp_path: Path, same: pa.Array, kind: DataType
+) -> None:
+    append(tmp_path, pa.table({"v": same}))
+    made = Log.of(tmp_path).replay(0)
     assert all(int(file["size"]) < 1_000_000 for file in made.added.values())
-    assert same.nbytes > 2 * MOST_BYTES
-    assert _read(tmp_path, made, SCHEMA) is None
+    assert _read(tmp_path, made, StructType([StructField("v", kind)])) is None
 
 
 def test_a_large_file_is_not_opened(tmp_path: Path) -> None:
