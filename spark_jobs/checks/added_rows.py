@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from spark_jobs.storage.delta import open_table
-from spark_jobs.storage.delta_log import Log, Replay
+from spark_jobs.storage.delta_log import Log, Replay, changes_data
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,15 +22,22 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES: Final = 16_000_000
-"""Of the rows, as Parquet has them without compression: more are Spark's work."""
+"""Of the rows, in memory: more are Spark's work. They go to Spark within each task."""
+VALUE_BYTES: Final = 8
+"""What Spark has for each value at least; Arrow has a bit for a boolean."""
+MOST_FILES: Final = 64
+"""They are read one after the other, in an object store by a request each at least."""
+ROWS_AT_ONCE: Final = 4096
+"""Rows that are read before their bytes are looked at: a file has what repeats only once."""
 MAPPING: Final = "delta.columnMapping.mode"
 
 
 def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:
     """The rows that versions after `since`, up to `version`, added, with the columns of `version`.
 
-    None if Spark must tell: these versions removed or rearranged files or changed the columns, a
-    file lacks columns or has deleted rows, there are many rows, or something cannot be read.
+    None if Spark must tell: these versions removed, rearranged or only noted files, or changed the
+    columns, a file lacks columns or has deleted rows, there are many rows, or something cannot be
+    read.
     """
     try:
         made = Log.of(path).replay(version, since)
@@ -45,8 +52,11 @@ def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> Da
 
 
 def _only_adds(made: Replay) -> bool:
+    """ANALYZE adds the files that the table has once more, with what it found of their rows."""
     changed = made.removed or made.rewritten or made.metadata or made.protocol
-    return not changed and not any(file.get("deletionVector") for file in made.added.values())
+    return not changed and all(
+        changes_data(file) and not file.get("deletionVector") for file in made.added.values()
+    )
 
 
 def _schema(path: UPath, version: int) -> StructType | None:
@@ -70,14 +80,19 @@ def _read(path: UPath, made: Replay, schema: StructType) -> pa.Table | None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - as above
 
-    columns, found, total = to_arrow_schema(schema, timezone="UTC"), list[pa.Table](), 0
+    sizes = [file["size"] for file in made.added.values()]
+    if len(sizes) > MOST_FILES or sum(sizes) > MOST_BYTES:
+        return None
+    columns, total = to_arrow_schema(schema, timezone="UTC"), 0
+    found = [columns.empty_table()]
     for file in made.added.values():
         with (path / unquote(file["path"])).open("rb") as opened:
             # Spark's timestamps may be of Parquet's oldest kind, and of years far from ours.
             parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-            groups = map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups))
-            total += sum(group.total_byte_size for group in groups)
-            if total > MOST_BYTES:
-                return None
-            found.append(parquet.read(columns.names).select(columns.names).cast(columns))
-    return pa.concat_tables(found)
+            for rows in parquet.iter_batches(ROWS_AT_ONCE, columns=columns.names):
+                total += max(rows.nbytes, VALUE_BYTES * rows.num_rows * rows.num_columns)
+                if total > MOST_BYTES:
+                    return None
+                part = pa.Table.from_batches([rows]).select(columns.names)
+                found.append(part.cast(columns))
+    return pa.concat_tables(found).combine_chunks()

@@ -172,9 +172,10 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
             "socket.timeout.ms": 5000,
             "error_cb": errors.append,
         }
-        # By librdkafka's default the first answer takes 0.06 s, with this 0.02. Later waits double,
-        # up to its 10 s.
-        soon = {"reconnect.backoff.ms": 1}
+        # By librdkafka's default the first answer takes 0.06 s, with this 0.02. While somebody
+        # waits for an answer the wait does not double: where nothing listens there are some 80
+        # tries a second, and not 20. Kafka itself refuses a login after 0.1 s.
+        soon = {"reconnect.backoff.ms": 20}
         client = AdminClient(
             soon | config.librdkafka() | token_endpoint.authorities(config) | options, logger=None
         )

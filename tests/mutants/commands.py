@@ -409,9 +409,30 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rows that are deleted in place are judged",
         "spark_jobs/checks/added_rows.py",
-        "    return not changed and not any(",
-        "    return not changed or not any(",
+        ' and not file.get("deletionVector")',
+        "",
         "tests/spark/test_unjudged_rows.py::test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes",
+    ),
+    Mutant(
+        "a run's rows are those of the whole table once somebody has analyzed it",
+        "spark_jobs/checks/added_rows.py",
+        'changes_data(file) and not file.get("deletionVector")',
+        'not file.get("deletionVector")',
+        f"{UNIT}/test_added_rows.py::test_a_file_that_is_only_noted_again_was_not_added",
+    ),
+    Mutant(
+        "the driver reads rows without number that Parquet has in a few bytes",
+        "spark_jobs/checks/added_rows.py",
+        "max(rows.nbytes, ",
+        "max(0, ",
+        f"{UNIT}/test_added_rows.py::test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark",
+    ),
+    Mutant(
+        "the driver reads booleans without number, which Arrow has in a few bytes",
+        "spark_jobs/checks/added_rows.py",
+        "max(rows.nbytes, VALUE_BYTES * rows.num_rows * rows.num_columns)",
+        "rows.nbytes",
+        f"{UNIT}/test_added_rows.py::test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark",
     ),
     Mutant(
         "timestamps of long ago are refused by the driver, or of another time",

@@ -138,7 +138,8 @@ def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_the
 
 
 @pytest.mark.parametrize(
-    "why", ["joined", "deleted rows in place", "partitions", "mapped", "a new column", "many"]
+    "why",
+    ["joined", "analyzed", "deleted rows in place", "partitions", "mapped", "a new column", "many"],
 )
 def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(
     table: Table, monkeypatch: pytest.MonkeyPatch, why: str
@@ -152,12 +153,14 @@ def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(
     if why in before:
         table.do(before[why])
     if why == "many":
-        monkeypatch.setattr(added, "MOST_BYTES", 60)
+        monkeypatch.setattr(added, "MOST_BYTES", 10)
     passed = table.do("INSERT INTO TABLE VALUES ('old', 0)")
     table.do("INSERT INTO TABLE SELECT /*+ COALESCE(1) */ * FROM VALUES ('a', 1), ('b', 2)")
     last = table.do("INSERT INTO TABLE VALUES ('c', 3)")
     if why == "joined":
         last = table.do("OPTIMIZE TABLE")
+    if why == "analyzed":
+        last = table.do("ANALYZE table TABLE COMPUTE DELTA STATISTICS")
     if why == "deleted rows in place":
         last = table.do("DELETE FROM TABLE WHERE k = 'b'")
     if why == "a new column":

@@ -54,6 +54,7 @@ class NoSpark:
     def collect(self):
         mark("collected")
         if words_of("collect-raises"): raise RuntimeError("the JVM is gone")
+        while words_of("collect-hangs"): time.sleep(0.01)
     def memory_mb(self): return 10
 
 def run(words):
@@ -437,6 +438,26 @@ def test_one_that_cannot_collect_its_garbage_ends_at_once_behind_an_answered_dra
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert worker.marked("killed")
     assert "cannot collect its garbage: RuntimeError: the JVM is gone" in worker.log
+
+
+def test_a_drain_that_comes_while_garbage_is_collected_is_not_begun_where_that_does_not_end(
+    start: Callable[..., Process],
+) -> None:
+    worker = start()
+    worker.socket.with_suffix(".collect-hangs").touch()
+    for _ in range(COLLECT_EVERY):
+        assert worker.run("say").end() == Ended(0)
+    wait(lambda: worker.marked("collected"))
+    link = connected(worker.socket)
+    assert link is not None
+    with Path(os.devnull).open("wb") as nothing:
+        link.send(Drain(["say"], {"A": "1"}, str(worker.folder), BORN), (nothing.fileno(),) * 2)
+    with pytest.raises(Gone):  # so a client looks for another worker
+        link.receive(PATIENCE_SECONDS)
+    link.close()
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    assert f"drain {COLLECT_EVERY + 1}" not in worker.log
+    assert not worker.socket.exists()
 
 
 def test_a_client_reads_to_the_end_though_the_run_has_left_a_process(
