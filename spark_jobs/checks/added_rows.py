@@ -1,7 +1,7 @@
 """Added rows: what a small run appended, read by the driver itself.
 
-Spark reads a table's changes by its log, a scan and a cache. In a fresh JVM that takes a second and
-a half of processor time, however few rows there are (docs/architecture.md).
+Spark reads a table's changes by its log, a scan and a cache. In a fresh JVM that takes nearly two
+processor seconds, however few rows there are (docs/architecture.md, "Start-up and speed").
 """
 
 from __future__ import annotations
