@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 LOG = logging.getLogger(__name__)
-MOST_BYTES: Final = 16_000_000
+MOST_BYTES: Final = 4_000_000
 """Of the rows, in memory: more are Spark's work. They go to Spark within each task."""
 VALUE_BYTES: Final = 8
 """What Spark has for each value at least; Arrow has a bit for a boolean."""
@@ -52,7 +52,7 @@ def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> Da
 
 
 def _only_adds(made: Replay) -> bool:
-    """ANALYZE adds the files that the table has once more, with what it found of their rows."""
+    """Delta adds a file once more where it finds its statistics anew (StatisticsCollection)."""
     changed = made.removed or made.rewritten or made.metadata or made.protocol
     return not changed and all(
         changes_data(file) and not file.get("deletionVector") for file in made.added.values()

@@ -62,7 +62,7 @@ class Jvm:
         self._python.hold_daemons()
 
     def collect(self) -> None:
-        """Collect all garbage of this process and its JVM: some 0.3 s.
+        """Collect all garbage of this process and its JVM: about a second.
 
         Left alone, the JVM collects what is old when its heap is full, and what it holds of
         Python's objects lives until then.

@@ -37,7 +37,7 @@ CLEAN_SECONDS = 30.0
 """How long the worker may clean up behind a drain: the client waits for that."""
 COLLECT_EVERY = 10
 """Drains between two collections of all garbage, which nobody waits for but a drain that comes in
-the same half second.
+the same second.
 """
 STOP_SECONDS = 30.0
 """How long Spark may take to stop."""

@@ -414,7 +414,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/spark/test_unjudged_rows.py::test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes",
     ),
     Mutant(
-        "a run's rows are those of the whole table once somebody has analyzed it",
+        "a run's rows are those of the whole table once its statistics were found anew",
         "spark_jobs/checks/added_rows.py",
         'changes_data(file) and not file.get("deletionVector")',
         'not file.get("deletionVector")',

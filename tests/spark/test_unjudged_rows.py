@@ -11,6 +11,7 @@ import pytest
 
 from spark_jobs.checks import added_rows as added, rows as rows_of
 from spark_jobs.checks.rows import unjudged_rows
+from spark_jobs.storage.delta_log import Log
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
 
@@ -139,7 +140,15 @@ def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_the
 
 @pytest.mark.parametrize(
     "why",
-    ["joined", "analyzed", "deleted rows in place", "partitions", "mapped", "a new column", "many"],
+    [
+        "joined",
+        "noted again",
+        "deleted rows in place",
+        "partitions",
+        "mapped",
+        "a new column",
+        "many",
+    ],
 )
 def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(
     table: Table, monkeypatch: pytest.MonkeyPatch, why: str
@@ -159,8 +168,18 @@ def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(
     last = table.do("INSERT INTO TABLE VALUES ('c', 3)")
     if why == "joined":
         last = table.do("OPTIMIZE TABLE")
-    if why == "analyzed":
-        last = table.do("ANALYZE table TABLE COMPUTE DELTA STATISTICS")
+    if why == "noted again":  # as Delta's StatisticsCollection.recompute commits it
+        log = Log.of(table.path)
+        files = [action["add"] for action in log.commit(passed) if "add" in action]
+        last += 1
+        assert files
+        assert log.put(
+            last,
+            [
+                {"commitInfo": {"timestamp": 1_800_000_000_000, "operation": "COMPUTE STATS"}},
+                *({"add": {**file, "dataChange": False}} for file in files),
+            ],
+        )
     if why == "deleted rows in place":
         last = table.do("DELETE FROM TABLE WHERE k = 'b'")
     if why == "a new column":

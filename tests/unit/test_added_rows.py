@@ -40,8 +40,8 @@ def test_a_file_that_is_only_noted_again_was_not_added(tmp_path: Path) -> None:
     passed = append(tmp_path, some("old"))
     last = append(tmp_path, some("a"))
     assert _only_adds(Log.of(tmp_path).replay(last, passed))
-    # ANALYZE TABLE ... COMPUTE DELTA STATISTICS, by Delta's StatisticsCollection.recompute: every
-    # file once more, with "dataChange": false, and nothing removed.
+    # By Delta's StatisticsCollection.recompute: every file once more, with "dataChange": false,
+    # and nothing removed.
     files = Log.of(tmp_path).replay(last).added.values()
     noted = [{"add": {**file, "dataChange": False}} for file in files]
     assert Log.of(tmp_path).put(last + 1, [{"commitInfo": {}}, *noted])
