@@ -58,11 +58,9 @@ UNREAD = {
     # and six calls to the JVM. Only Spark's own text of an error has it (SLUICE_TRACEBACK): whoever
     # wants the line of their logic.py there sets it.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # Of a thousand queries Spark's pages would show the plan, of as many jobs and stages and of
-    # 100,000 tasks the metrics: a worker of 70 drains had 80 MB of plans, and 80 of the others.
+    # Of a thousand queries Spark's pages would show the plan: a worker of many drains had 80 MB of
+    # them after 70. And of 100,000 tasks the metrics; those of stages an audit reads.
     "spark.sql.ui.retainedExecutions": "20",
-    "spark.ui.retainedJobs": "100",
-    "spark.ui.retainedStages": "100",
     "spark.ui.retainedTasks": "5000",
 }
 """What Spark would keep for messages and pages that nobody reads. An installation or a spec may
