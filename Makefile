@@ -19,7 +19,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint object-store bench operators screenshots reference up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults lint object-store bench operators screenshots reference up down clean lock \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -45,9 +45,6 @@ unit: $(READY)
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
 	@echo 'the same cases again: make test-long CASES=$(CASES) SEED=$(SEED)'
 	@SLUICE_LONG=1 SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 SLUICE_WARM_RUNS=500 $(BIN)/python -m pytest $(PARALLEL) -o faulthandler_timeout=0 --durations=20 --hypothesis-seed=$(SEED)
-
-mutants: $(READY) ## break the product at some hundred places, one at a time, and expect a red test for each; WANTED=text picks some
-	@$(BIN)/python -m tests.mutants $(if $(WANTED),"$$WANTED")
 
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators, or FAMILY="group state"; takes hours
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'
