@@ -18,7 +18,7 @@ from spark_jobs.admin.reset import Intent
 from spark_jobs.admin.table_care import in_words, table_steps
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.archive_spec import ArchiveSpec
-from spark_jobs.contract.paths import OPS_TABLES, Paths, document_folders, report_folders
+from spark_jobs.contract.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 def maintain(spec: Pipeline, settings: Settings) -> Intent:
-    """Maintain one pipeline's table, ops rows, reports and documents.
+    """Maintain one pipeline's table, ops rows, reports.
 
     When executed, raises LeaseHeld while a run works, LeaseLost, or MaintenanceRefused for a table
     with a feature that only Spark writes; all other steps are done then.
@@ -155,12 +155,10 @@ def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[
     before = cutoff(settings.history_days, now)
     if before is None:
         return
-    folders = [(each, "reports") for each in report_folders(settings.root, pipeline)]
-    folders += [(each, "documents") for each in document_folders(settings.root, pipeline)]
-    for folder, what in folders:
+    for folder in report_folders(settings.root, pipeline):
         if old := files_before(folder, before):
             yield Step(
-                f"remove {len(old):,} {what} from {folder} that have expired",
+                f"remove {len(old):,} reports from {folder} that have expired",
                 partial(remove_files, old),
             )
 

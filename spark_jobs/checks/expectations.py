@@ -11,7 +11,7 @@ import gc
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,13 +38,8 @@ if TYPE_CHECKING:
 SAMPLE_SIZE = 20
 """Failing values that a result shows at most."""
 Suite = Literal["output", "state", "change"]
-Keep = Callable[["ExpectationSuiteValidationResult"], None]
 ID = "sluice_check"
 """The key in an expectation's meta under which its number stands, by which its result is found."""
-
-
-def _forget(_: ExpectationSuiteValidationResult) -> None:
-    """Nobody wants what Great Expectations found beyond the results of the checks."""
 
 
 def warm_up() -> threading.Thread:
@@ -56,11 +51,9 @@ def warm_up() -> threading.Thread:
     return thread
 
 
-def check_output(
-    run: Run, since: int | None, version: int | None, keep: Keep = _forget
-) -> list[CheckResult]:
+def check_output(run: Run, since: int | None, version: int | None) -> list[CheckResult]:
     """Run the output checks over the rows that the table's versions after `since`, up to `version`,
-    wrote (rows.py). `keep` is given what Great Expectations found, here and below.
+    wrote (rows.py).
 
     Returns [] if there is nothing to check. Raises CheckBroken for a check that is not an
     expectation.
@@ -71,37 +64,33 @@ def check_output(
         return []
     rows = unjudged_rows(run, since, version)
     try:
-        return _validate("output", run.spec.output_checks, rows, keep)
+        return _validate("output", run.spec.output_checks, rows)
     finally:
         rows.unpersist()
 
 
-def check_rows(spec: Pipeline, rows: SparkFrame, keep: Keep = _forget) -> list[CheckResult]:
+def check_rows(spec: Pipeline, rows: SparkFrame) -> list[CheckResult]:
     """Run the output checks over rows that are not in the table yet. Raises CheckBroken."""
-    return _validate("output", spec.output_checks, rows, keep) if spec.output_checks else []
+    return _validate("output", spec.output_checks, rows) if spec.output_checks else []
 
 
-def check_change(
-    spec_checks: Iterable[Check], row: dict[str, float], keep: Keep = _forget
-) -> list[CheckResult]:
+def check_change(spec_checks: Iterable[Check], row: dict[str, float]) -> list[CheckResult]:
     """Run the checks of a change over its metrics (contract/change.py)."""
-    return _of_one_row("change", spec_checks, row, keep)
+    return _of_one_row("change", spec_checks, row)
 
 
-def check_state(run: Run, metrics: StateMetrics, keep: Keep = _forget) -> list[CheckResult]:
+def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
     """Run the state checks, the pipeline's and those that every pipeline has.
 
     Raises CheckBroken as check_output does.
     """
-    return _of_one_row("state", state_checks.state_checks_of(run.spec), metrics.model_dump(), keep)
+    return _of_one_row("state", state_checks.state_checks_of(run.spec), metrics.model_dump())
 
 
-def _of_one_row(
-    suite: Suite, checks: Iterable[Check], row: dict[str, Any], keep: Keep
-) -> list[CheckResult]:
+def _of_one_row(suite: Suite, checks: Iterable[Check], row: dict[str, Any]) -> list[CheckResult]:
     import pandas as pd  # noqa: PLC0415 - loaded with GX, not before
 
-    results = _validate(suite, checks, pd.DataFrame([row]), keep)
+    results = _validate(suite, checks, pd.DataFrame([row]))
     # There is one row, so the value itself is the most useful to show.
     shown = [
         {} if r.outcome == "broken" else {"observed": _json(row.get(r.column or ""))}
@@ -111,7 +100,7 @@ def _of_one_row(
 
 
 def _validate(
-    suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFrame, keep: Keep
+    suite: Suite, checks: Iterable[Check], data: SparkFrame | PandasFrame
 ) -> list[CheckResult]:
     gx = _gx()
     context = gx.get_context(mode="ephemeral")
@@ -133,7 +122,6 @@ def _validate(
     outcome: ExpectationSuiteValidationResult = batch.validate(
         wanted, result_format={"result_format": "SUMMARY", "partial_unexpected_count": SAMPLE_SIZE}
     )
-    keep(outcome)
     # By id: GX lists expectations that it could not evaluate first, and equal ones once.
     results = {_id(result): result for result in outcome.results}
     return [_result(suite, check, results[ids[_arguments(check)]]) for check in checks]

@@ -23,8 +23,6 @@
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
-<root>/documents/<pipeline>/<run>.html            Great Expectations' document of a run
-<root>/documents/<pipeline>/values/<run>.html     the same, with values of records
 """
 
 from __future__ import annotations
@@ -160,25 +158,6 @@ def report_folders(root: str, pipeline: str) -> tuple[UPath | Path, ...]:
     return (under.parent,) if str(under) == str(local) else (under.parent, local.parent)
 
 
-def document_path(root: str, pipeline: str, run_id: str, *, values: bool) -> UPath:
-    """The path of Great Expectations' document of a run, with values of records or without.
-
-    Those with values have a folder of their own: no run's id can lead into it.
-    """
-    return document_folders(root, pipeline)[values] / f"{_plain(run_id)}.html"
-
-
-def older_document_path(root: str, pipeline: str, run_id: str, *, values: bool) -> UPath:
-    """Where an older Sluice put it: under a name that several ids shared."""
-    return document_folders(root, pipeline)[values] / f"{_shared(run_id)}.html"
-
-
-def document_folders(root: str, pipeline: str) -> tuple[UPath, UPath]:
-    """Where the pipeline's documents are: those without values of records, and those with them."""
-    folder = opened(root) / "documents" / pipeline
-    return folder, folder / "values"
-
-
 def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
     """The parts of the path.
 
@@ -195,11 +174,7 @@ def _plain(run_id: str) -> str:
     >>> _plain("manual__2026-01-01T10:00"), _plain("manual__2026-01-01T10+00")
     ('manual__2026-01-01T10_00-536f495e', 'manual__2026-01-01T10_00-a1df0237')
     """
-    plain = _shared(run_id)
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", run_id)
     if plain == run_id:
         return plain
     return f"{plain}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
-
-
-def _shared(run_id: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", run_id)

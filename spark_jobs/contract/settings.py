@@ -91,11 +91,6 @@ VARIABLES = {
         "state, to those who may edit the pipeline's DAG: hidden or shown",
         "hidden",
     ),
-    "SLUICE_DOCUMENTS": (
-        "whether a run stores Great Expectations' own document of its checks, for the views in "
-        "Airflow's UI (docs/seeing.md): off or on",
-        "off",
-    ),
     "SLUICE_WARM": (
         "whether drains on this machine share a worker, which keeps Spark's JVM between them "
         "(docs/operations.md): off or on",
@@ -121,7 +116,6 @@ LOCAL_FILES = ("sluice", "hadoop")
 LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
-DOCUMENTS = ("off", "on")
 WARM = ("off", "on")
 FOREVER = "forever"
 NEVER = "never"
@@ -151,7 +145,6 @@ class Settings(NamedTuple):
     rejected_days: str = FOREVER
     maintain_cron: str = "17 3 * * 0"
     record_bytes: str = "hidden"
-    documents: str = "off"
     warm: str = "off"
     warm_drains: str = "100"
     warm_idle_minutes: str = "15"
@@ -223,12 +216,6 @@ class Settings(NamedTuple):
                 values["SLUICE_RECORD_BYTES"],
                 RECORD_BYTES,
                 "with shown, records that may be personal are on pages",
-            ),
-            _one_of(
-                "SLUICE_DOCUMENTS",
-                values["SLUICE_DOCUMENTS"],
-                DOCUMENTS,
-                "with on, each run stores one",
             ),
             _one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
             _whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),

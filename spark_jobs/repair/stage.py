@@ -25,7 +25,6 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
-from spark_jobs.documents.kept import KeptResults
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.session import for_records
 from spark_jobs.ops import repairs
@@ -199,14 +198,12 @@ def _compute_and_judge(
     outcome.lap("compare")
     stop.raise_if_asked()
     warming.join()
-    documents = KeptResults(scene.settings, plan.pipeline, outcome.run_id)
     after = rows_after(paired, way.position.sql(plan.spans))
     asked = change_checks(plan.kind, plan.approve)
     outcome.checks = (
-        *expectations.check_rows(way.spec, after, documents.add),
-        *expectations.check_change(asked, metrics(outcome.change), documents.add),
+        *expectations.check_rows(way.spec, after),
+        *expectations.check_change(asked, metrics(outcome.change)),
     )
-    documents.store()
     outcome.lap("checks")
     compared_span = Span(plan.spans[0].start, plan.spans[-1].end) if plan.kind == "verify" else None
     problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)

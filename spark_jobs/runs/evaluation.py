@@ -12,7 +12,6 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.checks import expectations
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.verdict import verdict
-from spark_jobs.documents.kept import KeptResults
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.runs.open_groups import open_groups
@@ -38,15 +37,12 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
             run.spec.name,
             list(earlier),
         )
-    kept = KeptResults(run.settings, run.spec.name, run.run_id)
     with ThreadPoolExecutor(1) as beside:  # Spark reads the state while the output is judged
         reading = beside.submit(open_groups, run, audit.cursor, waiting)
-        output = expectations.check_output(
-            run, drained.table_version_before, drained.table_version, kept.add
-        )
+        output = expectations.check_output(run, drained.table_version_before, drained.table_version)
         groups = reading.result()
     metrics = state_metrics(run, audit.cursor, waiting, drained, groups)
-    results = (*output, *expectations.check_state(run, metrics, kept.add))
+    results = (*output, *expectations.check_state(run, metrics))
     now = datetime.now(UTC)
     ops_tables.append(
         run.paths.root,
@@ -65,7 +61,6 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
     )
     if verdict(run.spec.name, drained.table_version, results) is None:
         audit.passed(_passed_version(run, drained), groups.records)
-    kept.store()
     return results
 
 

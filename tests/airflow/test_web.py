@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-import re
 import socket
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
 from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.paths import Paths, document_path
+from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables
@@ -44,7 +43,7 @@ HOSTILE = "<script>alert(1)</script>\"'>\u202eevil\x1b[31m\x00" + "x" * 5_000_00
 PAGE = {"accept": "text/html"}
 LATE = "?table=late&generation=g1&partition=0&offset=7"
 BAD = "?table=quarantine&generation=g1&partition=0&offset=8"
-QUESTIONS = {"run": "?run_id={run}", "document": "?run_id={run}", "record": LATE}
+QUESTIONS = {"run": "?run_id={run}", "record": LATE}
 """The end of a path -> what it must be asked with."""
 VALUE = rb'{"event_id": 7, "name": "secret of a person <script>", "\u001b[31m": "\u202e"}'
 Client = Any
@@ -59,18 +58,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             append_row(_report(name, place), str(folder))
         _tables(opened(str(folder)), name)
         _checkpoint(folder, name)
-        _documents(str(folder), name)
     return folder
-
-
-def _documents(folder: str, name: str) -> None:
-    """Of the last run, as somebody may have left them who is not Sluice: their frame is."""
-    for values in (True, False):
-        path = document_path(folder, name, "scheduled__2+00:00-try1", values=values)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        said = "secret of a person" if values else "without values"
-        body = f"<p onclick='x()'>{said}</p><a href='//evil'>{html.escape(HOSTILE[:30])}</a>"
-        path.write_text(f"{body}<script>alert(1)</script><link rel=stylesheet href=//evil>")
 
 
 def _checkpoint(folder: Path, name: str) -> None:
@@ -344,8 +332,8 @@ def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_
 ) -> None:
     shown = ""
     for address in addresses(MINE):
-        if address.startswith(("/api/", "/static/")) or "/document" in address:
-            continue  # a document has no script at all: below
+        if address.startswith(("/api/", "/static/")):
+            continue
         text = get(address, page=True).text
         assert len(text) < 60_000
         assert "<script>" not in text
@@ -693,52 +681,6 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get: Callable[...,
     assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
     assert 'class="stage"' in text
     assert text.count('<svg class="small"') == 1, "the check's history"
-
-
-DOCUMENT = f"/pipelines/{MINE}/document?run_id=scheduled__2%2B00:00-try1"
-
-
-def test_a_document_of_great_expectations_is_in_a_sandbox_with_its_style_and_nothing_else(
-    get: Callable[..., Any],
-) -> None:
-    from sluice_airflow.web.headers import POLICY  # noqa: PLC0415 - the home comes first
-
-    answer = get(DOCUMENT, page=True)
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    policy = answer.headers["content-security-policy"].split("; ")
-    assert policy[0] == "default-src 'none'"
-    assert "sandbox" in policy, "it may run nothing, and has no origin"
-    [style] = [each for each in policy if each.startswith("style-src")]
-    assert re.fullmatch(r"style-src 'sha256-[\w+/]{43}='", style)
-    assert not [each for each in policy if each.startswith(("script", "img", "connect", "font"))]
-    assert "<p>without values</p>" in answer.text
-    assert html.escape("<script>alert(1)") in answer.text
-    assert not any(each in answer.text for each in ("<script", "<a", "<link", "evil'", "onclick"))
-    for other in (f"/pipelines/{MINE}", DOCUMENT.replace("2%2B", "1%2B")):
-        assert get(other, page=True).headers["content-security-policy"] == POLICY
-
-
-def test_the_page_of_a_run_leads_to_its_document_where_there_is_one(
-    get: Callable[..., Any],
-) -> None:
-    text = get(f"/dags/{MINE}/runs/scheduled__2%2B00%3A00", page=True).text
-    [address] = re.findall(r'href="/sluice(/[^"]+/document[^"]+)"', text)
-    assert get(address, page=True).status_code == 200
-    without = get(f"/pipelines/{MINE}/run?run_id=scheduled__1%2B00:00-try1", page=True)
-    assert (without.status_code, "document" in without.text) == (200, False)
-    assert get(DOCUMENT.replace("2%2B", "1%2B"), page=True).status_code == 404
-
-
-def test_a_document_with_values_is_for_those_who_may_see_bytes_of_records(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for role in ("viewer", "user", "admin"):
-        assert "secret" not in get(DOCUMENT, role=role, page=True).text
-    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
-    assert "secret" not in get(DOCUMENT, page=True).text
-    assert "secret of a person" in get(DOCUMENT, role="user", page=True).text
-    for role in ("viewer", "user", "admin"):
-        assert get(DOCUMENT.replace(MINE, OTHER), role=role, page=True).status_code == 404
 
 
 def test_the_page_before_the_first_days_that_there_are_has_an_address(server: Client) -> None:

@@ -27,7 +27,6 @@ PICTURES = {
     "pipeline": Picture("pipeline", 890),
     "pipeline-dark": Picture("pipeline", 890, dark=True),
     "failed-check": Picture("run", 900),
-    "document": Picture("document", 1135, width=900),
     "coverage": Picture("coverage", 760),
     "late": Picture("late", 660),
     "record": Picture("record", 820, dark=True),

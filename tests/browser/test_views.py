@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
-from spark_jobs.contract.visible import visible
-from tests.browser import document, pages
+from tests.browser import pages
 from tests.browser.audit import audit, tabbed
 from tests.browser.installation import Installed
 from tests.harness.long_form import long_form
@@ -59,46 +57,6 @@ def test_every_link_of_the_views_leads_to_a_page_without_an_error(window: Window
                     seen.add(kind)
                     todo.append(link)
         assert len(seen) >= 8
-
-
-def test_the_page_of_a_run_leads_to_great_expectations_document_in_which_nothing_runs(
-    window: Windows, installed: Installed
-) -> None:
-    """The failing values are scripts, an image that fails, markup that would end the page."""
-    well = installed.well
-    with window() as opened:
-        opened.go(
-            f"/sluice/pipelines/{well.name}/run?{urlencode({'run_id': well.run_id(well.last)})}"
-        )
-        opened.page.get_by_role("link", name="Great Expectations' document").click()
-        opened.page.wait_for_url("**/document?*")
-        opened.page.wait_for_load_state("networkidle")
-        assert opened.wrong == []
-        text = opened.text()
-        assert all(visible(each) in text for each in document.HOSTILE)
-        assert "values must belong to this set: EWR" in text
-        ran, origin, size = opened.page.evaluate(
-            "() => [window.ran ?? null, self.origin, getComputedStyle(document.body).fontSize]"
-        )
-        assert (ran, origin, size) == (None, "null", "15px"), "in a sandbox, with its style"
-        assert opened.page.locator("script, img, svg, a, link, iframe").count() == 0
-
-
-def test_a_document_opens_within_the_frame_in_which_airflow_shows_a_pipeline(
-    window: Windows, installed: Installed
-) -> None:
-    well = installed.well
-    with window() as opened:
-        opened.go(f"/dags/{well.name}")
-        opened.page.get_by_role("link", name="Sluice", exact=True).last.click()
-        frame = opened.page.frame_locator("iframe")
-        frame.get_by_role("link", name=well.run_id(well.last), exact=True).first.click()
-        frame.get_by_role("link", name="Great Expectations' document").click()
-        frame.get_by_role("heading", name="The rows").wait_for()
-        [inside] = [each for each in opened.page.frames if each.parent_frame]
-        assert "/document?" in inside.url
-        assert audit(inside).good
-        assert [each for each in opened.wrong if "/sluice/" in each] == []
 
 
 def test_a_table_sorts_and_a_field_filters_it(window: Windows, installed: Installed) -> None:

@@ -29,7 +29,6 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.swap import described
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
-from tests.browser import document
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 EVERY: Final = timedelta(hours=6)
@@ -367,6 +366,4 @@ def write(root: Path) -> tuple[History, History]:
         each.write()
     grows.repair("repair-20261112-ana", "swapped", range(1, 9), "ana")
     grows.repair("repair-20261114-ben", "staged", range(11, 12), "ben")
-    for each in (grows, well):
-        document.store(str(root), each.spec, each.run_id(each.last), hostile=each is well)
     return grows, well

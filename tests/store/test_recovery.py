@@ -26,9 +26,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.contract.report import Report
-from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
-from spark_jobs.documents.kept import is_stored, stored
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
@@ -64,7 +62,6 @@ def base(
     scene = Root(store, bucket).under(
         Scene(kafka, folder, "aircraft_rotations", events=1500, deliveries=3, stores=1)
     )
-    scene.settings = scene.settings._replace(documents="on")
     for number in range(RUNS):
         scene.deliver()
         scene.run(f"run-{number}")
@@ -275,7 +272,7 @@ def test_beginning_anew_moves_every_object_and_says_how_many(drained, store):
     mine = {
         name: tag
         for name, tag in before.items()
-        if not name.startswith(("ops/", "documents/")) and "/lease" not in name
+        if not name.startswith("ops/") and "/lease" not in name
     }
     assert sum(int(line.split()[1]) for line in said) == len(mine)
     kept = {name: tag for name, tag in root.objects().items() if ".kept-" in name}
@@ -328,9 +325,7 @@ def test_a_reset_that_is_cut_off_is_told_and_goes_on_where_it_stopped(
     assert intent.execute is not None
     intent.execute()
     mine = [
-        tag
-        for name, tag in before.items()
-        if not name.startswith(("ops/", "documents/")) and "/lease" not in name
+        tag for name, tag in before.items() if not name.startswith("ops/") and "/lease" not in name
     ]
     assert sorted(
         tag for name, tag in of(again, store).objects().items() if ".kept-" in name
@@ -342,19 +337,6 @@ def test_explain_and_state_read_what_is_there(base):
     assert "TransformWithStateInPySpark" in "\n".join(explain(base.spec, base.settings))
     answered = "\n".join(state_view(base.spec, base.settings, StateQuery(limit=3)))
     assert f"batches 0 to {2 * RUNS - 1} can be read" in answered
-
-
-def test_great_expectations_document_is_in_the_bucket_and_the_views_read_it_there(base, store):
-    run = f"run-{RUNS - 1}"
-    name = f"documents/{base.spec.name}/{run}.html"
-    assert name in of(base, store).objects()
-    root = opened(base.settings.root)
-    assert is_stored(root, base.spec.name, run)
-    assert not is_stored(root, base.spec.name, "run-7")
-    assert stored(root, base.spec.name, "run-7", values=True) is None
-    page = stored(root, base.spec.name, run, values=True)
-    assert page is not None
-    assert "values must be less than or equal to" in page
 
 
 @long_form

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -28,7 +27,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.published import Published
 from spark_jobs.cli import app
 from spark_jobs.contract.errors import LeaseHeld, MaintenanceRefused, TableContended
-from spark_jobs.contract.paths import OPS_TABLES, Paths, document_path, report_path
+from spark_jobs.contract.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.contract.report import Account, CheckResult, Report
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.ops import ops_tables
@@ -578,19 +577,6 @@ def test_reports_that_have_expired_go_and_nobody_elses(root: Root) -> None:
     root.maintain()
     assert [path.name for path in (root.folder / "reports" / SPEC.name).iterdir()] == ["run-1.json"]
     assert other.exists()
-
-
-def test_documents_expire_as_reports_do_with_and_without_values(root: Root) -> None:
-    root.began(0)
-    for name, days in (("old", 401), ("new", 399)):
-        for values in (True, False):
-            path = document_path(root.settings.root, SPEC.name, name, values=values)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("")
-            os.utime(str(path), (time.time() - days * 86_400,) * 2)
-    assert sum("remove 1 documents" in line for line in root.maintain()) == 2
-    left = (root.folder / "documents" / SPEC.name).rglob("*.html")
-    assert [path.name for path in left] == ["new.html"] * 2
 
 
 def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:

@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.paths import (
-    document_path,
     local_report_path,
-    older_document_path,
     report_path,
 )
-from spark_jobs.contract.store import opened
-from spark_jobs.documents.kept import is_stored, stored
 
 NAME = "flight_events"
 
@@ -25,12 +21,9 @@ def test_it_is_under_the_root_and_has_no_character_that_a_shell_or_a_url_minds(p
     assert re.fullmatch(r"manual__2026-03-01T12_00_00_00_00-try2-[0-9a-f]{8}\.json", found.name)
 
 
-def test_two_runs_whose_ids_differ_in_such_characters_alone_have_two_reports_and_documents() -> (
-    None
-):
+def test_two_runs_whose_ids_differ_in_such_characters_alone_have_two_reports() -> None:
     ids = ("a:b", "a+b", "a_b", "a:+b")
     assert len({report_path("/data", NAME, each) for each in ids}) == len(ids)
-    assert len({document_path("/data", NAME, each, values=False) for each in ids}) == len(ids)
 
 
 @pytest.mark.parametrize(
@@ -64,16 +57,3 @@ def test_from_the_command_line_it_is_under_the_root_on_a_store_too() -> None:
 
 def test_a_name_with_a_slash_makes_no_folder(tmp_path: Path) -> None:
     assert report_path(str(tmp_path), NAME, "../../x").parent.name == NAME
-
-
-def test_a_document_of_an_older_sluice_is_found_by_its_run_and_by_no_other(tmp_path: Path) -> None:
-    path = older_document_path(str(tmp_path), NAME, "a:b", values=False)
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        f"<h1>Great Expectations' document of {NAME}, run a:b</h1>".replace("'", "&#x27;")
-    )
-    root = opened(str(tmp_path))
-    assert is_stored(root, NAME, "a:b")
-    assert "run a:b" in (stored(root, NAME, "a:b", values=False) or "")
-    assert not is_stored(root, NAME, "a+b")
-    assert stored(root, NAME, "a+b", values=False) is None

@@ -206,18 +206,6 @@ def test_the_form_of_the_log_is_taken_and_handed_on(
     assert Settings.from_environment().environment()["SLUICE_LOG"] == form
 
 
-def test_documents_are_off_unless_they_are_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
-    monkeypatch.delenv("SLUICE_DOCUMENTS", raising=False)
-    assert Settings.from_environment().documents == "off"
-    monkeypatch.setenv("SLUICE_DOCUMENTS", "on")
-    found = Settings.from_environment()
-    assert (found.documents, found.environment()["SLUICE_DOCUMENTS"]) == ("on", "on")
-    monkeypatch.setenv("SLUICE_DOCUMENTS", "yes")
-    with pytest.raises(SettingInvalid, match="SLUICE_DOCUMENTS is 'yes': it must be off or on"):
-        Settings.from_environment()
-
-
 @pytest.mark.parametrize("given", ["JSON", "logfmt", " json"])
 def test_another_form_of_the_log_is_refused_and_told_as_text(
     given: str, monkeypatch: pytest.MonkeyPatch

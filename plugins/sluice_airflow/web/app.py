@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from sluice_airflow.web import data, documents, pages
+from sluice_airflow.web import data, pages
 from sluice_airflow.web.headers import Headers
 from sluice_airflow.web.mount import PREFIX
 from spark_jobs.contract.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
@@ -36,7 +36,6 @@ def create_app() -> FastAPI:
     )
     app.include_router(data.router, prefix="/api")
     app.include_router(pages.router)
-    app.include_router(documents.router)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(SluiceError, _error)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from spark_jobs.documents.page import POLICY as OF_A_DOCUMENT
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
@@ -26,9 +24,7 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Headers:
-    """Middleware that sets them, on errors too. Only a document's policy, a stricter one, may take
-    the place of the others'.
-    """
+    """Middleware that sets them, on errors too."""
 
     def __init__(self, app: Asgi) -> None:
         self.app = app
@@ -37,12 +33,9 @@ class Headers:
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = message.get("headers", ())
-                own = dict(HEADERS)
-                if (b"content-security-policy", OF_A_DOCUMENT.encode()) in given:
-                    own["content-security-policy"] = OF_A_DOCUMENT
                 message["headers"] = [
-                    *(pair for pair in given if pair[0].decode() not in own),
-                    *((name.encode(), value.encode()) for name, value in own.items()),
+                    *(pair for pair in given if pair[0].decode() not in HEADERS),
+                    *((name.encode(), value.encode()) for name, value in HEADERS.items()),
                 ]
             await send(message)
 

@@ -29,7 +29,6 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.kind import AskedKind
 from spark_jobs.contract.ranged import ranged, unranged
-from spark_jobs.documents.kept import is_stored
 from spark_jobs.ops import history, rejected
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage
@@ -202,15 +201,12 @@ def _trend(line: PipelineLine) -> Trend:
 
 
 def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
-    with installed() as root:
-        document = is_stored(root, pipeline, found.line.run_id)
     return _page(
         "run.html",
         pipeline=pipeline,
         run=found,
         flow=flow(found.account),
         charts=list(map(of_check, found.checks)),
-        document=document,
         **more,
     )
 
