@@ -69,7 +69,12 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         raise _with(broken, error.what, error.remedy) from None
     if execute is None:
         raise _with(broken, "; ".join(line for line in lines if line.startswith("damaged:")))
-    return Intent((*lines, f"not fixed: {broken}"), execute)
+
+    def fix_the_rest() -> None:
+        execute()
+        raise broken  # the command has not made the checkpoint whole
+
+    return Intent((*lines, f"not fixed: {broken}"), fix_the_rest)
 
 
 def _with(broken: SluiceError, more: str, remedy: str = "") -> SluiceError:

@@ -14,7 +14,7 @@ from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
     PipelineNames,
-    console,
+    end_undone,
     examples,
     installation,
     one_line_errors,
@@ -111,8 +111,7 @@ def repartition(
         if planned.idle:
             return
         if not execute:
-            console.print("nothing is done yet: add --execute")
-            return
+            end_undone()
         words = repartition_command(settings, pipeline, wanted, planned.rows)
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
@@ -188,16 +187,19 @@ def maintain(
     with one_line_errors():
         settings = installation()
         refused: SluiceError | None = None
+        done = True
         for name in pipelines or (*registry.names(), *registry.archives()):
             try:
                 spec = live_spec(registry.load(name), settings.root)
-                _carry_out(intend(spec, settings), execute=execute)
+                done &= _done(intend(spec, settings), execute=execute)
             except SluiceError as error:
                 say(f"{name}: {error}")
                 refused = refused or error
-        _carry_out(maintain_ops(settings), execute=execute)
+        done &= _done(maintain_ops(settings), execute=execute)
         if refused:
             raise refused
+        if not done:
+            end_undone()
 
 
 def _live(pipeline: str) -> tuple[Pipeline, Settings]:
@@ -206,10 +208,18 @@ def _live(pipeline: str) -> tuple[Pipeline, Settings]:
 
 
 def _carry_out(intent: Intent, *, execute: bool) -> None:
+    if not _done(intent, execute=execute):
+        end_undone()
+
+
+def _done(intent: Intent, *, execute: bool) -> bool:
+    """Show the intent, and do it if `execute`. Whether nothing of it is left to do."""
     for line in intent.lines:
         say(line)
     if intent.execute is None:
-        return
-    for line in (intent.execute() or ()) if execute else ():
-        say(line)
-    console.print("done" if execute else "nothing is done yet: add --execute")
+        return True
+    if execute:
+        for line in intent.execute() or ():
+            say(line)
+        say("done")
+    return execute

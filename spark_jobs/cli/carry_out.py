@@ -13,7 +13,7 @@ from spark_jobs import log
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.question import agreed
-from spark_jobs.cli.terminal import console, one_line_errors, say
+from spark_jobs.cli.terminal import end_undone, one_line_errors, say
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.paths import Paths, report_path
@@ -39,7 +39,10 @@ def carry_out(
     execute: bool,
     reason: str = "",
 ) -> None:
-    """Print the plan, and do it if `execute`. Ends the process with one line for an error."""
+    """Print the plan, and do it if `execute`. Ends the process with one line for an error, and with
+    NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
+    verify without a record.
+    """
     from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
 
     run = run_id(kind)
@@ -60,11 +63,12 @@ def carry_out(
         plan = plan_repair(spec, settings, request)
         for line in plan.lines:
             say(line)
+        if kind == "verify" and (plan.idle or not execute):
+            end_undone(f"{pipeline}: nothing is verified")
         if plan.idle:
             return
         if not execute:
-            console.print("nothing is done yet: add --execute")
-            return
+            end_undone()
         _execute(spec, settings, plan, run, yes=yes)
 
 
@@ -90,8 +94,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         say(f"{spec.name}: the table is what its records give: {report.change}")
         return
     if not agreed(paths, read_manifest(paths, plan.repair_id), yes=yes):
-        say(f"{spec.name}: nothing is changed; repair {plan.repair_id} is rejected")
-        return
+        end_undone(f"{spec.name}: nothing is changed; repair {plan.repair_id} is rejected")
     done = swap(spec, settings.root, plan.repair_id, run)
     merged = "quarantined and late records" if plan.kind == "replay" else "late records"
     at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"

@@ -14,7 +14,7 @@ from spark_jobs.cli.carry_out import run_id
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
-    console,
+    end_undone,
     examples,
     one_line_errors,
     say,
@@ -97,8 +97,7 @@ def _rebuild(
     if not without_lost:
         refuse_lost(spec, plan)
     if not execute:
-        console.print("nothing is done yet: add --execute")
-        return
+        end_undone()
     paths, who = Paths(settings.root, live), getpass.getuser()
     if plan.begun is None:
         begin(paths, following, plan.topic_id, who)
@@ -116,8 +115,9 @@ def _rebuild(
     for line in lines(rebuilding.differing(it)):
         say(line)
     if not yes and not typer.confirm("Switch to it?"):
-        say(f"{spec.name}: nothing is changed; the same command goes on with what is computed")
-        return
+        end_undone(
+            f"{spec.name}: nothing is changed; the same command goes on with what is computed"
+        )
     _told(rebuilding.switched(it, wait_for_runs), spec.name)
 
 
@@ -130,8 +130,7 @@ def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -
         return False
     say(f"{live.name}: a switch to state version {note.version} was cut off; complete it")
     if not execute:
-        console.print("nothing is done yet: add --execute")
-        return True
+        end_undone()
     if done := completed(live, settings, run):
         _told(done, live.name)
     return True
@@ -148,10 +147,10 @@ def _back(spec: Pipeline, settings: Settings, run: str, *, execute: bool, yes: b
     )
     say(f"  the checkpoint of version {live.state.version} is kept beside, and drains no more")
     if not execute:
-        console.print("nothing is done yet: add --execute")
-        return
-    if yes or typer.confirm("Switch back?"):
-        _told(switch_back(live, former, settings.root, run), spec.name)
+        end_undone()
+    if not yes and not typer.confirm("Switch back?"):
+        end_undone(f"{spec.name}: nothing is changed")
+    _told(switch_back(live, former, settings.root, run), spec.name)
 
 
 def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
@@ -165,8 +164,7 @@ def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
     remove = discard(paths)
     say(f"{spec.name}: remove {paths.rebuild}; the live table stays as it is")
     if not execute:
-        console.print("nothing is done yet: add --execute")
-        return
+        end_undone()
     remove()
 
 

@@ -1,5 +1,5 @@
 """Commands that compute ranges of a table again. Each prints its plan, and applies it with
---execute.
+--execute; verify, which changes nothing, without.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from spark_jobs.cli.carry_out import carry_out, run_id
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
-    console,
+    end_undone,
     examples,
     installation,
     one_line_errors,
@@ -91,7 +91,10 @@ def backfill(
 
 @commands.command(
     rich_help_panel=PANEL,
-    epilog=examples("sluice verify departure_delays --from 2013-02-01 --to 2013-03-01 --execute"),
+    epilog=examples(
+        "sluice verify departure_delays --from 2013-02-01 --to 2013-03-01",
+        "sluice verify departure_delays --from 2013-02-01 --to 2013-03-01 --plan",
+    ),
 )
 def verify(
     pipeline: PipelineName,
@@ -99,10 +102,21 @@ def verify(
     end: To = None,
     note: Note = "",
     most_records: MostRecords = MOST,
-    execute: Execute = False,
+    only_plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Only show what it would read, and about how long it takes."),
+    ] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", hidden=True, help="It runs anyway: it changes nothing.")
+    ] = False,
 ) -> None:
-    """Prove that a range of the table is what its records give. Changes nothing."""
-    carry_out("verify", pipeline, (start, end), note, most_records, yes=False, execute=execute)
+    """Prove that a range of the table is what its records give. Changes nothing, so it runs at
+    once.
+    """
+    if only_plan and execute:
+        raise typer.BadParameter("it is the plan, or the proof.", param_hint="--plan")
+    ends, runs = (start, end), not only_plan
+    carry_out("verify", pipeline, ends, note, most_records, yes=False, execute=runs)
 
 
 @commands.command(
@@ -165,7 +179,6 @@ def undo(
                 f"{manifest.added:,} rows added, {manifest.removed:,} removed, "
                 f"{manifest.changed:,} changed"
             )
-            console.print("nothing is done yet: add --execute")
-            return
+            end_undone()
         done = intend(spec, settings.root, repair_id, run_id("undo"))
         say(f"{pipeline}: repair {repair_id} is undone, version {done.table_version}")

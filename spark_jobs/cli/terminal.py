@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -61,9 +61,24 @@ SomePipelines = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
+NOT_DONE: Final = 3
+"""The exit status of a command that ended well and has not done what it is for: a dry run with
+something left to do, a No to its question, a verify without a record. No error has it
+(contract/errors.py), nor what is typed wrongly (2).
+"""
 Execute = Annotated[
-    bool, typer.Option("--execute", help="Apply it. The default is a dry run, which only prints.")
+    bool,
+    typer.Option(
+        "--execute",
+        help=f"Apply it. The default is a dry run, which only prints, with exit status {NOT_DONE}.",
+    ),
 ]
+
+
+def end_undone(line: str = "nothing is done yet: add --execute") -> NoReturn:
+    """End the command, and let nobody who reads its exit status take it for done."""
+    say(line)
+    raise typer.Exit(NOT_DONE)
 
 
 def examples(*lines: str) -> str:

@@ -19,7 +19,7 @@ from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
 from tests.e2e import pipelines
-from tests.harness.command import answer, sluice, sluice_here
+from tests.harness.command import answer, sluice, sluice_here, undone
 from tests.harness.long_form import LONG, long_form
 from tests.harness.scene import Scene
 
@@ -164,7 +164,7 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
 
 def test_reset_without_execute_says_what_it_would_move_and_moves_nothing(drained):
     before = drained.files()
-    told = answer(drained.here("reset", PIPELINE))
+    told = undone(drained.here("reset", PIPELINE))
     assert all(
         f"move {path} to {path}.kept-" in told
         for path in (drained.scene.paths.version, drained.scene.paths.table)
@@ -192,7 +192,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     end = checkpoint.batch(0).end
     assert len(report.batches) > 2
 
-    shown = answer(drained.here("rewind", PIPELINE, "--to-batch", "0"))
+    shown = undone(drained.here("rewind", PIPELINE, "--to-batch", "0"))
     assert (
         f"remove batches {list(report.batches[1:])} from the checkpoint and the ops tables" in shown
     )

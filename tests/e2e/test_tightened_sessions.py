@@ -187,7 +187,7 @@ def test_sessions_of_before_a_spec_was_tightened_are_backfilled_whole_or_not_at_
     first, last = (datetime.fromisoformat(whole[at]) for at in (3, 5))
     assert first <= start
     assert end < last
-    proof = it.sluice("verify", *whole[1:], "--execute").stderr
+    proof = it.sluice("verify", *whole[1:]).stderr
     assert "(newly_bad)" in proof
     assert " ".join(["sluice", *whole]) in proof, "it names the command that takes them out"
     answer(it.sluice(*whole, "--execute", "--yes"))
@@ -198,7 +198,7 @@ def test_sessions_of_before_a_spec_was_tightened_are_backfilled_whole_or_not_at_
     wanted = {row for row in tight if inside(row)} | {row for row in before if not inside(row)}
     assert it.table() == wanted != before
     # The rows are what the records give today, and what is bad now is kept.
-    answer(it.sluice("verify", *whole[1:], "--execute"))
+    answer(it.sluice("verify", *whole[1:]))
     kept = it.quarantined()
     assert {place for place, at in it.cancelled().items() if first <= at < last} <= kept
 
@@ -213,4 +213,4 @@ def test_sessions_of_before_a_spec_was_tightened_are_backfilled_whole_or_not_at_
     answer(it.sluice("replay", NAME, "--execute", "--yes"))
     canonical = it.sessions("true")
     assert {row for row in it.table() if inside(row)} == {row for row in canonical if inside(row)}
-    answer(it.sluice("verify", *whole[1:], "--execute"))
+    answer(it.sluice("verify", *whole[1:]))

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
+from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.contract.settings import REPO
 from tests.harness.lines import as_before
 from tests.harness.scene import Scene
@@ -71,6 +72,12 @@ def sluice_here(variables: Mapping[str, str], *words: str) -> subprocess.Complet
 
 
 def answer(done: subprocess.CompletedProcess[str]) -> str:
-    """What it prints, if it ends well."""
+    """What it prints, if it ends well and has done what it is for."""
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def undone(done: subprocess.CompletedProcess[str]) -> str:
+    """What it prints, if it ends well and says that it has only shown, or was told No."""
+    assert done.returncode == NOT_DONE, (done.returncode, done.stderr)
     return done.stdout

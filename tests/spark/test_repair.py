@@ -31,7 +31,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
 from tests.harness import oracle
-from tests.harness.command import answer, sluice
+from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
 from tests.harness.crash import copied
 from tests.harness.long_form import LONG, long_form
@@ -370,7 +370,7 @@ def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then
     words = ("deployed", "backfill", made.spec.name, *ends, "--execute")
     _deployed(made, tmp_path)
 
-    no = answer(sluice(made, *words, beside=tmp_path, typed="n\n"))
+    no = undone(sluice(made, *words, beside=tmp_path, typed="n\n"))
     rows_shown, _, after = no.partition("Swap this change in?")
     assert "1 of the rows that differ:\n    added" in rows_shown
     assert f"origin {gone['origin']}" in rows_shown

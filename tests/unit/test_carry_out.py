@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app, question
-from spark_jobs.contract.errors import LeaseHeld, SwapRefused
+from spark_jobs.cli.terminal import NOT_DONE
+from spark_jobs.contract.errors import LeaseHeld, SwapRefused, catalogue
 from spark_jobs.contract.report import Report
 from spark_jobs.launch import foreground
 from spark_jobs.ops import ops_tables, repairs
@@ -25,6 +26,8 @@ from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "\x1b[31m"))]
+FIRST_HOURS = "--from", f"{DAY:%FT%RZ}", "--to", f"{DAY + timedelta(hours=3):%FT%RZ}"
+USAGE = 2
 PACKAGE = "repaired_by_hand"
 SHOWN = (
     "changed, unexplained: windowEnd 2026-03-01 02:00:00+00:00, shop a, sales 1 -> 2, "
@@ -61,9 +64,12 @@ class Terminal:
         patch.setattr(foreground, "run_in_foreground", self._stage)
 
     def sluice(self, *words: str, typed: str | None = None) -> Result:
+        return self.typed("repair", SPEC.name, *words, typed=typed)
+
+    def typed(self, *words: str, typed: str | None = None) -> Result:
         where = {"SLUICE_ROOT": self.root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1"}
         env = where | {"COLUMNS": "400", "TERM": "dumb"}
-        return CliRunner().invoke(app, ["repair", SPEC.name, *words], input=typed, env=env)
+        return CliRunner().invoke(app, list(words), input=typed, env=env)
 
     def _stage(self, words: list[str], *_: object) -> None:
         self.started += 1
@@ -97,7 +103,7 @@ def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(
 ) -> None:
     before = terminal.root.version
     done = terminal.sluice("--execute", typed="n\n")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == NOT_DONE, done.output
     shown, question = done.stdout.index(SHOWN), done.stdout.index("Swap this change in?")
     assert shown < question
     assert "shop \\x1b[31m" in done.stdout, "a record does not control the terminal"
@@ -116,6 +122,46 @@ def test_who_says_yes_has_it_swapped_in(terminal: Terminal) -> None:
     assert "1 rows added, 0 removed, 1 changed" in done.stdout
     assert list(terminal.root.states().values()) == ["swapped"]
     assert terminal.coverage() == "canonical"
+
+
+@pytest.mark.parametrize("more", [(), ("--execute",)])
+def test_a_verify_proves_at_once_since_it_changes_nothing(
+    terminal: Terminal, more: tuple[str, ...]
+) -> None:
+    done = terminal.typed("verify", SPEC.name, *FIRST_HOURS, *more)
+    assert done.exit_code == 0, done.output
+    assert terminal.started == 1
+    assert "the table is what its records give" in done.stdout
+
+
+def test_nobody_takes_a_verify_that_only_shows_or_finds_no_record_for_a_proof(
+    terminal: Terminal,
+) -> None:
+    empty = "--from", "2020-03-01T00:00Z", "--to", "2020-03-01T02:00Z"
+    for words in ((*FIRST_HOURS, "--plan"), empty):
+        done = terminal.typed("verify", SPEC.name, *words)
+        assert done.exit_code == NOT_DONE, done.output
+        assert done.stdout.splitlines()[-1] == f"{SPEC.name}: nothing is verified"
+    assert terminal.started == 0
+    assert terminal.typed("verify", SPEC.name, "--plan", "--execute").exit_code == USAGE
+
+
+def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(
+    terminal: Terminal,
+) -> None:
+    taken = {error.exit_status for error in catalogue()}
+    assert NOT_DONE not in {0, 1, USAGE, *taken}
+    for words in (
+        ("repair",),
+        ("backfill", *FIRST_HOURS),
+        ("reset",),
+        ("rewind", "--to-batch", "8"),
+    ):
+        done = terminal.typed(words[0], SPEC.name, *words[1:])
+        assert done.exit_code == NOT_DONE, done.output
+        assert done.stdout.splitlines()[-1] == "nothing is done yet: add --execute"
+    assert terminal.sluice("--execute", "--yes").exit_code == 0
+    assert terminal.sluice().exit_code == 0, "no late record waits"
 
 
 def test_where_nobody_can_answer_it_fails_and_does_not_wait_for_ever(terminal: Terminal) -> None:
@@ -137,7 +183,7 @@ def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begu
 ) -> None:
     with lease(terminal.root.paths.staging_lease, "backfill-cli-1"):
         shown, done = terminal.sluice(), terminal.sluice("--execute", typed="y\n")
-    assert shown.exit_code == 0, shown.output
+    assert shown.exit_code == NOT_DONE, shown.output
     held = "another repair is being computed by run backfill-cli-1 (process "
     assert held in shown.stdout
     assert f", since {datetime.now(UTC):%F}" in shown.stdout

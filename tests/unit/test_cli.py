@@ -20,6 +20,7 @@ from typer.testing import CliRunner, Result
 
 import spark_jobs
 from spark_jobs.cli import app, draining
+from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.cli.version import BESIDE
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import (
@@ -47,7 +48,7 @@ OPTIONS = {
     "report": ("--html", "--last"),
     "repair": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "backfill": ("--from", "--to", "--note", "--most-records", "--yes", "--execute"),
-    "verify": ("--from", "--to", "--note", "--most-records", "--execute"),
+    "verify": ("--from", "--to", "--note", "--most-records", "--plan"),
     "replay": ("--reason", "--from", "--to", "--note", "--most-records", "--yes", "--execute"),
     "undo": ("--execute",),
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
@@ -331,7 +332,7 @@ def test_rewind_where_nothing_ran_says_that_there_is_no_batch() -> None:
 
 def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None:
     done = sluice("reset", "flight_events")
-    assert done.exit_code == 0
+    assert done.exit_code == NOT_DONE
     assert "flight_events: no checkpoint" in done.stdout
     assert "move" not in done.stdout
     assert "records that Kafka no longer holds are not read again" in done.stdout

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.cli import app
+from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.source.topic_state import TopicState
@@ -47,7 +48,7 @@ def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> Non
     torn = paths.checkpoint / "offsets" / "0"
     torn.write_text("")
     status, said = sluice()
-    assert status == 0
+    assert status == NOT_DONE
     assert "offsets/0 is empty" in said
     assert "batch 0 has no rows in the table, and Spark plans it again" in said
     assert "nothing is done yet: add --execute" in said

@@ -291,7 +291,9 @@ def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_pa
     assert "failing.json to" in "".join(lines)
     assert lines[-1].startswith("not fixed: CHECKPOINT_BROKEN")
     assert execute is not None
-    execute()
+    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+        execute()  # what is done is not all
+    assert not root.paths.failing.exists()
     with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
         doctor(SPEC, root.settings)
 
