@@ -19,7 +19,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults lint object-store bench operators screenshots reference up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint object-store bench operators screenshots reference up down clean lock \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -52,6 +52,10 @@ properties: $(READY) ## look for an input that gives a wrong table: CASES=200 fo
 
 faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200 SEED=...; takes about an hour; WARM=1 kills warm drains, their worker and their client; REPAIRS=1 stages and swaps of repairs
 	@$(BIN)/python -m tests.faults --kills $(KILLS) --seed $(SEED) $(if $(REPAIRS),--repairs) $(if $(SWAPS),--swaps) $(if $(WARM),--warm)
+
+mutants: $(READY) ## change FILE at one place after the other and list what TESTS do not see: FILE=spark_jobs/audit/balance.py TESTS=tests/unit/test_balance.py
+	@[ -x .local/mutants/bin/cosmic-ray ] || { $(PYTHON) -m venv .local/mutants; .local/mutants/bin/pip install -q --require-hashes -r requirements/mutants.txt; }
+	@$(BIN)/python -m local.mutants "$(FILE)" "$(TESTS)"
 
 lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second half where both are due
 	@$(BIN)/ruff check --quiet .
