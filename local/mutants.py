@@ -1,5 +1,5 @@
-"""`make mutants FILE=... TESTS=...`: change one file of the product at one place after the other, by
-cosmic-ray, and list the changes that no test sees.
+"""`make mutants FILE=... TESTS=...`: change one file at one place after the other, by cosmic-ray, and
+list the changes that no test sees.
 
 For packages whose tests need no Spark. cosmic-ray writes each change into the file itself, so it
 works in a copy of the tracked files.
@@ -21,21 +21,19 @@ ONLY_IN_ANNOTATIONS = r'exclude-operators = ["core/ReplaceBinaryOperator_BitOr_.
 """`int | None` is text that nothing evaluates."""
 
 
-def main(file: str, tests: str) -> int:
-    """Print what survived, and how many percent that is. 1 if the tests fail without a change."""
+def main(file: str, tests: str) -> None:
+    """Print what survived, and how many percent that is. Exits with 1 if the tests fail as it is."""
     with TemporaryDirectory() as folder:
         copy = Path(folder)
         _copy_tracked_files(copy)
         config, session = copy / "mutants.toml", copy / "mutants.sqlite"
         config.write_text(_config(file, tests))
         if _run("cosmic-ray", "baseline", config, folder=copy):
-            print(f"{tests} fails before anything was changed", file=sys.stderr)
-            return 1
+            sys.exit(f"{tests} fails before anything was changed")
         _run("cosmic-ray", "init", config, session, folder=copy)
         _run("cr-filter-operators", session, config, folder=copy)
         _run("cosmic-ray", "exec", config, session, folder=copy)
         _run("cr-report", session, "--surviving-only", "--show-diff", folder=copy)
-    return 0
 
 
 def _copy_tracked_files(to: Path) -> None:
@@ -73,4 +71,4 @@ def _run(tool: str, *words: object, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    main(*sys.argv[1:3])
