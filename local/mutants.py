@@ -1,4 +1,4 @@
-"""`make mutants FILE=... TESTS=...`: change one file at one place after the other, by cosmic-ray, and
+"""`make mutants FILE=... TESTS=...`: change one file at one place after the other by cosmic-ray, and
 list the changes that no test sees.
 
 For packages whose tests need no Spark. cosmic-ray writes each change into the file itself, so it
@@ -22,7 +22,7 @@ ONLY_IN_ANNOTATIONS = r'exclude-operators = ["core/ReplaceBinaryOperator_BitOr_.
 
 
 def main(file: str, tests: str) -> None:
-    """Print what survived, and how many percent that is. Exits with 1 if the tests fail as it is."""
+    """Print what survived, in percent too. Exits with 1 if the tests fail without a change."""
     with TemporaryDirectory() as folder:
         copy = Path(folder)
         _copy_tracked_files(copy)
