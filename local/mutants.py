@@ -1,5 +1,5 @@
-"""`make mutants FILE=... TESTS=...`: change one file at one place after the other by cosmic-ray, and
-list the changes that no test sees.
+"""`make mutants FILE=... TESTS=...`: change one file at one place after the other by cosmic-ray,
+and list the changes that no test sees.
 
 For packages whose tests need no Spark. cosmic-ray writes each change into the file itself, so it
 works in a copy of the tracked files.
