@@ -48,7 +48,7 @@ def rebuild(
         bool,
         typer.Option(
             "--without-lost",
-            help="Rebuild although Kafka has no longer all records of the live table: their rows "
+            help="Go on although Kafka has no longer all records of the live table: their rows "
             "will be missing.",
         ),
     ] = False,
@@ -69,7 +69,7 @@ def rebuild(
     with one_line_errors(), log.context(pipeline=pipeline, run=run):
         spec, settings = registry.load(pipeline), Settings.from_environment()
         if back:
-            _back(spec, settings, run, execute=execute, yes=yes)
+            _back(spec, settings, run, (execute, yes, without_lost))
         elif discard:
             _discard(spec, settings, execute=execute)
         else:
@@ -136,20 +136,30 @@ def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -
     return True
 
 
-def _back(spec: Pipeline, settings: Settings, run: str, *, execute: bool, yes: bool) -> None:
+def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
+    from spark_jobs.admin.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild import versions_back  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.switch import switch_back  # noqa: PLC0415 - as above
 
+    execute, yes, without_lost = how
     live, former = versions_back(spec, settings.root)
+    plan = plan_back(live, former, settings)
     say(
         f"{spec.name}: state version {former.state.version} drains again, from the offsets at "
         "which the switch found it, and the table gets the rows that it had then"
     )
+    for line in plan.lines:
+        say(line)
     say(f"  the checkpoint of version {live.state.version} is kept beside, and drains no more")
+    if not without_lost:
+        refuse_lost(former, plan)
     if not execute:
         end_undone()
     if not yes and not typer.confirm("Switch back?"):
         end_undone(f"{spec.name}: nothing is changed")
+    now = plan_back(live, former, settings)
+    if now.lost != plan.lost:  # the answer was to what was shown
+        refuse_lost(former, now)
     _told(switch_back(live, former, settings.root, run), spec.name)
 
 

@@ -1,0 +1,94 @@
+"""Back: what taking a switch back would lose, without a JVM: the former checkpoint reads again what
+was drained since the switch, and Kafka may have removed some of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.admin.older import read_to
+from spark_jobs.checkpoint.identity import DataLoss, Identity, format_data_loss
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import RecordsUnreachable, TopicRemade
+from spark_jobs.contract.paths import Paths
+from spark_jobs.rebuild.ready import ready_back
+from spark_jobs.repair.archived import Parts, archived_or_why, located
+from spark_jobs.repair.plan import offsets_in
+from spark_jobs.source.topic_state import topic_state
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
+
+
+class Back(NamedTuple):
+    """What the way back means for the records that were drained since the switch."""
+
+    again: int
+    """Offsets that the live checkpoint has read, and the former one has not."""
+    lost: DataLoss
+    """Partition -> the first and last offset of those behind the former checkpoint that Kafka has
+    no longer.
+    """
+    archived: int
+    """How many of the lost ones the topic's archive has, which drains do not read."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        told = f"  its next drain reads {self.again:,} offsets again that were drained since"
+        if not self.lost:
+            return (f"{told}; Kafka has every one that it needs",)
+        return (
+            told,
+            f"  Kafka has no longer {self.offsets:,} that it needs: {format_data_loss(self.lost)}",
+            f"  the topic's archive has {self.archived:,} of them",
+        )
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets are lost."""
+        return sum(last - first + 1 for first, last in self.lost.values())
+
+
+def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
+    """Look, and write nothing. `live` is the spec that drains, `former` that of the version before.
+
+    Raises RebuildRefused, TopicRemade, and what the broker refuses: without it nobody knows what
+    would be lost.
+    """
+    ours, paths = Paths(settings.root, live), Paths(settings.root, former)
+    audited = ready_back(ours, paths).batch
+    topic, known = topic_state(settings, former.topic.name), Identity.read(paths.identity)
+    if topic.id != known.topic_id:
+        raise TopicRemade(
+            f"topic {former.topic.name!r} was deleted and created again since the switch: the "
+            f"former checkpoint of {former.name} was made from the old one, and cannot go on.",
+            "Stay with the live version; or rebuild the former logic from Kafka, as NEXT.",
+        )
+    end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
+    again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())
+    lost = {
+        p: (end.get(p, 0), first - 1)
+        for p, first in sorted(topic.earliest.items())
+        if first > end.get(p, 0)
+    }
+    has, _ = archived_or_why(paths.root, former.topic, topic.id)
+    wanted: Parts = {p: ((first, last + 1),) for p, (first, last) in lost.items()}
+    return Back(again, lost, offsets_in(located(wanted, has, {}).archive))
+
+
+def refuse_lost(former: Pipeline, plan: Back) -> None:
+    """Raise RecordsUnreachable if the way back loses records."""
+    if not plan.lost:
+        return
+    skip = (
+        ""
+        if former.on_lost_records == "skip"
+        else " Then its drains are refused (RECORDS_GONE) until the spec has "
+        "on_lost_records='skip'."
+    )
+    raise RecordsUnreachable(
+        f"{former.name}: Kafka has no longer {plan.offsets:,} offsets that the former checkpoint "
+        "has not read. No drain would bring their rows into the table again.",
+        f"To lose them: sluice rebuild {former.name} --back --execute --without-lost.{skip}",
+    )
