@@ -1,8 +1,9 @@
 """Environment: what results depend on beside the spec, saved beside the checkpoint.
 
-These are the project's modules that logic.py imports, versions, and Spark's settings that change
-results. A changed module is refused as a changed logic.py is. A changed version is recorded and the
-run logs it. A changed setting can only come from another Sluice, and is refused.
+These are the project's modules that logic.py imports, versions, and the settings that change
+results: Spark's, and those of its processes. A changed module is refused as a changed logic.py is.
+A changed version is recorded and the run logs it. A changed setting can only come from another
+Sluice, and is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
-from spark_jobs.contract import logic, registry
+from spark_jobs.contract import language, logic, registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.fingerprint import Change, Fingerprint, changes
 from spark_jobs.contract.settings import VARIABLES
@@ -41,7 +42,7 @@ class Environment(BaseModel):
     versions: dict[str, str] = {}
     """Software -> the version that ran last."""
     settings: dict[str, str] = {}
-    """Setting of Spark SQL -> its value."""
+    """Setting of Spark SQL (sql_settings.py), or of a process (language.py) -> its value."""
 
     def with_unrecorded(self, now: Environment) -> Environment:
         """This environment, with the versions and settings of now that it does not have: an older
@@ -60,7 +61,7 @@ def environment(spec: Pipeline) -> Environment:
     return Environment(
         imports=_imports(spec.name) if any(step.logic for step in spec.steps) else {},
         versions=_versions(),
-        settings=PINNED,
+        settings={**PINNED, **language.JAVA, **language.VARIABLES},
     )
 
 

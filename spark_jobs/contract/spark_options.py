@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator
 
 from spark_jobs.contract.errors import SettingInvalid
+from spark_jobs.contract.language import OVERRIDES, executor_options
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.sql_settings import PINNED
 
@@ -24,12 +25,13 @@ _PATHS = (
     "all runs have the same class path: SLUICE_JARS and SLUICE_EXECUTOR_JARS name the "
     "folders of the jars"
 )
-_JAVA = "Sluice sets how the JVMs start, with their time zone and class-data archive"
+_JAVA = "Sluice sets how the JVMs start, with their time zone, language and class-data archive"
 _STREAM = "checkpoint, recovery and account depend on Sluice's value"
 _TABLE = "the table's exactly-once commits depend on Sluice's value"
 _FILES = "SLUICE_LOCAL_FILES sets it"
 _KAFKA = "Kafka is declared in one place: SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka"
 _STATUS = "a run reads there whether Spark ran a stage twice, and then counts again"
+_LANGUAGE = "everything runs in UTC, UTF-8 and one language, or results would depend on the machine"
 _RESULT = "it changes the results of a query, and the stored state was made without it"
 _SECRET = "SLUICE_SPARK_SECRET_FILE sets it, together with the options that belong to it"
 
@@ -71,7 +73,9 @@ OWNED = {
         "SLUICE_EXECUTOR_PYTHON names the executors' Python; the driver's is the one that Sluice "
         "runs in",
     ),
-    "spark.executorEnv.TZ": "everything runs in UTC",
+    **dict.fromkeys(
+        (*executor_options(), *(f"spark.executorEnv.{name}" for name in OVERRIDES)), _LANGUAGE
+    ),
     **dict.fromkeys(
         ("spark.ui.enabled", "spark.ui.showConsoleProgress"),
         "sluice show and Airflow show what a run did",

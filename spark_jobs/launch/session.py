@@ -1,9 +1,10 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
 Spark's other settings are in submit.py and shipment.py (set before the JVM starts),
-contract/sql_settings.py (those that change results), contract/store.py (the object store),
-cluster.py (a cluster's secret) and sink/commit.py (the transaction of each commit). What a user may
-not set is in contract/spark_options.py: a new setting of Sluice's own belongs there too.
+contract/language.py and contract/sql_settings.py (those that change results), contract/store.py
+(the object store), cluster.py (a cluster's secret) and sink/commit.py (the transaction of each
+commit). What a user may not set is in contract/spark_options.py: a new setting of Sluice's own
+belongs there too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contract import language
+from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.sql_settings import FAMILIES, PINNED
 from spark_jobs.contract.store import is_s3
@@ -106,7 +109,7 @@ def dynamic(state: State) -> dict[str, str]:
 
 def session(name: str, state: State, root: str = "") -> SparkSession:
     """The Spark session of this process, with the settings for one pipeline's state and for its
-    root, a folder or URL.
+    root, a folder or URL. Raises SettingInvalid for a JVM of another language or time zone.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
@@ -114,6 +117,7 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    _require_language(spark)
     _drop_inherited(spark, state)
     _drop_cluster_defaults(spark)
     if is_s3(root):
@@ -121,6 +125,18 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     else:  # a session may serve several roots: the tests' does
         spark.conf.unset(CHECKPOINTS)
     return spark
+
+
+def _require_language(spark: SparkSession) -> None:
+    """Raise SettingInvalid if the JVM has not what contract/language.py says."""
+    system = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
+    for name, value in language.JAVA.items():
+        if (found := system.getProperty(name)) != value:
+            raise SettingInvalid(
+                f"{language.OVERRIDES[0]} gives Spark's JVM {name}={found} in place of {value}, "
+                "and with it queries would give other results.",
+                f"Leave {name} out of it.",
+            )
 
 
 def _drop_inherited(spark: SparkSession, state: State) -> None:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-from spark_jobs.contract import registry
+from spark_jobs.contract import language, registry
 from spark_jobs.contract.errors import SettingInvalid, SparkFailed
 from spark_jobs.contract.files import replacing
 from spark_jobs.contract.settings import Settings
@@ -75,7 +75,7 @@ def configuration(settings: Settings) -> dict[str, str]:
     return {
         "spark.archives": ",".join(archives),
         "spark.executorEnv.PYTHONPATH": f"./{CODE_FOLDER}",
-        "spark.executorEnv.TZ": "UTC",
+        **language.executor_options(),
         **({"spark.pyspark.python": python} if python else {}),
     }
 

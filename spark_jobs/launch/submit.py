@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.contract import registry, spark_options
+from spark_jobs.contract import language, registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
@@ -184,7 +184,7 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
         }
     remote_jars = settings.executor_jars
     options = [
-        "-Duser.timezone=UTC",
+        *language.java_options(),
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",
         "-Dio.netty.jfr.enabled=false",
@@ -235,7 +235,7 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
     options = [
         f"-Dlog4j2.configurationFile=file:{PACKAGE / 'conf' / 'log4j2.properties'}",
         f"-Dsluice.log={'error' if os.environ.get('SLUICE_TRACEBACK') else 'off'}",
-        "-Duser.timezone=UTC",
+        *language.java_options(),
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",
         # or only the query's thread dies, and the driver waits for it without end
@@ -288,7 +288,7 @@ def environment(settings: Settings) -> dict[str, str]:
         "RUST_BACKTRACE": "1"
         if os.environ.get("SLUICE_TRACEBACK")
         else "0",  # delta-rs prints what a full disk does to it
-        "TZ": "UTC",
+        **language.VARIABLES,
     }
 
 

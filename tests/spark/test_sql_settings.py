@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.contract import language
+from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.sql_settings import PINNED
 from spark_jobs.launch.session import FEW_RECORDS, OF_FEW_RECORDS, for_records, session
@@ -86,3 +94,20 @@ def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_an
     finally:
         for name in ours:
             hadoop.unset(name)
+
+
+def test_a_jvm_of_another_language_runs_nothing(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    """_JAVA_OPTIONS alone gets past the options of its command line."""
+    monkeypatch.setitem(language.JAVA, "user.language", "tr")
+    with pytest.raises(SettingInvalid, match=r"user\.language=en in place of tr"):
+        session("in turkish", State())
+
+
+def test_python_workers_have_the_language_encoding_and_time_zone_of_the_run(spark) -> None:
+    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            values = [str(os.environ.get(name)) for name in language.VARIABLES]
+            yield pa.RecordBatch.from_pydict({"value": values})
+
+    rows = spark.range(0, 1, 1, 1).mapInArrow(found, "value string").collect()
+    assert [row.value for row in rows] == [*language.VARIABLES.values()]

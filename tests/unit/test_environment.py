@@ -15,7 +15,7 @@ from spark_jobs.checkpoint.identity import (
     spec_warnings,
     verify_identity,
 )
-from spark_jobs.contract import logic, registry
+from spark_jobs.contract import language, logic, registry
 from spark_jobs.contract.environment import Environment, code_digest
 from spark_jobs.contract.errors import StateIncompatible
 from spark_jobs.contract.paths import Paths
@@ -206,7 +206,7 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
     assert spec_warnings(SHOPS, code.paths) == ()
     environment = code.run().environment
     assert environment is not None
-    assert environment.settings == PINNED
+    assert environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
 
 
 def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path: Path) -> None:

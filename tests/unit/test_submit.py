@@ -46,11 +46,6 @@ def test_the_jars_and_nothing_else_are_on_the_class_path(settings: Settings) -> 
     ]
 
 
-def test_driver_and_python_work_in_utc(settings: Settings) -> None:
-    assert "-Duser.timezone=UTC" in submit.configuration(settings)["spark.driver.extraJavaOptions"]
-    assert submit.environment(settings)["TZ"] == "UTC"
-
-
 def test_workers_use_this_python_and_find_sluice(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +126,8 @@ def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(
     )
 
 
-def test_executors_work_in_utc_and_the_driver_keeps_its_own_python(settings: Settings) -> None:
+def test_the_driver_keeps_its_own_python(settings: Settings) -> None:
     options = submit.configuration(settings._replace(master="yarn", executor_python="/opt/python"))
-    assert "-Duser.timezone=UTC" in options["spark.executor.extraJavaOptions"].split()
     assert (options["spark.pyspark.driver.python"], options["spark.pyspark.python"]) == (
         sys.executable,
         "/opt/python",
