@@ -50,7 +50,8 @@ class ConfirmOperator(ApprovalOperator):
     def execute(self, context: Context) -> Any:
         """Raises Airflow's TaskAwaitingInput while a person is needed; SwapRefused for a repair
         that has ended, where the task was cleared after a Reject, and where the spec has no ranges
-        any more. Nobody is asked of one that a swap has put into the table before it was killed.
+        any more; StagingStale where it is another one now. Nobody is asked of one that a swap has
+        put into the table before it was killed.
         """
         if planned_repair(context)["kind"] == "verify":
             self.log.info("a verify changes nothing: nobody is asked")
@@ -67,7 +68,11 @@ class ConfirmOperator(ApprovalOperator):
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
         from spark_jobs.repair.preconditions import in_table  # noqa: PLC0415 - as above
         from spark_jobs.repair.sample import sample  # noqa: PLC0415 - as above
-        from spark_jobs.repair.unready import refuse_ended, refuse_unranged  # noqa: PLC0415 - as above
+        from spark_jobs.repair.unready import (  # noqa: PLC0415 - as above
+            refuse_ended,
+            refuse_other_spec,
+            refuse_unranged,
+        )
 
         with one_line_errors(self.log), root_credentials():
             spec = _spec(self.pipeline)
@@ -83,6 +88,7 @@ class ConfirmOperator(ApprovalOperator):
                 return None
             refuse_ended(manifest, row)
             refuse_unranged(spec, manifest)
+            refuse_other_spec(spec, manifest)
             # Set here, and so not rendered by Jinja: the rows come from Kafka.
             self.body = body(manifest, sample(paths.staging(repair_id)))
         return super().execute(context)

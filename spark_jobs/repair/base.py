@@ -2,12 +2,14 @@
 with.
 
 Most of what happens meanwhile is a drain's append of later positions, or OPTIMIZE: the log tells
-that they changed no such row. Only where it does not, the rows of both versions are read.
+that they changed no such row. Only where it does not, the rows are read: those of the table now,
+and those from then, of which VACUUM may have removed the files, so an undo has them of its staging.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,11 +20,14 @@ from spark_jobs.storage.delta import open_table
 from spark_jobs.storage.delta_log import Action, Log, only_rearranges
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from upath import UPath
 
     from spark_jobs.contract.position import Position
     from spark_jobs.contract.span import Span
 
+Rows = Callable[["pa.Schema"], "pa.Table"]
+"""Gives rows of the table with these columns."""
 TRUNCATED = timedelta(milliseconds=1)
 """Spark writes the largest time of a file without its microseconds."""
 
@@ -34,6 +39,8 @@ class Base(NamedTuple):
     version: int
     position: Position
     spans: tuple[Span, ...]
+    kept: Rows | None = None
+    """Gives the rows of the version, where they are kept beside the table."""
 
     def at(self, version: int) -> Base:
         """The same rows, found at this version too."""
@@ -55,19 +62,28 @@ class Base(NamedTuple):
         newest = Log.of(self.table).newest
         if not self.touched():
             return self.at(newest)
-        then, now = open_table(self.table), open_table(self.table)
-        condition = self.position.sql(self.spans)
-        try:
-            then.load_as_version(self.version)
-            columns = arrow_schema(now)
-            equal = arrow_schema(then).names == columns.names and same(
-                within(then, condition, columns), within(now, condition, columns)
-            )
-        except Exception as error:  # noqa: BLE001 - delta-rs's queries raise nothing more exact
-            raise self._stale(f"cannot be read any more ({str(error).splitlines()[0]})") from None
-        if not equal:
+        now = open_table(self.table)
+        columns = arrow_schema(now)
+        before = self.kept(columns) if self.kept else self._read(columns)
+        if before is None or not same(before, within(now, self._condition, columns)):
             raise self._stale("are others now")
         return self.at(now.version())
+
+    @property
+    def _condition(self) -> str:
+        return self.position.sql(self.spans)
+
+    def _read(self, columns: pa.Schema) -> pa.Table | None:
+        """The rows of the version, from the table's own files; None if it had other columns."""
+        then = open_table(self.table)
+        try:
+            then.load_as_version(self.version)
+            if arrow_schema(then).names != columns.names:
+                return None
+            return within(then, self._condition, columns)
+        except Exception as error:  # noqa: BLE001 - delta-rs's queries raise nothing more exact
+            told = f"VACUUM may have removed them: {str(error).splitlines()[0]}"
+            raise self._stale(f"cannot be read any more ({told})") from None
 
     def _may_touch(self, actions: list[Action]) -> bool:
         if only_rearranges(actions):

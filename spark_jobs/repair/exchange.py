@@ -45,6 +45,10 @@ class Exchange(NamedTuple):
     """The rows to write: called once, before the lease."""
     record: Callable[[int | None], None]
     """Writes to the ops tables that the rows are in the table, by the version that has them."""
+    going: Callable[[pa.Schema], pa.Table] | None = None
+    """The rows that are to go, where they are kept beside the table: then only the spans that
+    differ are compared, and no file of an older version is read.
+    """
 
 
 class Exchanged(NamedTuple):
@@ -122,9 +126,9 @@ def _prepared(paths: Paths, known: Identity, change: Exchange) -> _Prepared:
     """The rows that are to go, compared, and those that come."""
     manifest = change.claim.manifest
     refuse_overlapped(paths, known, change.claim)
-    base = Base(
-        paths.table, change.claim.compared_at, manifest.position, manifest.compared
-    ).compared()
+    spans = manifest.differing if change.going else manifest.compared
+    found = Base(paths.table, change.claim.compared_at, manifest.position, spans, change.going)
+    base = found.compared()
     if not manifest.differing:
         return _Prepared(base, None, "")
     table = delta.open_table(paths.table)

@@ -57,6 +57,8 @@ class Manifest(Stored):
     differing: tuple[Span, ...]
     """What the swap replaces, within `compared`; empty if the table has these rows already."""
     position: Position
+    spec_digest: str = ""
+    """Of the spec and the code by which the rows were computed; an older Sluice noted none."""
     table_id: str
     """Delta's id of the table."""
     table_version: int

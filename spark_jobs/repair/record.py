@@ -90,6 +90,7 @@ def put_staged(
         around=way.replaced(plan.spans) if way.sessions else (),
         differing=tuple(differing),
         position=way.position,
+        spec_digest=plan.spec_digest,
         table_id=table.identifier(paths.table),
         table_version=plan.table_version,
         added=found.added,

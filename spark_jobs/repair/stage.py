@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
 from spark_jobs.contract.change import change_checks, metrics
-from spark_jobs.contract.errors import SluiceError, StagingStale
+from spark_jobs.contract.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.contract.fingerprint import in_force
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
@@ -38,6 +38,7 @@ from spark_jobs.repair.fates import fates, places
 from spark_jobs.repair.late_spans import LateSpans
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.plan import RepairPlan, digest, read_plan
+from spark_jobs.repair.reachable import refuse_unreachable
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.sample import sample, sample_lines
 from spark_jobs.repair.staged import differing, write_changes, write_rows
@@ -110,7 +111,7 @@ def _run(
         raise StagingStale(
             f"{spec.name}: its spec or its code changed since the plan.", "Plan it again."
         )
-    (paths.staging(plan.repair_id) / "manifest.json").unlink(missing_ok=True)
+    refuse_unreachable(spec, settings, plan)
     spec = in_force(spec, known.fingerprint)
     with lease(paths.staging_lease, outcome.run_id), Cluster(spec.name, settings) as cluster:
         outcome.lap("settle")
@@ -165,11 +166,26 @@ def _named_if_data_fails(
         return _compute_and_judge(scene, outcome, stop, warming)
     except (PySparkException, Py4JJavaError) as error:
         if (data := DataError.of(str(error))) is None:
+            _refuse_overtaken(scene)
             raise
         stop.raise_if_asked()
         way, settings, paths, plan, spark = scene
         spark.catalog.clearCache()
         raise expression_failed(spark, way, settings, paths, plan, data) from error
+
+
+def _refuse_overtaken(scene: _Scene) -> None:
+    """Raise RecordsUnreachable if retention took records while they were read: Spark's own words
+    for it would be tried again.
+    """
+    try:
+        refuse_unreachable(scene.way.spec, scene.settings, scene.plan)
+    except (StagingStale, RecordsUnreachable):
+        raise
+    except SluiceError as error:
+        LOG.warning(
+            "%s: whether Kafka has its records, nobody can tell: %s", scene.plan.pipeline, error
+        )
 
 
 def _compute_and_judge(
@@ -188,6 +204,8 @@ def _compute_and_judge(
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
+    # Not before: until its rows are replaced, what an earlier try has staged can be swapped in.
+    (folder / "manifest.json").unlink(missing_ok=True)
     write_changes(paired, folder)
     parts = differing(told.hours, way.replaced(plan.spans))
     write_rows(paired, way.position, parts, folder, compared.carried)

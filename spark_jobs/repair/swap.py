@@ -15,7 +15,7 @@ from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.preconditions import Claim, in_table, transaction
 from spark_jobs.repair.staging import new_rows
-from spark_jobs.repair.unready import refuse_unranged, refuse_unready
+from spark_jobs.repair.unready import refuse_other_spec, refuse_unranged, refuse_unready
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
 
@@ -67,6 +67,7 @@ def _swapped(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     if not _there(paths, manifest, row):
         refuse_unready(manifest, row)
         refuse_unranged(spec, manifest)
+        refuse_other_spec(spec, manifest)
     done = exchange(
         paths,
         Exchange(

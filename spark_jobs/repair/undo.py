@@ -1,6 +1,7 @@
 """Undo: puts the rows back that a repair has replaced, by a swap of its own.
 
-Not by Delta's RESTORE: that would take later drains back too.
+Not by Delta's RESTORE: that would take later drains back too. Nor by the table's older files:
+VACUUM may have removed them. The staging has the rows that the repair wrote, and those it replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange import Exchange, exchange
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.preconditions import Claim
-from spark_jobs.repair.staging import old_rows
+from spark_jobs.repair.staging import new_rows, old_rows
 from spark_jobs.repair.swap import Swapped, complete, described, since
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
             Claim(f"{repair_id}{UNDO}", manifest, row["table_version"]),
             lambda columns: _rows(paths, manifest, columns),
             lambda version: _record(paths, before, manifest, row, version),
+            lambda columns: new_rows(paths, manifest, columns),
         ),
         run_id,
     )

@@ -1,13 +1,14 @@
 """Unready: what keeps a staged repair out of the table, in words: nobody has approved it, it has
-ended, or its spec has lost its ranges.
+ended, its spec has lost its ranges, or is another one now.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
+from spark_jobs.contract.errors import ApprovalMissing, StagingStale, SwapRefused
 from spark_jobs.contract.ranged import unranged
+from spark_jobs.repair.plan import digest
 
 if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
@@ -72,4 +73,16 @@ def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:
             f"computed the spec says that none can be computed by itself: {why}.",
             "If that is right, nothing is left to do: the table stays as it is. Otherwise let the "
             "spec have again what it had, and swap it in: in Airflow, clear the task `approve`.",
+        )
+
+
+def refuse_other_spec(spec: Pipeline, manifest: Manifest) -> None:
+    """Raise StagingStale where spec or code are not those by which the rows were computed: drains
+    write others by now.
+    """
+    if manifest.spec_digest and manifest.spec_digest != digest(spec):
+        raise StagingStale(
+            f"{manifest.pipeline}: its spec or its code changed since repair "
+            f"{manifest.repair_id} was computed, so its rows may be others than a drain's.",
+            "Compute the range again. In Airflow, clear the task `plan` of the run.",
         )

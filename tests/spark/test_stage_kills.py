@@ -5,14 +5,17 @@ same plan gives the canonical result.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.repair import stage as staging
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import files
 from tests.spark import operators, truth
+from tests.spark.test_archive import empty
 from tests.spark.test_repair import MakeScene, Repairs, drained, rows
 
 
@@ -43,3 +46,22 @@ def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(
     assert_same(rows(made), oracle.comparable(wanted), "the table")
     places = [(row["partition"], row["offset"]) for row in made.ops("merged")]
     assert len(places) == len(set(places))
+
+
+def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry_is_asked_for(
+    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+    made = drained(scene(operators.named("update_window").spec, events=1500))
+    work, compute = Repairs(made), staging.compute
+    plan = work.plan()
+
+    def overtaken(*given: Any) -> Any:
+        empty(made)
+        return compute(*given)
+
+    monkeypatch.setattr(staging, "compute", overtaken)
+    problem = work.stage(plan).problem
+    assert problem is not None
+    assert (problem.code, problem.error().retry) == ("RECORDS_UNREACHABLE", False)
+    assert "partition 0: " in problem.what

@@ -542,6 +542,31 @@ def test_rows_that_a_person_changed_after_the_swap_are_not_undone(root: Root) ->
         root.undo("r1")
 
 
+def test_an_undo_needs_no_file_of_an_older_version(root: Root) -> None:
+    root.stage("r1", WRONG, spans=(hours(0, 4),))
+    root.swap("r1")
+    elsewhere: Changes = [(row(5, "c"), None)]
+    root.stage("r2", elsewhere)
+    root.swap("r2")
+    root.drain(6, 6)
+    root.table.optimize.compact()
+    root.table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
+    with pytest.raises(StagingStale, match="VACUUM"):
+        Base(root.paths.table, 7, POSITION, (hours(1),)).compared()
+    before = root.version
+    assert root.undo("r1").state == "undone"
+    assert root.rows() == expected(root, before, [(after, was) for was, after in WRONG])
+
+
+def test_an_undo_leaves_rows_alone_that_the_repair_did_not_replace(root: Root) -> None:
+    root.stage("r1", WRONG, spans=(hours(0, 4),))
+    root.swap("r1")
+    root.table.update({"sales": "7"}, predicate="\"windowEnd\" = '2026-03-01T03:00:00Z'")
+    before = root.version
+    root.undo("r1")
+    assert root.rows() == expected(root, before, [(after, was) for was, after in WRONG])
+
+
 def test_a_restore_that_took_the_swap_back_is_no_swap(root: Root) -> None:
     root.stage("r1", WRONG)
     root.swap("r1")

@@ -1,0 +1,88 @@
+"""What happened to topic, spec and staging between a repair's plan, its stage and its swap: over
+real Delta tables, and a topic that is said; without Spark and without a broker.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.contract.errors import StagingStale
+from spark_jobs.contract.report import Problem
+from spark_jobs.repair import reachable
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.plan import digest, read_plan
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.repaired import SPEC
+from tests.unit.test_killed_swap import BEHIND, Scene
+
+OTHER = SPEC.model_copy(
+    update={"topic": SPEC.topic.model_copy(update={"max_ahead": SPEC.topic.max_ahead * 2})}
+)
+"""The same table by other rules: records that were premature are none."""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    made = Scene(tmp_path / "root")
+    made.plan(digest(SPEC))
+    return made
+
+
+def refused(scene: Scene) -> Problem:
+    """What the stage says; what an earlier one has staged, and a person approved, stays."""
+    problem = stage(SPEC, scene.settings, "again", "r1").problem
+    assert problem is not None
+    assert read_manifest(scene.paths, "r1").approved_by == "ada"
+    return problem
+
+
+def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(scene: Scene) -> None:
+    with lease(scene.paths.staging_lease, "the stage of r2"):
+        assert refused(scene).code == "LEASE_HELD"
+    assert scene.swap("r1").state == "swapped"
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        (TopicState("topic-2", {0: 0}, {0: 6}), "STAGING_STALE", "topic-2"),
+        (TopicState("topic-1", {0: 3}, {0: 6}), "RECORDS_UNREACHABLE", "partition 0: 2 (1 to 2)"),
+        (TopicState("topic-1", {0: 0}, {0: 4}), "RECORDS_UNREACHABLE", "partition 0: 1 (4 to 4)"),
+    ],
+)
+def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_before_spark_starts(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, said: TopicState, code: str, words: str
+) -> None:
+    monkeypatch.setattr(reachable, "topic_state", lambda *_: said)
+    plan = read_plan(scene.paths, "r1").model_copy(update={"parts": {0: ((1, 5),)}})
+    plan.store(scene.paths)
+    problem = refused(scene)
+    assert problem.code == code
+    assert words in problem.what
+
+
+def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene: Scene) -> None:
+    path = scene.paths.staging("r1") / "manifest.json"
+    made = read_manifest(scene.paths, "r1")
+    made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
+    with pytest.raises(StagingStale, match="changed since repair r1 was computed"):
+        swap(OTHER, scene.settings.root, "r1", "swap")
+    assert (scene.version, scene.states()) == (6, {"r1": "staged"})
+    assert scene.swap("r1").table_version == 7, "the spec is as it was"
+
+
+@pytest.mark.parametrize("place", BEHIND)
+def test_but_those_that_are_in_the_table_are_recorded_by_any_spec(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    path = scene.paths.staging("r1") / "manifest.json"
+    made = read_manifest(scene.paths, "r1")
+    made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
+    scene.killed(monkeypatch, place)
+    assert swap(OTHER, scene.settings.root, "r1", "swap").again
+    assert scene.states() == {"r1": "swapped"}
