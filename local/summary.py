@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.contract.report import Account, CheckResult, Report
+from spark_jobs.contract.summary import told
 
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 COLOURS = {"passed": "green", "failed": "red", "broken": "red"}
@@ -27,7 +28,7 @@ def show_runs(console: Console, reports: Reports) -> None:
     for name in (*COUNTS, "state_rows", "seconds"):
         table.add_column(name, justify="right")
     for (pipeline, delivery), report in sorted(reports.items()):
-        counts = (f"{getattr(report.account, name):,}" for name in COUNTS)
+        counts = (told(getattr(report.account, name)) for name in COUNTS)
         seconds = (report.ended_at - report.started_at).total_seconds()
         table.add_row(
             pipeline,
@@ -165,7 +166,7 @@ def disagreements(reports: Reports, sent: Mapping[int, Mapping[str, int]]) -> li
         ):
             if wanted != got:
                 found.append(
-                    f"{pipeline}, delivery {delivery}: {what} {got:,}, but the ledger says "
+                    f"{pipeline}, delivery {delivery}: {what} {told(got)}, but the ledger says "
                     f"{wanted:,}"
                 )
     return found

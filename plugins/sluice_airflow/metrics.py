@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from spark_jobs.contract.report import UNKNOWABLE
 from spark_jobs.contract.verdict import CHECK_CODES
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ METRICS: dict[str, Metric] = {
     "quarantined": Metric("counter", "records", "records in ops.quarantine", "reason"),
     "duplicates": Metric("counter", "records", "accepted records that a Deduplicate dropped"),
     "unaccounted": Metric("counter", "mismatches", "mismatches of the account; must be 0"),
+    "unknown_counts": Metric(
+        "counter", "runs", "runs that do not know this count, which is not sent then", "count"
+    ),
     "rows_out": Metric(
         "counter", "rows", "rows written to the table; of a repair, rows of the ranges as computed"
     ),
@@ -101,7 +105,11 @@ def _of_report(report: Report) -> Iterator[Value]:
     account, state = report.account, report.state
     yield "runs", report.status, 1
     for name in ("read", "accepted", "filtered", "late", "duplicates", "unaccounted", "rows_out"):
-        yield name, "", getattr(account, name)
+        if (count := getattr(account, name)) is not None:
+            yield name, "", count
+    for name in sorted(UNKNOWABLE):
+        if getattr(account, name) is None:
+            yield "unknown_counts", name, 1
     for reason in ("malformed", "premature"):
         yield "quarantined", reason, getattr(account, reason)
     for outcome in ("passed", "failed", "broken"):

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
-from spark_jobs.audit.balance import RecordCounts, balance, one_source
+from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.fresh_keys import fresh_keys
 from spark_jobs.audit.groups import grouped, grouped_again
 from spark_jobs.audit.operator_metrics import operator_metrics
@@ -151,7 +151,6 @@ class Audit:
             grouped(self.run.spec, progress, account)
             if progress
             else grouped_again(self.run, account, records, written),
-            one_source(self.run.spec, records),
         )
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)

@@ -40,8 +40,6 @@ class AuditedBatch(NamedTuple):
     """None without progress."""
     grouped: Grouped | None
     """None without an Aggregate that counts its records, and if a source of it is lost."""
-    one_source: tuple[str, ...] = ()
-    """Fields of the account that no second source confirms, if the progress is lost."""
 
     def state(self, before: Cursor) -> StateUse:
         """State after the batch: as it reported, else as the last batch that reported state did."""
@@ -52,33 +50,25 @@ class AuditedBatch(NamedTuple):
         state = self.state(before)
         batch = self.batch
         first, last = self.event_times
-        return (
-            self.account.model_dump()
-            | self._not_known()
-            | {
-                "source": "progress" if self.progress else "reread",
-                "seconds": self.seconds,
-                "offsets_start": json.dumps(batch.start),
-                "offsets_end": json.dumps(batch.end),
-                "first_event_time": first,
-                "last_event_time": last,
-                "watermark": batch.watermark,
-                "late_before": moment(batch.late_before_ms * 1000 or None),
-                "groups_in": self.grouped.entered if self.grouped else None,
-                "groups_out": self.grouped.written if self.grouped else None,
-                "state_rows": state.rows,
-                "state_bytes": state.bytes,
-                "operators": None
-                if self.operators is None
-                else [operator.row() for operator in self.operators],
-                "table_version": self.written.version if self.written else None,
-                "audited_at": datetime.now(UTC),
-            }
-        )
-
-    def _not_known(self) -> dict[str, None]:
-        """Counts with one source only: they are null in the row."""
-        return {} if self.progress else dict.fromkeys(self.one_source)
+        return self.account.model_dump() | {
+            "source": "progress" if self.progress else "reread",
+            "seconds": self.seconds,
+            "offsets_start": json.dumps(batch.start),
+            "offsets_end": json.dumps(batch.end),
+            "first_event_time": first,
+            "last_event_time": last,
+            "watermark": batch.watermark,
+            "late_before": moment(batch.late_before_ms * 1000 or None),
+            "groups_in": self.grouped.entered if self.grouped else None,
+            "groups_out": self.grouped.written if self.grouped else None,
+            "state_rows": state.rows,
+            "state_bytes": state.bytes,
+            "operators": None
+            if self.operators is None
+            else [operator.row() for operator in self.operators],
+            "table_version": self.written.version if self.written else None,
+            "audited_at": datetime.now(UTC),
+        }
 
     def cursor_after(self, before: Cursor) -> Cursor:
         """The cursor once this batch has its row."""

@@ -67,10 +67,11 @@ def balance(
 ) -> Account:
     """The batch's account.
 
-    `unaccounted` is the sum of all differences between two sources; 0 means that all agree.
+    `unaccounted` is the sum of all differences between two sources; 0 means that all agree, None
+    that no two sources can tell.
     """
     if progress is None:
-        return _by_reading(spec, batch, records or RecordCounts(), rows_out)
+        return _by_reading(spec, batch, records, rows_out)
     return _by_progress(spec, batch, progress, records, rows_out)
 
 
@@ -125,13 +126,16 @@ def _by_progress(
     )
 
 
-def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: int) -> Account:
+def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_out: int) -> Account:
     """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares
     only Kafka and the table.
     """
+    records = found or RecordCounts()
     excess = _more_or_less(spec, records, rows_out)
     removed = records.removed(records.read + max(excess, records.gone), batch.covered)
     unknown = max(records.gone, min(excess, removed))
+    mismatches = abs(min(records.filtered, 0)) + _beyond(excess, removed)
+    proved = mismatches or rows_are_compared(spec)
     return Account(
         covered=batch.covered,
         **_gaps(batch.covered - records.read - unknown, records, before=unknown),
@@ -142,9 +146,9 @@ def _by_reading(spec: Pipeline, batch: Batch, records: RecordCounts, rows_out: i
         filtered=records.filtered,
         late=records.late,
         accepted=records.accepted,
-        duplicates=_duplicates_again(spec, records, rows_out),
+        duplicates=_duplicates_again(spec, found),
         rows_out=rows_out,
-        unaccounted=abs(min(records.filtered, 0)) + _beyond(excess, removed),
+        unaccounted=mismatches if proved else None,
     )
 
 
@@ -161,16 +165,6 @@ def _gaps(gaps: int, records: RecordCounts | None, before: int) -> dict[str, int
 def _beyond(difference: int, removed: int) -> int:
     """A difference to the second reading, without the records that Kafka removed before it."""
     return max(difference - removed, 0) if difference > 0 else -difference
-
-
-def one_source(spec: Pipeline, records: RecordCounts | None) -> tuple[str, ...]:
-    """The fields of a lost batch's account that nothing confirms."""
-    several = sum(step.balance.drops_duplicates for step in spec.steps)
-    known = records is None or (records.fresh is not None and several == 1)
-    return (
-        *(["duplicates"] if several and not known else []),
-        *(["unaccounted"] if not rows_are_compared(spec) else []),
-    )
 
 
 def rows_are_compared(spec: Pipeline) -> bool:
@@ -197,12 +191,12 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
     return rows_out - records.fresh if len(steps) == 1 else max(rows_out - records.fresh, 0)
 
 
-def _duplicates_again(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
-    if records.fresh is not None and sum(step.balance.drops_duplicates for step in spec.steps) == 1:
-        return records.accepted - records.fresh
-    last = spec.steps[-1:]
-    drops = any(step.balance.drops_duplicates for step in last)
-    return max(records.accepted - rows_out, 0) if drops else 0
+def _duplicates_again(spec: Pipeline, records: RecordCounts | None) -> int | None:
+    """None unless the state of the one Deduplicate says which keys were fresh."""
+    drop = sum(step.balance.drops_duplicates for step in spec.steps)
+    if not drop or records is None:
+        return 0
+    return records.accepted - records.fresh if records.fresh is not None and drop == 1 else None
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:

@@ -80,34 +80,70 @@ class Account(Part):
     accepted: int = Described(
         default=0, description="records that entered the first stateful step and were not late"
     )
-    duplicates: int = Described(
+    duplicates: int | None = Described(
         default=0,
-        description="accepted records that a Deduplicate dropped. In ops.batches null if the "
-        "progress was lost and the state before the batch is not read; sums take it as 0",
+        description="accepted records that a Deduplicate dropped; null if the progress of a batch "
+        "was lost and the state before it is not read",
     )
     rows_out: int = Described(default=0, description="rows written to the table")
-    unaccounted: int = Described(
+    unaccounted: int | None = Described(
         default=0,
         description="mismatches between the counts above and those of Spark and Delta; must be 0. "
-        "In ops.batches null if the progress was lost and nothing says how many rows there must "
-        "be; sums take it as 0",
+        "Null if none was found, but the progress of a batch was lost, and nothing says how many "
+        "rows it must have",
     )
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Account:
-        """From a row of ops.batches. A count that an older Sluice did not write is 0."""
-        return cls(**{name: row[name] or 0 for name in cls.model_fields})
+        """From a row of ops.batches. A count that an older Sluice did not write is 0; one that may
+        be unknown stays so.
+        """
+        return cls(
+            **{
+                name: row[name] if name in UNKNOWABLE else row[name] or 0
+                for name in cls.model_fields
+            }
+        )
 
     def __add__(self, other: Account) -> Account:
-        """Field by field: the account of both.
+        """Field by field: the account of both. A count that one of them does not know is not known
+        of both, but mismatches that were found are not hidden by that.
 
         >>> sum_of_both = Account(read=3, late=1, accepted=2) + Account(read=4, accepted=4)
         >>> sum_of_both.read, sum_of_both.late, sum_of_both.accepted
         (7, 1, 6)
+        >>> lost = Account(duplicates=None, unaccounted=None)
+        >>> [(lost + Account(duplicates=2, unaccounted=found)).unaccounted for found in (0, 3)]
+        [None, 3]
+        >>> print((lost + Account(duplicates=2)).duplicates)
+        None
         """
+        known = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in Account.model_fields
+            if name not in UNKNOWABLE
+        }
         return Account(
-            **{name: getattr(self, name) + getattr(other, name) for name in Account.model_fields}
+            **known,
+            duplicates=_both(self.duplicates, other.duplicates),
+            unaccounted=_mismatches(self.unaccounted, other.unaccounted),
         )
+
+
+UNKNOWABLE: Final = frozenset(
+    name for name, field in Account.model_fields.items() if field.annotation is not int
+)
+"""The counts that may be null: nothing says how many, which is not 0."""
+
+
+def _both(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _mismatches(one: int | None, other: int | None) -> int | None:
+    """Mismatches that were found stay, whatever else is unknown."""
+    found = sum(filter(None, (one, other)))
+    return None if not found and None in (one, other) else found
 
 
 class StateUse(Part):

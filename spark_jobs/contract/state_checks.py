@@ -13,7 +13,7 @@ UNACCOUNTED = within(
     0,
     severity="critical",
     about="every offset must be accounted for; if not, Sluice has a bug or the checkpoint is "
-    "damaged",
+    "damaged. Null is not known, since a batch's progress was lost: it passes, and proves nothing",
 )
 GROUPS = within(
     "groups_unaccounted",

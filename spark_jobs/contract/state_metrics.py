@@ -17,8 +17,9 @@ class StateMetrics(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    unaccounted: int = Described(
-        description="mismatches that the account cannot explain; must be 0"
+    unaccounted: int | None = Described(
+        description="mismatches that the account cannot explain; must be 0; null where the "
+        "progress of a batch was lost and nothing says how many rows it must have"
     )
     groups_unaccounted: int | None = Described(
         description="difference between the records that entered an Aggregate with `counts` and "
@@ -37,7 +38,9 @@ class StateMetrics(BaseModel):
     late_share: float = Described(description="late records as a share of the decoded ones")
     malformed_share: float = Described(description="malformed records as a share of those read")
     premature_share: float = Described(description="premature records as a share of those read")
-    duplicate_share: float = Described(description="duplicates as a share of the accepted records")
+    duplicate_share: float | None = Described(
+        description="duplicates as a share of the accepted records; null where they are not known"
+    )
     watermark_lag_seconds: float | None = Described(
         description="largest event time seen minus the watermark, in seconds; null before the "
         "first batch"

@@ -5,7 +5,12 @@ The command line and Airflow's task log print the same lines.
 
 from __future__ import annotations
 
+from typing import Final
+
 from spark_jobs.contract.report import CheckResult, Report
+
+UNKNOWN: Final = "null"
+"""What a state check has observed of a metric that is not known."""
 
 
 def summary(report: Report) -> tuple[str, ...]:
@@ -15,9 +20,9 @@ def summary(report: Report) -> tuple[str, ...]:
     account, state = report.account, report.state
     counts = (
         f"read {account.read:,}, accepted {account.accepted:,}, out {account.rows_out:,}, "
-        f"duplicates {account.duplicates:,}, "
+        f"duplicates {told(account.duplicates)}, "
         f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
-        f"premature {account.premature:,}, unaccounted {account.unaccounted:,}"
+        f"premature {account.premature:,}, unaccounted {told(account.unaccounted)}"
     )
     if account.unknown:
         counts += f", unknown {account.unknown:,}"
@@ -40,11 +45,22 @@ def summary(report: Report) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def told(count: int | None) -> str:
+    """A count that may be unknown: that is not 0.
+
+    >>> told(1234), told(None)
+    ('1,234', 'not known')
+    """
+    return "not known" if count is None else f"{count:,}"
+
+
 def check_line(check: CheckResult) -> str:
     """The result of a check, on one line."""
     line = f"{check.outcome} ({check.severity}): {check.name}"
     if check.observed:
         line += f", observed {check.observed}"
+    if check.suite == "state" and check.observed == UNKNOWN:
+        line += " (not known: it is in no bound's way, and proves nothing)"
     if check.outcome != "passed":
         line += f", {check.unexpected:,} failing" if check.unexpected else ""
         line += f", for example {check.sample}" if check.sample else ""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from spark_jobs.contract.errors import FormatNewer, ReportMissing
-from spark_jobs.contract.report import Account, Report, StateUse, parse_report
+from spark_jobs.contract.report import UNKNOWABLE, Account, Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.next_steps import next_steps
@@ -39,8 +39,11 @@ LINE = ", ".join(name for name in RunLine.model_fields if name != "filtered")
 BATCH = ", ".join(
     (
         *(name for name in BatchLine.model_fields if name not in {"batch", "account", "steps"}),
-        # An older Sluice did not write each count, and the audit not where it does not know it.
-        *(f"coalesce({name}, 0) AS {name}" for name in Account.model_fields),
+        # An older Sluice did not write each count. What the audit does not know is not 0.
+        *(
+            name if name in UNKNOWABLE else f"coalesce({name}, 0) AS {name}"
+            for name in Account.model_fields
+        ),
         "batch_id AS batch",
         "operators",
     )
@@ -181,7 +184,8 @@ def _filtered(root: UPath, where: str) -> dict[str, int]:
 
 
 def _line(row: Row) -> RunLine:
-    return RunLine(**row | {name: row[name] or 0 for name in COUNTS})
+    known = {name: row[name] or 0 for name in COUNTS if name not in UNKNOWABLE}
+    return RunLine(**row | known)
 
 
 def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:

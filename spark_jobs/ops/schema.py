@@ -37,7 +37,8 @@ def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Colu
     """Columns that are fields of the report, with the descriptions from there."""
     for name in names or tuple(model.model_fields):
         field = model.model_fields[name]
-        yield Column(name, _LONG if field.annotation is int else _STRING, field.description or "")
+        counts = field.annotation in {int, int | None}
+        yield Column(name, _LONG if counts else _STRING, field.description or "")
 
 
 _PIPELINE = Column("pipeline", _STRING, "the pipeline; the tables are partitioned by it")

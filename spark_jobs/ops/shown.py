@@ -30,11 +30,15 @@ class RunLine(Part):
     query_seconds: float | None = Described(description="seconds of the streaming query")
     read: int = Described(description="records that it read")
     rows_out: int = Described(description="rows that it wrote")
-    duplicates: int = Described(description="records that a Deduplicate dropped")
+    duplicates: int | None = Described(
+        description="records that a Deduplicate dropped; null if not known"
+    )
     late: int = Described(description="records behind the watermark")
     malformed: int = Described(description="records that could not be decoded")
     premature: int = Described(description="records ahead of their time")
-    unaccounted: int = Described(description="mismatches in the account; must be 0")
+    unaccounted: int | None = Described(
+        description="mismatches in the account; must be 0; null if not known"
+    )
     state_rows: int | None = Described(description="rows in all state stores at its end")
     watermark: datetime | None = Described(description="Spark's watermark at its end")
     table_version: int | None = Described(description="the table's version at its end")

@@ -12,7 +12,8 @@ class Step(NamedTuple):
     """One line of the account, as a bar between two places of a line of WIDTH."""
 
     name: str
-    records: int
+    records: int | None
+    """None if not known."""
     x: float
     width: float
     kind: str
@@ -34,19 +35,21 @@ def flow(account: Account) -> list[Step]:
         at = getattr(account, stage)
         steps.append(_step(stage, at, 0, whole, "stage"))
         for name in losses:
-            if count := getattr(account, name):
-                at -= count
+            count = getattr(account, name)
+            at -= count or 0  # what is not known takes no room
+            if count != 0:
                 steps.append(_step(name, count, max(at, 0), whole, name))
     steps.append(_step("rows_out", account.rows_out, 0, whole, "stage"))
     steps.append(_step("unaccounted", account.unaccounted, 0, whole, "unaccounted"))
     return steps
 
 
-def _step(name: str, count: int, start: int, whole: int, kind: str) -> Step:
+def _step(name: str, records: int | None, start: int, whole: int, kind: str) -> Step:
+    count = 0 if records is None else records
     width = WIDTH * min(count, whole) / whole
     return Step(
         name,
-        count,
+        records,
         round(WIDTH * start / whole, 2),
         round(max(width, LEAST * (count > 0)), 2),
         kind,

@@ -22,9 +22,11 @@ def account_bars(runs: Sequence[RunLine]) -> list[Bar]:
 
 
 def outcomes(run: RunLine) -> dict[str, int]:
-    """Outcome -> records. They add up to what was read, and the mismatches."""
-    rejected = {name: getattr(run, name) or 0 for name in OUTCOMES[1:]}
-    left = run.read - sum(rejected[name] for name in OUTCOMES[1:-1])
+    """Outcome -> records, without those that are not known. They add up to what was read, and the
+    mismatches: duplicates that are not known are among the accepted.
+    """
+    rejected = {name: count for name in OUTCOMES[1:] if (count := getattr(run, name)) is not None}
+    left = run.read - sum(count for name, count in rejected.items() if name != "unaccounted")
     return {"accepted": max(0, left)} | rejected
 
 

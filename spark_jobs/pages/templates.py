@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from spark_jobs.contract.duration import approximate
+from spark_jobs.contract.summary import told
 from spark_jobs.contract.visible import visible
 from spark_jobs.pages.amounts import in_bytes, number
 from spark_jobs.pages.strip import text
@@ -36,6 +37,7 @@ def environment(*more: Path) -> Environment:
     )
     made.filters |= {
         "shown": shown,
+        "told": told,
         "ago": ago,
         "instant": text,
         "in_bytes": in_bytes,

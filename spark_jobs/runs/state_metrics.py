@@ -36,7 +36,7 @@ def state_metrics(
         late_share=_share(account.late, decoded),
         malformed_share=_share(account.malformed, account.read),
         premature_share=_share(account.premature, account.read),
-        duplicate_share=_share(account.duplicates, account.accepted),
+        duplicate_share=_known_share(account.duplicates, account.accepted),
         watermark_lag_seconds=_lag(cursor.last_event_time, drained.watermark),
         behind_watermark_seconds=_behind(run),
         still_batches=cursor.still_batches,
@@ -49,6 +49,10 @@ def state_metrics(
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
+
+
+def _known_share(part: int | None, whole: int) -> float | None:
+    return None if part is None else _share(part, whole)
 
 
 def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:

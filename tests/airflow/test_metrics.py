@@ -113,6 +113,17 @@ def test_a_drain_sends_its_account_its_state_and_its_times_once(plain: Statsd) -
     }
 
 
+def test_a_count_that_is_not_known_is_not_sent_as_0_and_it_is_sent_that_it_is_not_known(
+    plain: Statsd,
+) -> None:
+    unknown = Account(read=12, duplicates=None, unaccounted=None)
+    metrics.of_run(report(account=unknown))
+    found, drain = lines(plain), f"airflow.sluice.{PIPELINE}.drain"
+    assert found.keys().isdisjoint({f"{drain}.duplicates", f"{drain}.unaccounted"})
+    assert found[f"{drain}.unknown_counts.unaccounted"] == "1|c"
+    assert found[f"{drain}.unknown_counts.duplicates"] == "1|c"
+
+
 def test_where_there_are_tags_the_pipeline_is_one_and_the_name_is_the_same_for_all(
     server: Statsd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,8 +243,8 @@ def test_the_document_has_each_metric_with_its_type_and_unit() -> None:
 def test_each_metric_of_the_table_is_sent_by_something(
     plain: Statsd,
 ) -> None:
-    metrics.of_run(report(None, check()))
+    metrics.of_run(report(None, check(), account=Account(duplicates=None)))
     metrics.of_swap(PIPELINE, "repair", {"added": 1, "removed": 1, "changed": 1, "merged": 1})
     metrics.of_publication(event())
-    sent = {name.split(".")[4] for name in lines(plain)}
+    sent = {name.split(".")[4] for name in lines(plain)} | {"duplicates"}
     assert sent == set(metrics.METRICS)

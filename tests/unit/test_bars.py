@@ -127,6 +127,16 @@ def test_what_leaves_each_stage_of_the_account_ends_where_the_next_one_does(
     ]  # fmt: skip
 
 
+def test_what_is_not_known_is_a_line_of_the_account_without_a_number_or_a_bar() -> None:
+    steps = flow(Account(covered=9, read=9, accepted=9, duplicates=None, unaccounted=None))
+    unknown = {each.name: each.width for each in steps if each.records is None}
+    assert unknown == {"duplicates": 0, "unaccounted": 0}
+    assert [each.x for each in steps] == [0] * len(steps[:3]) + [WIDTH, 0, 0]
+    lost = run(8, 0, 0, 0, 0).model_copy(update={"duplicates": None, "unaccounted": None})
+    assert outcomes(lost).keys().isdisjoint({"duplicates", "unaccounted"})
+    assert sum(outcomes(lost).values()) == lost.read
+
+
 def test_a_bar_over_the_bound_is_marked_and_the_bound_is_in_the_chart_though_all_are_below_it() -> (
     None
 ):

@@ -1,5 +1,6 @@
 """The report: what goes from a run to Airflow arrives whole, or is no report."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,21 @@ def test_the_account_of_a_run_is_the_sum_of_its_batches_field_by_field(
     total = sum(batches, Account())
     for name in Account.model_fields:
         assert getattr(total, name) == sum(getattr(batch, name) for batch in batches)
+
+
+def test_a_count_that_a_batch_does_not_know_is_no_0_in_a_sum_and_hides_no_mismatch() -> None:
+    lost = Account.of_row(Account(read=5).model_dump() | {"duplicates": None, "unaccounted": None})
+    whole, wrong = Account(read=5, duplicates=2), Account(read=5, unaccounted=3)
+    for batches in ([lost, whole], [whole, lost]):
+        total = sum(batches, Account())
+        assert (total.read, total.duplicates, total.unaccounted) == (10, None, None)
+    for batches in itertools.permutations([lost, whole, wrong]):
+        assert sum(batches, Account()).unaccounted == 3
+
+
+def test_a_report_with_a_count_that_is_not_known_is_read_as_it_was_written(tmp_path: Path) -> None:
+    report(account=Account(unaccounted=None)).write(tmp_path / "1.json")
+    assert read_report(tmp_path / "1.json").account.unaccounted is None
 
 
 def test_only_checks_that_failed_are_failing() -> None:

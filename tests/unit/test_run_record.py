@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from upath import UPath
 
 from spark_jobs.contract.errors import CheckFailed, LeaseHeld, RootUnreachable
-from spark_jobs.contract.report import Problem, Report
-from spark_jobs.ops import ops_tables
+from spark_jobs.contract.report import Account, Problem, Report
+from spark_jobs.ops import history, ops_tables
 from spark_jobs.runs.run_record import append_row
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
@@ -60,6 +61,21 @@ def test_where_the_root_is_the_problem_it_is_not_asked_again(tmp_path: Path) -> 
     before = ended(status="failed", problem=Problem.of(RootUnreachable("no answer.")))
     assert append_row(before, str(tmp_path / "gone")) == before
     assert not (tmp_path / "gone").exists()
+
+
+def test_a_count_that_the_run_does_not_know_is_null_in_its_row_and_on_the_pages(
+    tmp_path: Path,
+) -> None:
+    unknown = Account(read=9, duplicates=None, unaccounted=None)
+    append_row(ended(account=unknown), str(tmp_path))
+    row = ended().model_dump(include={"pipeline", "generation", "run_id"}) | {"batch_id": 0}
+    ops_tables.append(UPath(tmp_path), "batches", [row | unknown.model_dump()])
+    [line] = history.runs(UPath(tmp_path), SPEC.name, 9, 0).runs
+    [batch] = history.batches(UPath(tmp_path), SPEC.name, 9, 0).batches
+    page = history.run(UPath(tmp_path), SPEC.name, line.run_id)
+    assert page is not None
+    for told in (line, batch.account, page.account):
+        assert (told.read, told.duplicates, told.unaccounted) == (9, None, None)
 
 
 def test_a_row_has_the_report_and_its_problem(tmp_path: Path) -> None:

@@ -85,6 +85,12 @@ def test_of_a_run_that_read_records(run: Any) -> None:
     }
 
 
+def test_what_the_account_does_not_know_no_metric_says(run: Any) -> None:
+    lost = ACCOUNT.model_copy(update={"duplicates": None, "unaccounted": None})
+    found = measured(run, NOTHING, Unjudged((7,), lost))
+    assert (found.unaccounted, found.duplicate_share) == (None, None)
+
+
 def test_of_a_run_that_read_none(run: Any) -> None:
     found = measured(run, NOTHING)
     assert (found.state_growth, found.late_share, found.malformed_share, found.duplicate_share) == (

@@ -34,6 +34,15 @@ def test_a_run_in_lines() -> None:
     )
 
 
+def test_what_is_not_known_is_not_told_as_0() -> None:
+    first, *_ = summary(report(account=Account(duplicates=None, unaccounted=None)))
+    assert "duplicates not known" in first
+    assert "unaccounted not known" in first
+    unknown = check().model_copy(update={"suite": "state", "observed": "null"})
+    assert "proves nothing" in check_line(unknown)
+    assert "proves nothing" not in check_line(unknown.model_copy(update={"observed": "0"}))
+
+
 def test_what_a_run_leaves_for_the_next_is_said() -> None:
     lines = summary(
         report(

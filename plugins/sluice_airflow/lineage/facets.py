@@ -37,7 +37,7 @@ class SluiceRunFacet(RunFacet):
     generation: str
     batches: list[int]
     watermark: str | None
-    account: dict[str, int]
+    account: dict[str, int | None]
     seconds: dict[str, float]
 
 
@@ -57,6 +57,6 @@ class PublicationFacet(RunFacet):
     generation: str
     tableVersion: int
     tableVersionBefore: int | None
-    account: dict[str, int]
+    account: dict[str, int | None]
     decisions: list[dict[str, Any]]
     repairs: list[str]
