@@ -18,6 +18,7 @@ from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.fresh_keys import fresh_keys
 from spark_jobs.audit.groups import grouped, grouped_again
 from spark_jobs.audit.operator_metrics import operator_metrics
+from spark_jobs.audit.overtaken import note_overtaken
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured
 from spark_jobs.audit.rejected_store import keep, key
@@ -34,7 +35,7 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
-from spark_jobs.source.topic_state import is_compacted
+from spark_jobs.source.topic_state import first_offsets, is_compacted
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from spark_jobs.steps.timers import Timers
 
@@ -137,6 +138,7 @@ class Audit:
             records = self._read_again(batch)
             account = balance(self.run.spec, batch, progress, records, rows_out)
         self._say_unknown(batch, account, progress, records)
+        self._note_overtaken(batch, records)
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
         operators = operator_metrics(self.run.spec, progress, fired) if progress else None
         seconds = reported.seconds if reported else None
@@ -175,7 +177,9 @@ class Audit:
                 return self._read_again(batch)
         if rejected:
             keep(self.run, batch, rejected)
-        keep_slices(self.run, batch, batch, slices, progress.read)
+        # All that Spark read is still there: what is gone was never read, and has no slice.
+        there = shown.there or batch
+        keep_slices(self.run, batch, there, slices, progress.read)
         counts = Counter(record.outcome for record in rejected)
         return RecordCounts(
             read=shown.committed,
@@ -183,7 +187,7 @@ class Audit:
             premature=counts[Outcome.PREMATURE],
             late=counts[Outcome.LATE],
             reread=False,
-            gone=shown.gone,
+            gone=batch.covered - there.covered,
             aborted=shown.aborted,
             compacted=batch.covered != progress.read and self._compacted,
         )
@@ -225,6 +229,22 @@ class Audit:
                 name,
                 batch.id,
                 account.gaps,
+            )
+
+    def _note_overtaken(self, batch: Batch, records: RecordCounts | None) -> None:
+        """Of an archive: before the cursor says that it has the offsets of the batch."""
+        run = self.run
+        if not (run.spec.is_archive and records and records.gone):
+            return
+        first = first_offsets(run.settings, run.spec.topic.name, batch.end)
+        lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first)
+        if lacks:
+            LOG.warning(
+                "%s: batch %d lacks %d offsets, which retention took before Spark read them: run "
+                "it more often, or lengthen the topic's retention",
+                run.spec.name,
+                batch.id,
+                lacks,
             )
 
     @cached_property

@@ -23,8 +23,8 @@ class Visible(NamedTuple):
     """Records that a read_committed consumer sees, as Spark is one."""
     aborted: int = 0
     """Those that only a read_uncommitted consumer sees: of aborted transactions."""
-    gone: int = 0
-    """Offsets before the first one that retention has left."""
+    there: Batch | None = None
+    """The part of the batch that retention has left; None if nobody has asked."""
 
 
 def visible(run: Run, batch: Batch) -> Visible:
@@ -39,4 +39,4 @@ def visible(run: Run, batch: Batch) -> Visible:
     committed = F.col("isolation") == "read_committed"
     counted = seen[0].unionAll(seen[1]).agg(F.count_if(committed), F.count_if(~committed)).collect()
     [(few, many)] = counted
-    return Visible(few, max(many - few, 0), batch.covered - there.covered)
+    return Visible(few, max(many - few, 0), there)

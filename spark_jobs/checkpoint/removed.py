@@ -1,7 +1,8 @@
 """Removed: the offsets of its batches that an archive lacks, in removed.json beside its checkpoint.
 
-Kafka's retention took them before the archive read them, or `sluice maintain` removed them after
-the topic's `keep`. They are why an archive does not cover all that its batches do.
+Kafka's retention took them before the archive read them (runs/drain.py notes what was gone before a
+run, audit/overtaken.py what went during a batch), or `sluice maintain` removed them after the
+topic's `keep`. They are why an archive does not cover all that its batches do.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ class Removed(Stored):
 
     offsets: dict[int, tuple[Offset, ...]] = Described(default_factory=dict)
     """Partition -> ranges, ascending, none of which touches another."""
+
+    @property
+    def number(self) -> int:
+        """How many offsets."""
+        return sum(stop - first for ranges in self.offsets.values() for first, stop in ranges)
 
     def and_(self, more: Mapping[int, Iterable[Offset]]) -> Self:
         """With these offsets too.
@@ -56,11 +62,14 @@ def read_removed(paths: Paths) -> Removed:
         ) from None
 
 
-def note_removed(paths: Paths, more: Mapping[int, Iterable[Offset]]) -> None:
-    """Add these offsets to the file. The caller holds the archive's lease."""
+def note_removed(paths: Paths, more: Mapping[int, Iterable[Offset]]) -> int:
+    """Add these offsets to the file; how many it did not have. The caller holds the archive's
+    lease.
+    """
     known = read_removed(paths)
     if (now := known.and_(more)) != known:
         now.write(paths.removed)
+    return now.number - known.number
 
 
 def _joined(ranges: Iterable[Offset]) -> tuple[Offset, ...]:

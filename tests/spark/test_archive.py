@@ -220,9 +220,9 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_k
 
 
 def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(
-    scene: MakeScene,
+    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = scene(operators.named("update_window").spec, events=900)
+    made = scene(operators.named("update_window").spec, events=900, deliveries=4)
     archive = Archived(made, keep=None)
     made.deliver()
     archive.run("first")
@@ -268,6 +268,29 @@ def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(
     )
     again = archive.run("after")
     assert again.account.read == 0
+    made.deliver()
+    with monkeypatch.context() as once:
+        overtake_in_its_batch(once, made, partition, latest[partition] + 7)
+        report = archive.run("overtaken in its batch")
+    assert (report.lost, report.account.removed) == ({}, 7)
+    assert archive.has()[partition][-2][1] == latest[partition]
+    assert archive.has()[partition][-1][0] == latest[partition] + 7
+
+
+def overtake_in_its_batch(
+    once: pytest.MonkeyPatch, made: Scene, partition: int, offset: int
+) -> None:
+    """Retention takes all before this offset while the next batch is planned and not read."""
+    client, at = AdminClient({"bootstrap.servers": made.kafka}), failpoint.at
+
+    def overtakes(point: str) -> None:
+        if point == "planned":
+            once.setattr(failpoint, "at", at)
+            place = TopicPartition(made.topic, partition, offset)
+            [gone] = client.delete_records([place]).values()
+            gone.result()
+
+    once.setattr(failpoint, "at", overtakes)
 
 
 def raises_once_committed(point: str) -> None:

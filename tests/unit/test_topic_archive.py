@@ -23,6 +23,7 @@ from spark_jobs.admin import reset as resetting
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
+from spark_jobs.audit.overtaken import note_overtaken, overtaken
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.removed import Removed, note_removed, read_removed
@@ -37,6 +38,7 @@ from spark_jobs.contract.errors import (
     SpecInvalid,
 )
 from spark_jobs.contract.fingerprint import fingerprint
+from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.settings import Settings
@@ -280,6 +282,21 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     root.paths.removed.write_text('{"format_version": 99}')
     has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
     assert (has, why.code if why else "") == ({}, "FORMAT_NEWER")
+
+
+def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_has(
+    tmp_path: Path,
+) -> None:
+    root = Root(tmp_path)
+    root.batches([1, 1])
+    for offset in (4, 5, 8):  # Spark had read these before they went
+        root.append("topic-1", offset, NOW)
+    root.append("topic-2", 3, NOW)
+    batch = Batch(2, {0: 2}, {0: 12, 1: 5}, 0, 0)
+    assert overtaken(root.paths.table, "topic-1", batch, {0: 2, 1: 0}) == {}
+    assert overtaken(root.paths.table, "topic-1", batch, {0: 9, 1: 0}) == {0: ((2, 4), (6, 8))}
+    assert note_overtaken(root.paths, "topic-1", batch, {0: 99, 1: 3}) == 2 + 2 + 3 + 3
+    assert read_removed(root.paths).offsets == {0: ((2, 4), (6, 8), (9, 12)), 1: ((0, 3),)}
 
 
 def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_path: Path) -> None:

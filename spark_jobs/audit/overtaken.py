@@ -1,0 +1,76 @@
+"""Overtaken: the offsets of an archive's batch that retention took while the batch ran.
+
+Kafka has them no longer, and the archive's table does not have them: so the archive must not say
+that it has. Which of them Spark had read before they went, only the table tells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import deltalake
+
+from spark_jobs.checkpoint.removed import Offset, note_removed
+from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.delta import is_table, open_table
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.contract.micro_batch import Batch, Offsets
+    from spark_jobs.contract.paths import Paths
+
+
+def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets) -> int:
+    """Add them to removed.json; how many it did not have yet. Kafka has records from the offsets
+    `first` on. The caller holds the archive's lease, and the batch is not accounted for yet.
+    """
+    found = overtaken(paths.table, topic_id, batch, first)
+    return note_removed(paths, found)
+
+
+def overtaken(
+    table: UPath, topic_id: str, batch: Batch, first: Offsets
+) -> dict[int, tuple[Offset, ...]]:
+    """Partition -> ranges of the batch's offsets that neither Kafka nor the table has."""
+    gone = {
+        partition: (batch.start.get(partition, 0), min(end, first.get(partition, 0)))
+        for partition, end in batch.end.items()
+    }
+    gone = {partition: part for partition, part in gone.items() if part[0] < part[1]}
+    there = _stored(table, topic_id, gone) if gone and is_table(table) else {}
+    lacks = {partition: _lacks(part, there.get(partition, [])) for partition, part in gone.items()}
+    return {partition: ranges for partition, ranges in lacks.items() if ranges}
+
+
+def _lacks(part: Offset, there: list[Offset]) -> tuple[Offset, ...]:
+    """What of the part is in none of these ranges, which ascend.
+
+    >>> _lacks((2, 20), [(5, 9), (12, 13)])
+    ((2, 5), (9, 12), (13, 20))
+    """
+    begins = [part[0], *(stop for _, stop in there)]
+    stops = [*(begin for begin, _ in there), part[1]]
+    return tuple(each for each in zip(begins, stops, strict=True) if each[0] < each[1])
+
+
+def _stored(table: UPath, topic_id: str, parts: dict[int, Offset]) -> dict[int, list[Offset]]:
+    """Partition -> the ranges of these offsets that the table has, ascending."""
+    where = " OR ".join(
+        f'("partition" = {p} AND "offset" >= {begin} AND "offset" < {stop})'
+        for p, (begin, stop) in parts.items()
+    )
+    # Consecutive offsets are as far from their place in the order as each other.
+    places = (
+        'SELECT "partition", "offset", "offset" - row_number() OVER (PARTITION BY "partition" '
+        f"ORDER BY \"offset\") AS run FROM t WHERE topic_id = '{topic_id}' AND ({where})"
+    )
+    sql = (
+        'SELECT "partition" AS p, min("offset") AS begin, max("offset") + 1 AS stop '
+        f'FROM ({places}) GROUP BY "partition", run ORDER BY 1, 2'
+    )
+    builder = deltalake.QueryBuilder().register("t", open_table(table))
+    found: dict[int, list[Offset]] = {partition: [] for partition in parts}
+    for row in table_of(builder.execute(sql)).to_pylist():
+        found[row["p"]].append((row["begin"], row["stop"]))
+    return found
