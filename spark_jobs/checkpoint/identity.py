@@ -68,6 +68,8 @@ class Identity(Stored):
     """
     classification: Classification | None = None
     """What the records are classified with. None where an older Sluice wrote the file."""
+    checks: str = ""
+    """The digest of the checks that Great Expectations knew last (runs/drain.py)."""
     before: Before | None = None
     """What the last change of the three above replaced. An older Sluice ignores it."""
 

@@ -8,11 +8,13 @@ metrics, which are one row.
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import threading
 from collections.abc import Iterable
 from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame as SparkFrame
@@ -80,11 +82,30 @@ def check_change(spec_checks: Iterable[Check], row: dict[str, float]) -> list[Ch
 
 
 def check_state(run: Run, metrics: StateMetrics) -> list[CheckResult]:
+    """check_metrics, of a run's spec."""
+    return check_metrics(run.spec, metrics)
+
+
+def check_metrics(spec: Pipeline, metrics: StateMetrics) -> list[CheckResult]:
     """Run the state checks, the pipeline's and those that every pipeline has.
 
     Raises CheckBroken as check_output does.
     """
-    return _of_one_row("state", state_checks.state_checks_of(run.spec), metrics.model_dump())
+    return _of_one_row("state", state_checks.state_checks_of(spec), metrics.model_dump())
+
+
+def refuse_misspelt(spec: Pipeline) -> None:
+    """Raise CheckBroken for a check that is not an expectation: no data is needed to tell."""
+    _gx()
+    for number, check in enumerate((*spec.output_checks, *state_checks.state_checks_of(spec))):
+        _expectation(check, number)
+
+
+def checks_digest(spec: Pipeline) -> str:
+    """Of the checks, and of the Great Expectations that knows them."""
+    every = [each.model_dump(mode="json") for each in (*spec.output_checks, *spec.state_checks)]
+    text = json.dumps([version("great_expectations"), every], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _of_one_row(suite: Suite, checks: Iterable[Check], row: dict[str, Any]) -> list[CheckResult]:
@@ -150,10 +171,21 @@ def _expectation(check: Check, number: int) -> Expectation:
         ).to_domain_obj()
     except (ExpectationNotFoundError, ValueError, TypeError) as error:
         raise CheckBroken(
-            f"{check.type} with {check.kwargs} is not an expectation: "
-            f"{str(error).splitlines()[0]}.",
+            f"{check.type} with {check.kwargs} is not an expectation: {_why(error)}.",
             "Correct the check in the pipeline's spec.",
         ) from None
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with an expectation's arguments, each with its name; else the error's text."""
+    from great_expectations.compatibility.pydantic import ValidationError  # noqa: PLC0415 - as above
+
+    if not isinstance(error, ValidationError):
+        return str(error).splitlines()[0]
+    return "; ".join(
+        " ".join([*(str(part) for part in each["loc"] if part != "__root__"), each["msg"]])
+        for each in error.errors()
+    )
 
 
 def _result(suite: Suite, check: Check, result: ExpectationValidationResult) -> CheckResult:

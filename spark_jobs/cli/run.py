@@ -42,8 +42,8 @@ def validate(
         bool,
         typer.Option(
             "--deep",
-            help="Also let Spark plan each query: it finds unknown columns, types and functions. "
-            "Reads no records.",
+            help="Also let Spark plan each query, and Great Expectations judge no rows: they find "
+            "unknown columns, types, functions and arguments. Reads no records.",
         ),
     ] = False,
 ) -> None:

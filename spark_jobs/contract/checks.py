@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.model import Model, refuse
+from spark_jobs.contract.sql import SqlKeys, refuse_unsafe
 from spark_jobs.contract.state_metrics import STATE_METRICS
 
 Severity = Literal["critical", "warning", "info"]
+CONDITION: Final = "row_condition"
+QUERIES: Final = ("unexpected_rows_query", "base_query", "comparison_query", "other_table_name")
+"""Arguments of GX's by which an expectation reads something else than the rows."""
+Arguments = Annotated[dict[str, Any], SqlKeys((CONDITION,))]
+"""An expectation's arguments. Of GX's, these become SQL (tests/unit/test_sql.py)."""
 
 
 class Check(Model):
@@ -21,7 +27,7 @@ class Check(Model):
     type: str = Described(
         description="GX's name of the expectation", pattern=r"^expect_[a-z0-9_]+$"
     )
-    kwargs: dict[str, Any] = Described(
+    kwargs: Arguments = Described(
         default_factory=dict, description="the expectation's arguments, under GX's names"
     )
     severity: Severity = Described(
@@ -39,6 +45,27 @@ class Check(Model):
             self.kwargs[name] for name in ("column", "column_A", "column_B") if name in self.kwargs
         ]
         return (*named, *self.kwargs.get("column_list", ()), *self.kwargs.get("column_set", ()))
+
+    @model_validator(mode="after")
+    def _only_rows(self) -> Self:
+        """GX makes Spark SQL of any form of a row_condition: one form is left, which the guard
+        reads.
+        """
+        if others := sorted(self.kwargs.keys() & {*QUERIES}):
+            refuse("kwargs", others, "a check is given the rows alone", "Leave them out")
+        condition = self.kwargs.get(CONDITION)
+        parser = self.kwargs.get("condition_parser")
+        if condition is None and parser is None:
+            return self
+        if not isinstance(condition, str) or parser != "spark":
+            refuse(
+                f"kwargs[{CONDITION!r}]",
+                condition,
+                "Sluice takes a condition as Spark SQL only, which it can judge",
+                "Write it as Spark SQL, with 'condition_parser': 'spark'",
+            )
+        refuse_unsafe(f"kwargs[{CONDITION!r}]", condition)
+        return self
 
     @model_validator(mode="after")
     def _no_severity_twice(self) -> Self:

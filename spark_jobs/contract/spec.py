@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.contract import cron, output_mode
-from spark_jobs.contract.checks import Check
+from spark_jobs.contract.checks import CONDITION, Check
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
@@ -16,6 +16,7 @@ from spark_jobs.contract.output_mode import OutputMode
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.reader_options import ReaderOptions
 from spark_jobs.contract.spark_options import SparkOptions
+from spark_jobs.contract.sql import raw_bytes_in
 from spark_jobs.contract.state_metrics import STATE_METRICS
 from spark_jobs.contract.steps import Deduplicate, GroupState, Stateful, Step, Transform
 from spark_jobs.contract.topic import Name, Topic
@@ -23,6 +24,11 @@ from spark_jobs.contract.windows import Session
 
 MOST_PARTITIONS = 10_000
 """State stores that a stateful step may have."""
+NO_RAW = "kafka.raw is kept of rejected records only, and is null in all others"
+NO_RAW_WAY = (
+    "Use the topic's fields, and kafka.partition, kafka.offset and kafka.timestamp; what you need "
+    "of the key, the producer writes into the value too"
+)
 
 
 class State(Model):
@@ -238,6 +244,8 @@ class Pipeline(Model):
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
         self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
+        self._refuse_conditions()
+        self._refuse_raw_bytes()
         self._refuse_ranges(columns)
         for metric in self.state_checks_off:
             if metric not in STATE_METRICS:
@@ -334,6 +342,24 @@ class Pipeline(Model):
                     "there is no such column",
                     f"Use one of {', '.join(columns)}",
                 )
+
+    def _refuse_conditions(self) -> None:
+        for check in self.state_checks:
+            if CONDITION in check.kwargs:
+                refuse(
+                    f"state_checks: {check.type}",
+                    check.kwargs[CONDITION],
+                    "the state metrics are one row, which a condition would leave out",
+                    f"Leave out {CONDITION}",
+                )
+
+    def _refuse_raw_bytes(self) -> None:
+        for number, step in enumerate(self.before_state, 1):
+            for sql in step.sql_texts:
+                if raw_bytes_in(sql.text):
+                    refuse(
+                        f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
+                    )
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)

@@ -14,7 +14,7 @@ from spark_jobs.contract.duration import Duration, interval
 from spark_jobs.contract.model import Model, refuse
 from spark_jobs.contract.span import MICROSECOND, Span, floor
 from spark_jobs.contract.span_sql import Times
-from spark_jobs.contract.sql import refuse_unsafe
+from spark_jobs.contract.sql import Expression
 
 
 def _positive(field: str, given: timedelta) -> None:
@@ -132,7 +132,7 @@ class Session(Model):
     gap: Duration | None = Described(
         default=None, strict=False, description="the time without an event that ends the session"
     )
-    gap_sql: str | None = Described(
+    gap_sql: Expression | None = Described(
         default=None,
         description="instead of gap: a Spark SQL expression for the gap after each row, an "
         "interval or its text",
@@ -150,7 +150,6 @@ class Session(Model):
             )
         if self.gap is not None:
             _positive("gap", self.gap)
-        refuse_unsafe("gap_sql", self.gap_sql or "")
         return self
 
     def last_end(self, at: datetime) -> datetime | None:

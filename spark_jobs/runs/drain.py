@@ -11,7 +11,7 @@ from threading import Thread
 
 from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.identity import made_by, read_identity
+from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.removed import note_removed
@@ -38,7 +38,7 @@ from spark_jobs.runs.settling import settle
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_after_failure, purge_state
 from spark_jobs.source.topic_state import TopicState
-from spark_jobs.steps.sql_tree import refuse_unsafe_trees
+from spark_jobs.steps.sql_tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
 
@@ -97,13 +97,15 @@ def _run(
         session = cluster.session(found.spec.state)
         if read_identity(paths) != found.identity:  # whose run has judged this SQL
             refuse_unsafe_trees(session, found.spec)
+        else:
+            refuse_unsafe_checks(session, found.spec)
         run = Run(
             outcome.kind,
             found.spec,
             settings,
             paths,
             found.target,
-            found.identity,
+            _with_known_checks(found, warming),
             outcome.run_id,
             session,
             held,
@@ -115,6 +117,18 @@ def _run(
         except Exception as error:
             purge_after_failure(run, error)
             raise
+
+
+def _with_known_checks(found: Preflight, warming: Thread) -> Identity:
+    """The identity, with the digest of the checks. Other ones than the last run's are looked at
+    before a record is read: a misspelt one would be found when its rows are in the table.
+    """
+    digest = expectations.checks_digest(found.spec)
+    if digest == found.identity.checks:
+        return found.identity
+    warming.join()
+    expectations.refuse_misspelt(found.spec)
+    return found.identity.model_copy(update={"checks": digest})
 
 
 def _read_and_check(

@@ -15,6 +15,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Stateful
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
+from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.sink import table
 from spark_jobs.source import kafka_source
 from spark_jobs.steps.operator import NO_PREDICATE
@@ -59,12 +60,15 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
 
 
 def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    """One line to print if Spark can plan the pipeline's query, and its table takes the rows.
+    """One line to print if Spark can plan the pipeline's query, Great Expectations its checks, and
+    its table takes the rows.
 
-    Raises SpecInvalid, which names what Spark does not know or Sluice refuses, or TableChanged.
+    Raises SpecInvalid, which names what Spark does not know or Sluice refuses, CheckBroken, or
+    TableChanged.
     """
     rows = plan_of(spec, settings)
     plan_text(rows)
+    refuse_what_a_drain_refuses(rows.sparkSession, spec, settings)
     path = Paths(settings.root, spec).table
     if delta.is_table(path):
         table.refuse_changed(delta.open_table(path), rows.schema)

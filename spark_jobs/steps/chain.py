@@ -14,6 +14,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.steps import transform
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
+from spark_jobs.steps.raw_bytes import refuse_raw_bytes
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -29,8 +30,10 @@ def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
     for step in spec.before_state:
         before = rows
         rows = transform.apply(before, step, spec.name)
+        added = 1  # a condition adds one node
         if step.where is None:
-            transform.require_row_by_row(rows, before, spec.topic.event_time, spec.name)
+            added = transform.require_row_by_row(rows, before, spec.topic.event_time, spec.name)
+        refuse_raw_bytes(rows, added, spec.name)
     return rows
 
 

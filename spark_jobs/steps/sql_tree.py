@@ -11,14 +11,17 @@ has looked yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.step.step import SqlText
+from spark_jobs.contract.sql_refused import REFUSED
+from spark_jobs.contract.sql_texts import SqlText, sql_texts
 from spark_jobs.steps.catalyst import Node, below, class_name, is_kind, sequence
-from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES, MOST_ARGUMENTS, REFUSED
+from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES, MOST_ARGUMENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +40,7 @@ LEAVES = {
 """The leaves of a plan that read a known relation, or values in the text. Others are refused: a
 RelationTimeTravel hides the table that it reads.
 """
+_STEP = re.compile(r"steps\[(?P<index>\d+)\]\.(?P<field>.*)", re.DOTALL)
 Names = frozenset[str]
 """Relations that a query may read, in lower case."""
 
@@ -45,14 +49,36 @@ def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """Raise SpecInvalid, which names step, field and reason, for SQL that reaches the JVM, files
     or tables other than `rows`, calls a function that is not allowed, or does not parse.
     """
-    for number, step in enumerate(spec.steps, 1):
-        for sql in step.sql_texts:
-            if why := reason(spark, sql, spec.topic.columns):
-                raise SpecInvalid(
-                    f"step {number} ({step.kind}) of {spec.name}: {sql.field} is {sql.text!r}: "
-                    f"{why}.",
-                    "Compute on the record's columns with Spark's own functions, or in logic.py.",
-                )
+    for sql in sql_texts(spec):
+        if why := reason(spark, sql, _columns(spec)):
+            raise SpecInvalid(
+                f"{_of_step(spec, sql.field)} is {sql.text!r}: {why}.",
+                "Compute on the record's columns with Spark's own functions, or in logic.py.",
+            )
+
+
+def refuse_unsafe_checks(spark: SparkSession, spec: Pipeline) -> None:
+    """The same, of the checks alone: no identity has what they were when a run judged them."""
+    refuse_unsafe_trees(spark, spec.model_copy(update={"steps": ()}))
+
+
+def _columns(spec: Pipeline) -> set[str]:
+    """The columns of the records, and of the outputs that are known without Spark."""
+    columns: Columns = spec.topic.columns
+    found = {*spec.topic.columns}
+    for step in spec.steps:
+        columns = step.columns_after(columns)
+        found |= {*(columns or ())}
+    return found
+
+
+def _of_step(spec: Pipeline, field: str) -> str:
+    """What a person calls the field: its step by its number, from 1."""
+    if (found := _STEP.match(field)) is None:
+        return f"{spec.name}: {field}"
+    number = int(found["index"])
+    kind = spec.steps[number].kind
+    return f"step {number + 1} ({kind}) of {spec.name}: {found['field']}"
 
 
 def reason(spark: SparkSession, sql: SqlText, columns: Collection[str] = ()) -> str:

@@ -72,8 +72,9 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
     return output
 
 
-def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pipeline: str) -> None:
-    """Before the first stateful step each row must be one record.
+def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pipeline: str) -> int:
+    """Before the first stateful step each row must be one record. The number of nodes that `after`
+    has more.
 
     Raises SpecInvalid if a record may become several rows, or if `after` lacks the column kafka or
     the event time.
@@ -85,17 +86,15 @@ def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pip
                 f"{name}.",
                 "Keep it: SELECT *, or SELECT ..., kafka. Sluice identifies late records by it.",
             )
-    added = [
-        name
-        for name in plan_nodes(after)[: len(plan_nodes(after)) - len(plan_nodes(before))]
-        if name not in ROW_BY_ROW
-    ]
-    if added:
+    names = plan_nodes(after)
+    added = names[: len(names) - len(plan_nodes(before))]
+    if others := [name for name in added if name not in ROW_BY_ROW]:
         raise SpecInvalid(
-            f"{pipeline}: a Transform before the first stateful step has {added[0]}, which may "
+            f"{pipeline}: a Transform before the first stateful step has {others[0]}, which may "
             "make more rows.",
             "Put it after the stateful step, or use only columns and conditions.",
         )
+    return len(added)
 
 
 def plan_nodes(rows: DataFrame) -> list[str]:

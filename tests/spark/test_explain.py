@@ -8,13 +8,21 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.checks import Check
+from spark_jobs.contract.errors import CheckBroken, SpecInvalid
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
+from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.contract.windows import Tumbling
 from spark_jobs.runs.explain import deep, explain, known_operators
 from spark_jobs.runs.spark_errors import translate_error
 from tests.spark import operators
+
+
+def conditional(sql: str) -> Check:
+    kwargs = {"column": "event_time", "row_condition": sql, "condition_parser": "spark"}
+    return Check(type="expect_column_values_to_not_be_null", kwargs=kwargs)
+
 
 FOUND = {
     "flight_events": ["StreamingDeduplicateWithinWatermark"],
@@ -82,6 +90,65 @@ def test_what_spark_does_not_know_is_found_without_kafka(step, says):
     spec = registry.load("flight_events")
     spec = spec.model_copy(update={"steps": (step, *spec.steps)})
     with pytest.raises(SpecInvalid) as refused:
+        list(planned(spec))
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT *, to_json(struct(*)) AS whole FROM rows",
+        "SELECT *, struct(kafka).col1.raw.key AS key FROM rows",
+        "SELECT event_time, kafka AS record, kafka FROM rows",
+        "SELECT r.*, cast(k.raw.key AS string) AS key FROM (SELECT *, kafka AS k FROM rows) AS r",
+    ],
+)
+def test_raw_bytes_are_found_however_they_are_named(query):
+    spec = registry.load("flight_events")
+    spec = spec.model_copy(update={"steps": (Transform(sql=query), *spec.steps)})
+    with pytest.raises(SpecInvalid) as refused:
+        list(planned(spec))
+    assert "kafka.raw is kept of rejected records only" in str(refused.value)
+
+
+def test_the_other_fields_of_kafka_are_columns_of_a_step():
+    query = "SELECT *, r.kafka.offset AS at_offset FROM rows AS r WHERE kafka.partition >= 0"
+    spec = registry.load("flight_events")
+    spec = spec.model_copy(update={"steps": (Transform(sql=query), *spec.steps)})
+    [line] = planned(spec)
+    assert "at_offset bigint" in line
+
+
+@pytest.mark.parametrize("mode", ["append", "update"])
+def test_what_spark_cannot_do_in_a_stream_is_refused(mode):
+    step = Aggregate(window=Tumbling(size="1 hour"), measures={"n": "count(distinct destination)"})
+    spec = registry.load("flight_events").model_copy(
+        update={"steps": (step,), "output_mode": mode, "output_checks": ()}
+    )
+    with pytest.raises(SpecInvalid) as refused:
+        list(planned(spec))
+    assert "Distinct aggregations are not supported" in str(refused.value)
+
+
+BETWEEN = "expect_column_values_to_be_between"
+NOT_NULL = "expect_column_values_to_not_be_null"
+
+
+@pytest.mark.parametrize(
+    ("check", "error", "says"),
+    [
+        (Check(type=BETWEEN, kwargs={"column": "event_time", "minimum": "2026"}), CheckBroken, "minimum extra fields"),
+        (Check(type=BETWEEN, kwargs={"column": "event_time"}), CheckBroken, "min_value"),
+        (Check(type=NOT_NULL[:-1], kwargs={"column": "event_time"}), CheckBroken, NOT_NULL[:-1]),
+        (conditional("no_such_column > 1"), CheckBroken, "no_such_column"),
+        (conditional("IDENTIFIER('ref' || 'lect')('java.lang.System', 'gc') is null"), SpecInvalid, "output_checks[0]"),
+        (Check(type="expect_column_mean_to_be_between", kwargs={"column": "origin", "max_value": 1}), CheckBroken, "numeric"),
+    ],
+    ids=["argument", "no bound", "name", "column of a condition", "call of a condition", "type"],
+)  # fmt: skip
+def test_a_check_that_no_run_can_evaluate_is_refused(check, error, says):
+    spec = registry.load("flight_events").model_copy(update={"output_checks": (check,)})
+    with pytest.raises(error) as refused:
         list(planned(spec))
     assert says in str(refused.value)
 

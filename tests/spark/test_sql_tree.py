@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.contract.errors import SpecInvalid
 from spark_jobs.contract.sql import refuse_unsafe
-from spark_jobs.contract.step.step import SqlText
+from spark_jobs.contract.sql_refused import REFUSED
+from spark_jobs.contract.sql_texts import SqlText
 from spark_jobs.steps.catalyst import sequence
-from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES, REFUSED
+from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES
 from spark_jobs.steps.sql_tree import reason
 
 EXPRESSIONS = {
@@ -254,10 +255,29 @@ def test_a_run_refuses_it_before_it_reads(scene):
     from spark_jobs.contract.steps import Transform  # noqa: PLC0415 - only here
 
     made = scene("flight_events", events=60, deliveries=1)
-    hidden = Transform(where="`reflect`('java.lang.System', 'gc') is null")
+    hidden = Transform(where="IDENTIFIER('ref' || 'lect')('java.lang.System', 'gc') is null")
     made.change(steps=(hidden, *made.spec.steps))
     made.deliver()
     problem = made.drain("unsafe").problem
     assert problem is not None
     assert (problem.code, "step 1 (transform)" in problem.what) == (SpecInvalid.code, True)
     assert made.ops("batches") == []
+
+
+def test_a_run_with_a_misspelt_check_commits_nothing(scene):
+    from spark_jobs.contract.checks import Check  # noqa: PLC0415 - only here
+
+    made = scene("flight_events", events=60, deliveries=1)
+    misspelt = Check(
+        type="expect_column_values_to_be_between",
+        kwargs={"column": "event_time", "minimum": "2026"},
+    )
+    right = made.spec.output_checks
+    made.change(output_checks=(*right, misspelt))
+    made.deliver()
+    problem = made.drain("misspelt").problem
+    assert problem is not None
+    assert (problem.code, "minimum extra fields" in problem.what) == ("CHECK_BROKEN", True)
+    assert not made.paths.table.exists()
+    made.change(output_checks=right)
+    assert made.run("corrected").account.read > 0

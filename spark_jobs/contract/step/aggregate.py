@@ -15,8 +15,8 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
-from spark_jobs.contract.sql import refuse_unsafe
-from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
+from spark_jobs.contract.sql import Expression
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
 
 
@@ -34,7 +34,7 @@ class Aggregate(StepBase):
     keys: tuple[str, ...] = Described(
         default=(), description="the grouping columns besides the window"
     )
-    measures: dict[str, str] = Described(
+    measures: dict[str, Expression] = Described(
         description="output column -> Spark SQL aggregate", min_length=1
     )
     counts: str | None = Described(
@@ -61,7 +61,6 @@ class Aggregate(StepBase):
                 "Leave them out, or rename the field",
             )
         for name in self.measures:
-            refuse_unsafe("measures", self.measures[name])
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 refuse(
                     "measures",
@@ -143,12 +142,6 @@ class Aggregate(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return False
-
-    @property
-    def sql_texts(self) -> tuple[SqlText, ...]:
-        gap = self.window.gap_sql if isinstance(self.window, Session) else None
-        measures = (SqlText(f"measures[{n!r}]", s, query=False) for n, s in self.measures.items())
-        return (*measures, *((SqlText("window.gap_sql", gap, query=False),) if gap else ()))
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.group

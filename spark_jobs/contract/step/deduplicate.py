@@ -13,7 +13,7 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
-from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 
 
 class Deduplicate(StepBase):
@@ -88,10 +88,6 @@ class Deduplicate(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return False
-
-    @property
-    def sql_texts(self) -> tuple[SqlText, ...]:
-        return ()
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys

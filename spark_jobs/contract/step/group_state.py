@@ -16,7 +16,7 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
-from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 from spark_jobs.contract.topic import Field
 
 MOST_BUCKETS = 10_000
@@ -244,10 +244,6 @@ class GroupState(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return self.form != "apply"  # Spark runs transformWithState only on RocksDB
-
-    @property
-    def sql_texts(self) -> tuple[SqlText, ...]:
-        return ()
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.keys

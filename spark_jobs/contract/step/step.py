@@ -13,6 +13,7 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
+from spark_jobs.contract.sql_texts import SqlText, sql_texts
 from spark_jobs.contract.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -32,19 +33,10 @@ class Balance(NamedTuple):
     """
 
 
-class SqlText(NamedTuple):
-    """Spark SQL in a step."""
-
-    field: str
-    text: str
-    query: bool
-    """Whether it is a whole query, and not an expression over the input's columns."""
-
-
 class StepBase(Model):
     """The base of all steps.
 
-    All members are abstract, so a step class without one of them cannot be constructed.
+    Its members are abstract, so a step class without one of them cannot be constructed.
     """
 
     @property
@@ -101,9 +93,9 @@ class StepBase(Model):
         """Whether Spark runs the step only with the RocksDB state store."""
 
     @property
-    @abstractmethod
     def sql_texts(self) -> tuple[SqlText, ...]:
         """All Spark SQL in the step's fields."""
+        return sql_texts(self)
 
     @abstractmethod
     def state_key(self, columns: Columns) -> Columns:

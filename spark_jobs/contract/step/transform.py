@@ -15,8 +15,8 @@ from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.span_sql import Times
-from spark_jobs.contract.sql import refuse_unsafe
-from spark_jobs.contract.step.step import Balance, EvictedBy, SqlText, StepBase
+from spark_jobs.contract.sql import Expression, Query
+from spark_jobs.contract.step.step import Balance, EvictedBy, StepBase
 
 
 class Transform(StepBase):
@@ -29,12 +29,12 @@ class Transform(StepBase):
     """
 
     kind: Literal["transform"] = "transform"
-    where: str | None = Described(
+    where: Expression | None = Described(
         default=None,
         description="a Spark SQL condition: keep the rows for which it is true",
         min_length=1,
     )
-    sql: str | None = Described(
+    sql: Query | None = Described(
         default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1
     )
     function: str | None = Described(
@@ -54,8 +54,6 @@ class Transform(StepBase):
                 "a Transform needs exactly one of where, sql and function",
                 "Give one of them",
             )
-        refuse_unsafe("where", self.where or "")
-        refuse_unsafe("sql", self.sql or "", query=True)
         if self.sql is not None and not re.search(r"\brows\b", self.sql):
             refuse("sql", self.sql, "it does not read the table rows", "Write SELECT ... FROM rows")
         return self
@@ -100,12 +98,6 @@ class Transform(StepBase):
     @property
     def needs_rocksdb(self) -> bool:
         return False
-
-    @property
-    def sql_texts(self) -> tuple[SqlText, ...]:
-        if self.where is not None:
-            return (SqlText("where", self.where, query=False),)
-        return (SqlText("sql", self.sql, query=True),) if self.sql is not None else ()
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return ()
