@@ -32,8 +32,11 @@ PUBLISH_POINTS: Final = {
     "told": "published.json names the version, and Airflow has no event of it",
 }
 """Failpoint of the task publish -> what is true there."""
-REWIND_POINTS: Final = {"rewinding": "a step of a rewind is done, and the next is not begun"}
-"""Failpoint of a rewind -> what is true there."""
+CHANGE_POINTS: Final = {
+    "change.begun": "the note of a change is written, and nothing is changed",
+    "change.stepped": "a step of a change is done, and its note does not say so",
+}
+"""Failpoint of every change of several steps (journal/) -> what is true there."""
 REPLAY_POINTS: Final = {
     "replaying": "rows of a replay are in its output, and their batch is not committed"
 }
@@ -62,7 +65,7 @@ REPARTITION_POINTS: Final = {
 EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
-    **REWIND_POINTS,
+    **CHANGE_POINTS,
     **REPLAY_POINTS,
     **STAGE_POINTS,
     **SWAP_POINTS,

@@ -65,9 +65,10 @@ class ConfirmOperator(ApprovalOperator):
             context["ti"].xcom_push(key=SHOWN, value=about)
             return super().execute(context)
         from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.repair.exchange import is_going_in  # noqa: PLC0415 - as above
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
-        from spark_jobs.repair.preconditions import in_table  # noqa: PLC0415 - as above
         from spark_jobs.repair.sample import sample  # noqa: PLC0415 - as above
+        from spark_jobs.repair.swap import SETTLED  # noqa: PLC0415 - as above
         from spark_jobs.repair.unready import (  # noqa: PLC0415 - as above
             refuse_ended,
             refuse_other_spec,
@@ -83,8 +84,8 @@ class ConfirmOperator(ApprovalOperator):
                 self.log.info("approved by %s", who) if who else self.log.info("no need to ask")
                 return None
             row = repairs.one(paths.root, self.pipeline, repair_id)
-            if (version := in_table(paths, manifest, row)) is not None:
-                self.log.info("version %s of the table has it already: swap records it", version)
+            if is_going_in(paths, repair_id) or (row and row["state"] in SETTLED):
+                self.log.info("a swap of it has begun already: it cannot be declined")
                 return None
             refuse_ended(manifest, row)
             refuse_unranged(spec, manifest)

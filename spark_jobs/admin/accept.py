@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from spark_jobs.admin.reset import Intent
+from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import DecisionRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import CheckResult, Report, parse_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.summary import check_line
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history, table
 from spark_jobs.storage.object_store import require_writable
@@ -28,6 +29,19 @@ ACCEPTED = "accepted"
 
 
 IN_OPS_RUNS = "the report of the last run in ops.runs"
+
+
+class Accept(Facts):
+    """What it needs to say that a person has accepted failed checks."""
+
+    generation: str
+    table_version: int
+    checks: tuple[CheckResult, ...]
+    reason: str
+    by: str
+    at: datetime
+    cursor: Cursor
+    """As it is behind it."""
 
 
 def accept(
@@ -42,6 +56,11 @@ def accept(
     changed since, or if the names are not those that failed.
     """
     paths = Paths(settings.root, spec)
+    who = f"sluice accept by {by}"
+    if first := after_what_was_begun(
+        spec, paths, who, lambda: accept(spec, settings, names, reason, by)
+    ):
+        return first
     cursor = read_cursor(paths.cursor)
     report = _last_verdict(paths, spec.name, cursor)
     accepted = _named(report, names, spec.name)
@@ -53,20 +72,27 @@ def accept(
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
-        with lease(paths.lease, f"sluice accept by {by}") as held:
+        with leased(spec, paths, who) as held:
             if read_cursor(paths.cursor) != cursor:
                 raise DecisionRefused(
                     f"another run of {spec.name} has ended since this command looked.",
                     f"See what it says: sluice show checks --pipeline {spec.name}",
                 )
-            held.confirm()
-            _record(paths, report, accepted, reason, by)
             passed = {
                 "judged": cursor.audited,
                 "judged_table_version": report.table_version,
                 "open_records": None,
             }
-            cursor.model_copy(update=passed).write(paths.cursor)
+            facts = Accept(
+                generation=report.generation or "",
+                table_version=report.table_version or 0,
+                checks=accepted,
+                reason=reason,
+                by=by,
+                at=datetime.now(UTC),
+                cursor=cursor.model_copy(update=passed),
+            )
+            carry_out(ACCEPT, facts, spec, paths, held, who)
         return (
             f"table version {report.table_version} counts as passed; the DAG's next run publishes "
             "it",
@@ -143,21 +169,28 @@ def _named(report: Report, names: tuple[str, ...], pipeline: str) -> tuple[Check
     return failed
 
 
-def _record(
-    paths: Paths, report: Report, accepted: tuple[CheckResult, ...], reason: str, by: str
-) -> None:
-    now = datetime.now(UTC)
-    key = {
-        "pipeline": report.pipeline,
-        "generation": report.generation,
-        "run_id": f"accepted by {by}",
-        "checked_at": now,
+def record(facts: Accept, scene: Scene) -> None:
+    """Write the decision to ops.checks, in place of what an earlier try wrote."""
+    key: dict[str, str | int] = {
+        "pipeline": scene.spec.name,
+        "generation": facts.generation,
+        "run_id": f"accepted by {facts.by}",
+        "table_version": facts.table_version,
     }
-    rows = [
-        key
-        | {"table_version": report.table_version}
-        | check.model_dump()
-        | {"outcome": ACCEPTED, "about": reason}
-        for check in accepted
-    ]
-    ops_tables.append(paths.root, "checks", rows)
+    said = {"outcome": ACCEPTED, "about": facts.reason, "checked_at": facts.at}
+    rows = [{**key, **check.model_dump(), **said} for check in facts.checks]
+    ours = ops_tables.equals({**key, "outcome": ACCEPTED})
+    ops_tables.replace(scene.paths.root, "checks", rows, ours)
+
+
+def move_cursor(facts: Accept, scene: Scene) -> None:
+    """Let the rows count as passed."""
+    facts.cursor.write(scene.paths.cursor)
+
+
+ACCEPT = Change(
+    "accept",
+    Accept,
+    lambda facts: f"the acceptance of table version {facts.table_version}",
+    (record, move_cursor),
+)

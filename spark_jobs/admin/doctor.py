@@ -22,21 +22,20 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
-from spark_jobs.admin.reset import Intent
+from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.failing import read_failing
-from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.checkpoint.repartitioned import FIELD, moves_state, uncounted
 from spark_jobs.checkpoint.repartitioning import read_repartitioning
-from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.journal.runner import leased
 from spark_jobs.repair.leftovers import leftovers, remove_leftovers
 from spark_jobs.sink import table
 from spark_jobs.storage.folders import set_aside
@@ -60,7 +59,10 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     Raises CheckpointBroken for damage without a safe repair; so, if nothing else is to be repaired,
     for a broken removed.json of an archive: only it says which offsets retention took.
     """
-    broken = _removed_broken(Paths(settings.root, spec))
+    paths = Paths(settings.root, spec)
+    if first := after_what_was_begun(spec, paths, "sluice doctor", lambda: doctor(spec, settings)):
+        return first
+    broken = _removed_broken(paths)
     if broken is None:
         return _doctor(spec, settings)
     try:
@@ -92,7 +94,7 @@ def _removed_broken(paths: Paths) -> SluiceError | None:
 
 def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
-    known = identity_amid_rewind(paths)
+    known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     if known is None:
         return Intent(
@@ -107,9 +109,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    begun = read_rewinding(paths)
-    lines += [f"a rewind to the end of batch {begun.batch} was cut off"] if begun else []
-    if beyond is not None and not begun:
+    if beyond is not None:
         lines.append(
             f"batch {beyond} is of a repartition that was cut off: the next drain takes it back"
         )
@@ -121,10 +121,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         *_metadata_repair(checkpoint, integrity),
         *_staging_repair(paths),
     ]
-    if begun:
-        logs = [_go_back(spec, settings, integrity, begun.batch)]
-    else:
-        logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited, beyond)
+    logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited, beyond)
     if not files and not logs:
         restorable = (
             f"; you can rewind to {_range(integrity.restorable_batches)}"
@@ -140,7 +137,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         )
 
     def execute() -> None:
-        with lease(paths.lease, "sluice doctor"):
+        with leased(spec, paths, "sluice doctor"):
             for repair in files:
                 repair.execute()
         for repair in logs:
@@ -190,6 +187,7 @@ def _log_repairs(
         if newest == last + 1 and written < newest:
             return [
                 _set_aside(
+                    spec,
                     paths,
                     entry,
                     f"batch {newest} has no rows in the table, and Spark plans it again",
@@ -198,7 +196,10 @@ def _log_repairs(
     if newest == last and sound and commit in damage and (last == 0 or last - 1 in restorable):
         return [
             _set_aside(
-                paths, commit, f"batch {last} runs again, for its state; its rows are in the table"
+                spec,
+                paths,
+                commit,
+                f"batch {last} runs again, for its state; its rows are in the table",
             )
         ]
     return [_go_back(spec, settings, integrity, last)]
@@ -283,11 +284,11 @@ def _staging_repair(paths: Paths) -> list[Repair]:
     ]
 
 
-def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
+def _set_aside(spec: Pipeline, paths: Paths, path: UPath, why: str) -> Repair:
     aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}" / path.parent.name
 
     def execute() -> None:
-        with lease(paths.lease, "sluice doctor"):
+        with leased(spec, paths, "sluice doctor"):
             if path.exists():
                 set_aside(path, aside)
             remove_orphan_checksums(Checkpoint(paths.checkpoint))

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.expired import cutoff, expired
-from spark_jobs.admin.reset import Intent
+from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.table_care import in_words, table_steps
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.archive_spec import ArchiveSpec
 from spark_jobs.contract.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
+from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, slice_times
 from spark_jobs.repair.leftovers import leftovers, remove_leftovers
 from spark_jobs.storage import compaction, delta
@@ -46,6 +46,10 @@ def maintain(spec: Pipeline, settings: Settings) -> Intent:
     with a feature that only Spark writes; all other steps are done then.
     """
     paths = Paths(settings.root, spec)
+    if first := after_what_was_begun(
+        spec, paths, "sluice maintain", lambda: maintain(spec, settings)
+    ):
+        return first
     planned = tuple(step.line for step in _steps(spec, settings, paths))
     if not planned:
         return Intent((f"{spec.name}: nothing to do",), None)
@@ -53,7 +57,7 @@ def maintain(spec: Pipeline, settings: Settings) -> Intent:
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         done = []
-        with lease(paths.lease, "sluice maintain") as held:
+        with leased(spec, paths, "sluice maintain") as held:
             for step in _steps(spec, settings, paths):
                 held.confirm()  # without it, another run may write these tables now
                 step.execute()

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.archive_merge import merge_archived, refuse_pending
 from spark_jobs.admin.late_merge import merge_late
-from spark_jobs.admin.side_repair import complete_beside
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.switching import read_switching
 from spark_jobs.contract.errors import LeaseHeld, RebuildRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import position_of
+from spark_jobs.journal.runner import leased, settle
 from spark_jobs.launch import submit
 from spark_jobs.rebuild.compare import Difference, difference
 from spark_jobs.rebuild.ops_rows import put_runs
@@ -49,7 +48,7 @@ def compute(it: Rebuilding) -> Computed:
 
     Raises LeaseHeld while another run does so, and the problem of a run.
     """
-    complete_beside(it)
+    settle(it.following, it.side, it.run)
     drained = drain_beside(it, it.run)
     older = merge_archived(it)
     reports, waits = merge_late(it)
@@ -116,5 +115,5 @@ def completed(live: Pipeline, settings: Settings, run: str) -> Live | None:
     paths = Paths(settings.root, live)
     if read_switching(paths.switching) is None:
         return None
-    with lease(paths.lease, run) as held:
+    with leased(live, paths, run) as held:
         return complete(live, paths, held)

@@ -7,32 +7,42 @@ generation, so that Delta does not take its batches for those that it already ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import posixpath
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
+from spark_jobs.admin.intent import Intent
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import holder, lease
+from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.switching import refuse_cut_off
-from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld
+from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.published.data_folder import follow
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
-from spark_jobs.storage.folders import move, remove_folder, unfinished_moves
+from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
+if TYPE_CHECKING:
+    from upath import UPath
 
-class Intent(NamedTuple):
-    """What a command would do, and the function that does it."""
+LOG = logging.getLogger(__name__)
+WHO = "sluice reset"
 
-    lines: tuple[str, ...]
-    """What it would do, for the user, a line each."""
-    execute: Callable[[], tuple[str, ...] | None] | None
-    """Does it, and may return what it did, a line each. None if there is nothing to do."""
+
+class Reset(Facts):
+    """What a reset needs."""
+
+    moves: tuple[tuple[str, str], ...]
+    """Old name and new name of each folder, below the root."""
+    releases: bool
+    """Whether an archive's table stays, for the next generation."""
 
 
 def reset(spec: Pipeline, settings: Settings) -> Intent:
@@ -43,49 +53,91 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     refuse_cut_off(paths.switching)
     committed = Checkpoint(paths.checkpoint).committed()
-    kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    cut_off = unfinished_moves(paths.moving)
+    kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     staged = paths.stagings.exists()
-    goes_on = spec.is_archive and not cut_off and _made_anew(spec, settings, paths)
-    mine = (paths.version,) if goes_on else (paths.version, paths.table)
-    folders = [path for path in mine if path.exists()]
-    moves = cut_off or [(path, path.with_name(f"{path.name}.{kept}")) for path in folders]
-    if cut_off:
-        state = "continues a reset that was cut off"
-    elif paths.version.exists():
-        state = f"{len(committed)} batches in the checkpoint"
-    else:
-        state = "no checkpoint"
+    goes_on = spec.is_archive and _made_anew(spec, settings, paths)
+    state = (
+        f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
+    )
+
+    def moves() -> list[tuple[UPath, UPath]]:
+        mine = (paths.version,) if goes_on else (paths.version, paths.table)
+        return [(path, path.with_name(f"{path.name}.{kept}")) for path in mine if path.exists()]
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
-        with lease(paths.lease, "sluice reset") as held:
+        with lease(paths.lease, WHO) as held:
             refuse_cut_off(paths.switching)
-            if (
-                unfinished_moves(paths.moving) != cut_off
-            ):  # the next run may have written at these paths since
-                raise LeaseHeld(
-                    f"another reset of {spec.name} has begun or ended since this one looked.",
-                    f"See what there is to do now: sluice reset {spec.name}",
-                )
-            if goes_on:
-                table.release(paths.table)  # before the checkpoint goes, which says why
-            moved = move(moves, paths.moving, held.confirm)
-            if aside := dict(moves).get(paths.table):
-                follow(paths, aside)
-            if holder(paths.staging_lease) is None:  # else `sluice doctor` removes it later
-                remove_folder(paths.stagings)
-            return moved
+            _settled(spec, paths, held, kept)
+            found = moves()
+            named = tuple((_relative(paths, old), _relative(paths, new)) for old, new in found)
+            facts = Reset(moves=named, releases=goes_on)
+            carry_out(RESET, facts, spec, paths, held, WHO)
+        return tuple(f"moved {old} to {new}" for old, new in found)
 
     return Intent(
         (
             f"{spec.name}: {state}",
-            *(f"move {old} to {new}" for old, new in moves),
+            *(f"move {old} to {new}" for old, new in moves()),
             *([f"remove {paths.stagings}: repairs of the old table"] if staged else ()),
             *(_archive_goes_on(paths) if goes_on else _starts_again()),
         ),
         execute,
     )
+
+
+def release_table(facts: Reset, scene: Scene) -> None:
+    """Let the next generation write an archive's table. Before the checkpoint goes, which says why
+    it stays.
+    """
+    if facts.releases:
+        table.release(scene.paths.table)
+
+
+def move_folders(facts: Reset, scene: Scene) -> None:
+    """Move what is there aside. What an earlier try moved is there no longer."""
+    for old, new in facts.moves:
+        line = move_folder(scene.paths.root / old, scene.paths.root / new, scene.held.confirm)
+        if line:
+            LOG.info("%s", line)
+
+
+def lead_consumers(facts: Reset, scene: Scene) -> None:
+    """Let the published table find the rows that it shows."""
+    for old, new in facts.moves:
+        if scene.paths.root / old == scene.paths.table:
+            follow(scene.paths, scene.paths.root / new)
+
+
+def remove_stagings(facts: Reset, scene: Scene) -> None:
+    """Remove the repairs of the old table."""
+    del facts
+    if holder(scene.paths.staging_lease) is None:  # else `sluice doctor` removes it later
+        remove_folder(scene.paths.stagings)
+
+
+RESET = Change(
+    "reset",
+    Reset,
+    lambda _: "a reset",
+    (release_table, move_folders, lead_consumers, remove_stagings),
+)
+
+
+def _settled(spec: Pipeline, paths: Paths, held: HeldLease, kept: str) -> None:
+    """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
+    try:
+        complete(spec, paths, held)
+    except Exception as error:  # noqa: BLE001 - whatever stands in its way, a reset is the way out
+        LOG.warning("%s: what was begun is given up: %s", spec.name, error)
+        held.confirm()
+        move_folder(
+            paths.journal, paths.journal.with_name(f"{paths.journal.name}.{kept}"), held.confirm
+        )
+
+
+def _relative(paths: Paths, path: UPath) -> str:
+    return posixpath.relpath(path.path, paths.root.path)
 
 
 def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:

@@ -2,35 +2,36 @@
 drain reads from there.
 
 It shows its changes before it makes them, and keeps the old files of the checkpoint. The next run
-has a new generation, so that Delta does not take its batches for those that it already has. A
-rewind that was cut off goes on if it is run again: each step finds what is done already.
+has a new generation, so that Delta does not take its batches for those that it already has.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from spark_jobs import failpoint
-from spark_jobs.admin.reset import Intent
-from spark_jobs.admin.taken_back import take_back, taken_back, told
+import deltalake
+
+from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
+from spark_jobs.admin.verdict_on import Judged, verdict_on
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.failing import read_failing
-from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.checkpoint.repartitioned import FIELD, forget_operators, uncounted
-from spark_jobs.checkpoint.rewinding import Rewinding, cut_off, read_rewinding
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history, table
 from spark_jobs.storage.delta import open_table, version_is_whole
@@ -42,19 +43,72 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
+class Rewind(Facts):
+    """What a rewind needs."""
+
+    batch: int
+    """The batch to whose end it goes back."""
+    generation: str
+    """The next run's."""
+    generations: tuple[str, ...]
+    """Of the batches that it keeps, and of those that it takes back."""
+    kept: str
+    """The name of the folder, beside the checkpoint's, with a copy of the files from before."""
+    version: int
+    """The table's version to restore."""
+    audited: int
+    """The newest batch that has its account then."""
+    judged: Judged
+    """The newest verdict that is about rows which the table has then."""
+    repairs: TakenBack
+
+
 def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
-    """Go back to the end of a committed batch, or go on with a rewind that was cut off.
+    """Go back to the end of a committed batch.
 
-    Raises StateUnreadable if the checkpoint no longer has its state, or the table its rows;
-    CheckpointBroken if a rewind to an earlier batch was cut off.
-
-    When executed, raises LeaseHeld or LeaseLost.
+    Raises StateUnreadable if the checkpoint no longer has its state, or the table its rows. When
+    executed, raises LeaseHeld or LeaseLost.
     """
     paths = Paths(settings.root, spec)
-    known = identity_amid_rewind(paths)
-    begun = read_rewinding(paths)
-    if begun and batch > begun.batch:  # what is after that batch may be gone already
-        raise cut_off(paths, begun)
+    who = "sluice rewind"
+    if first := after_what_was_begun(spec, paths, who, lambda: rewind(spec, settings, batch)):
+        return first
+    known, facts = _facts(spec, paths, batch)
+    checkpoint = Checkpoint(paths.checkpoint)
+
+    def execute() -> None:
+        with leased(spec, paths, who) as held:
+            now, again = _facts(spec, paths, batch)
+            if now != known or again.version != facts.version:
+                raise LeaseHeld(
+                    f"another command has changed {spec.name} since this one looked.",
+                    f"See what there is to do now: sluice rewind {spec.name} --to-batch {batch}",
+                )
+            # Before anything is changed: each may be damaged.
+            read_failing(paths.failing)
+            read_published(paths.published)
+            carry_out(REWIND, again, spec, paths, held, who)
+
+    later = [planned for planned in checkpoint.planned() if planned > batch]
+    return Intent(
+        (
+            f"{spec.name}: generation {known.generation}, batches up to "
+            f"{max(checkpoint.planned())}",
+            f"copy {paths.version} to {_kept(paths, facts)}",
+            f"restore {paths.table} to version {facts.version}, its content after batch {batch}",
+            f"remove batches {later or 'none'} from the checkpoint and the ops tables",
+            *facts.repairs.lines,
+            *_to_judge(batch, facts),
+            f"the next drain reads from offsets {checkpoint.batch(batch).end}, with a new "
+            "generation",
+        ),
+        execute,
+    )
+
+
+def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
+    """All that the steps need, and whose checkpoint it is."""
+    known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     beyond = uncounted(paths, known.fingerprint.get(FIELD)) if known else None
     restorable = Integrity(checkpoint, beyond).restorable_batches
@@ -66,202 +120,171 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
             f"Rewind to one of those, or start again: sluice reset {spec.name}",
         )
     _refuse_before_switch(paths, known, batch)
-    later = [planned for planned in checkpoint.planned() if planned > batch]
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
-    note = _note(paths, begun, batch)
-    end = checkpoint.batch(batch).end
-    repaired = taken_back(paths, known.generations, version, end)
-
-    def execute() -> None:
-        with lease(paths.lease, "sluice rewind") as held:
-            if read_rewinding(paths) != begun:
-                raise LeaseHeld(
-                    f"another rewind of {spec.name} has begun or ended since this one looked.",
-                    f"See what there is to do now: sluice rewind {spec.name} --to-batch {batch}",
-                )
-            # Before anything is changed: each may be damaged.
-            read_failing(paths.failing)
-            read_cursor(paths.cursor)
-            read_published(paths.published)
-            note.write(paths.rewinding)
-            failpoint.at("rewinding")
-            for step in _Rewind(
-                spec, paths, checkpoint, known, note, version, held.confirm
-            ).steps():
-                step()
-                failpoint.at("rewinding")
-            paths.rewinding.unlink()
-
-    return Intent(
-        (
-            f"{spec.name}: generation {known.generation}, batches up to "
-            f"{max(checkpoint.planned())}",
-            *([f"continue the rewind to batch {begun.batch} that was cut off"] if begun else ()),
-            f"copy {paths.version} to {_kept(paths, note)}",
-            f"restore {paths.table} to version {version}, its content after batch {batch}",
-            f"remove batches {later or 'none'} from the checkpoint and the ops tables",
-            *told(repaired),
-            f"the next drain reads from offsets {end}, with a new generation",
-        ),
-        execute,
-    )
-
-
-class _Rewind(NamedTuple):
-    """The changes of a rewind. Each may be made again after it was made, or was cut off."""
-
-    spec: Pipeline
-    paths: Paths
-    checkpoint: Checkpoint
-    known: Identity
-    """As it was stored when the rewind began, or was begun again."""
-    note: Rewinding
-    version: int
-    """The table's version to restore."""
-    confirm: Callable[[], None]
-
-    def steps(self) -> tuple[Callable[[], None], ...]:
-        """The changes in their order. The cursor says what is accounted for, so the ops tables come
-        before it; the identity lets the next run in, so it comes after all that a run needs.
-        """
-        return (
-            self.keep_files,
-            self.restore_table,
-            self.mark_table,
-            self.remove_accounts,
-            self.take_back_repairs,
-            self.remove_entries,
-            self.move_cursor,
-            self.move_failing,
-            self.move_published,
-            self.begin_generation,
-            self.purge_state,
-        )
-
-    def keep_files(self) -> None:
-        """Copy the checkpoint and the files beside it."""
-        if self.note.copied:
-            return
-        kept = _kept(self.paths, self.note)
-        copy(self.paths.version, kept, self.confirm)
-        (kept / self.paths.rewinding.name).unlink(missing_ok=True)
-        self.note.model_copy(update={"copied": True}).write(self.paths.rewinding)
-
-    def restore_table(self) -> None:
-        """Give the table the rows that it had after the batch."""
-        delta = open_table(self.paths.table)
-        if self.version != delta.version():
-            delta.restore(self.version)
-
-    def mark_table(self) -> None:
-        """Give the table to the new generation."""
-        delta = open_table(self.paths.table)
-        if delta.metadata().configuration.get(table.GENERATION) != self.note.generation:
-            delta.alter.set_table_properties(
-                {table.GENERATION: self.note.generation}, raise_if_not_exists=False
-            )
-
-    def remove_accounts(self) -> None:
-        """Remove the later batches from the ops tables: of all generations, since an earlier rewind
-        may have kept batches that this one does not.
-
-        Also the row of a kept batch that a killed run did not tell the cursor of: the next run
-        writes it again, in its own generation. Rejected records of such a batch stay: Kafka may
-        have no more of them.
-        """
-        batch = self.note.batch
-        audited = min(batch, read_cursor(self.paths.cursor).audited)
-        for name, last in (
-            *(("batches", audited), ("slices", audited)),
-            *(("late", batch), ("quarantine", batch)),
-        ):
-            ops_tables.remove_after(
-                self.paths.root, name, self.paths.pipeline, self.known.generations, last
-            )
-
-    def take_back_repairs(self) -> None:
-        """Let ops.repairs and ops.merged say which repairs the table has now."""
-        end = self.checkpoint.batch(self.note.batch).end
-        take_back(self.spec, self.paths, self.known.generations, self.version, end)
-
-    def remove_entries(self) -> None:
-        """Remove the later batches from the checkpoint's logs."""
-        # In this order: Spark cannot resume from a commit without its offsets.
-        for folder in ("commits", "offsets"):
-            for path in [*(self.checkpoint.folder / folder).iterdir()]:
-                # Also a checksum without its file: by it Hadoop would refuse the next entry of that
-                # name.
-                number = path.name.removeprefix(".").removesuffix(".crc")
-                if number.isdigit() and int(number) > self.note.batch:
-                    path.unlink()
-
-    def move_cursor(self) -> None:
-        """Let the cursor say what it said at the end of the batch."""
-        batch = self.note.batch
-        cursor = read_cursor(self.paths.cursor)
-        restored = table.version(self.paths.table)
-        cursor.model_copy(
-            update={
-                "audited": min(cursor.audited, batch),
-                "judged": min(cursor.judged, batch),
-                "open_records": None,
-                "table_version": restored,
-                "judged_table_version": restored
-                if cursor.judged >= batch
-                else cursor.judged_table_version,
-            }
-        ).write(self.paths.cursor)
-
-    def move_failing(self) -> None:
-        """Forget the failing records of later batches."""
-        path = self.paths.failing
-        if path.exists():
-            read_failing(path).up_to(self.note.batch).write(path)
-
-    def move_published(self) -> None:
-        """Let the next event count from the batch at the latest."""
-        told = read_published(self.paths.published)
-        batches = {
-            "batch": min(told.batch, self.note.batch),
-            "before_batch": min(told.before_batch, self.note.batch),
-        }
-        told.model_copy(update=batches).write(self.paths.published)
-
-    def begin_generation(self) -> None:
-        """Store the new generation, after those of the kept batches, and the number of state stores
-        that they have: a repartition may be among those that go.
-        """
-        forget_operators(self.checkpoint, self.note.batch)
-        if self.known.generation != self.note.generation:
-            began = {"generation": self.note.generation, "rewound": self.known.generations}
-            now = self.known.with_partitions(self.checkpoint.partitions(self.note.batch))
-            now.model_copy(update=began).write(self.paths.identity)
-        # Its batch is gone, or it counted.
-        self.paths.repartitioning.unlink(missing_ok=True)
-
-    def purge_state(self) -> None:
-        """Without an error: state that is left over is in nobody's way but the disk's."""
-        try:
-            purge(self.checkpoint, slack=0, later=True)
-        except Exception as error:  # noqa: BLE001 - whatever the file system says
-            LOG.warning(
-                "%s: could not remove the state of later batches: %s", self.paths.pipeline, error
-            )
-
-
-def _note(paths: Paths, begun: Rewinding | None, batch: int) -> Rewinding:
-    if begun:
-        return begun.model_copy(update={"batch": batch})
-    return Rewinding(
+    cursor = read_cursor(paths.cursor)
+    return known, Rewind(
         batch=batch,
         generation=uuid.uuid4().hex[:12],
+        generations=known.generations,
         kept=f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        version=version,
+        audited=min(cursor.audited, batch),
+        judged=verdict_on(paths, known, cursor, version, batch),
+        repairs=taken_back(paths, known.generations, version, checkpoint.batch(batch).end),
     )
 
 
-def _kept(paths: Paths, note: Rewinding) -> UPath:
-    return paths.version.with_name(note.kept)
+def _to_judge(batch: int, facts: Rewind) -> tuple[str, ...]:
+    if facts.judged.whole:
+        return ()
+    return (f"no verdict is about the rows after batch {batch}: the next drain judges them",)
+
+
+def keep_files(facts: Rewind, scene: Scene) -> None:
+    """Copy the checkpoint and the files beside it. Nothing is changed before."""
+    copy(scene.paths.version, _kept(scene.paths, facts), scene.held.confirm)
+
+
+def restore_table(facts: Rewind, scene: Scene) -> None:
+    """Give the table the rows that it had after the batch, in a commit that names this change."""
+    path = scene.paths.table
+    if history.change_version(path, scene.id, facts.version) is None:
+        open_table(path).restore(
+            facts.version,
+            commit_properties=deltalake.CommitProperties(
+                custom_metadata={"userMetadata": json.dumps({history.CHANGE: scene.id})}
+            ),
+        )
+
+
+def mark_table(facts: Rewind, scene: Scene) -> None:
+    """Give the table to the new generation."""
+    delta = open_table(scene.paths.table)
+    if delta.metadata().configuration.get(table.GENERATION) != facts.generation:
+        delta.alter.set_table_properties(
+            {table.GENERATION: facts.generation}, raise_if_not_exists=False
+        )
+
+
+def remove_accounts(facts: Rewind, scene: Scene) -> None:
+    """Remove the later batches from the ops tables: of all generations, since an earlier rewind may
+    have kept batches that this one does not.
+
+    Also the row of a kept batch that a killed run did not tell the cursor of: the next run writes
+    it again, in its own generation. Rejected records of such a batch stay: Kafka may have no more
+    of them.
+    """
+    paths = scene.paths
+    for name, last in (
+        *(("batches", facts.audited), ("slices", facts.audited)),
+        *(("late", facts.batch), ("quarantine", facts.batch)),
+    ):
+        ops_tables.remove_after(paths.root, name, paths.pipeline, facts.generations, last)
+
+
+def take_back_repairs(facts: Rewind, scene: Scene) -> None:
+    """Let ops.repairs and ops.merged say which repairs the table has now."""
+    take_back(scene.spec, scene.paths, facts.generations, facts.repairs)
+
+
+def remove_entries(facts: Rewind, scene: Scene) -> None:
+    """Remove the later batches from the checkpoint's logs."""
+    # In this order: Spark cannot resume from a commit without its offsets.
+    for folder in ("commits", "offsets"):
+        for path in [*(scene.paths.checkpoint / folder).iterdir()]:
+            # Also a checksum without its file: by it Hadoop would refuse the next entry of that
+            # name.
+            number = path.name.removeprefix(".").removesuffix(".crc")
+            if number.isdigit() and int(number) > facts.batch:
+                path.unlink()
+
+
+def move_cursor(facts: Rewind, scene: Scene) -> None:
+    """Let the cursor say what is accounted for, and what the newest verdict on these rows is."""
+    restored = history.change_version(scene.paths.table, scene.id, facts.version)
+    read_cursor(scene.paths.cursor).model_copy(
+        update={
+            "audited": facts.audited,
+            "judged": facts.judged.batch,
+            "open_records": None,
+            # The change of properties is behind it, and nothing else: the lease is held.
+            "table_version": table.version(scene.paths.table),
+            "judged_table_version": restored if facts.judged.whole else facts.judged.table_version,
+        }
+    ).write(scene.paths.cursor)
+
+
+def move_failing(facts: Rewind, scene: Scene) -> None:
+    """Forget the failing records of later batches."""
+    path = scene.paths.failing
+    if path.exists():
+        read_failing(path).up_to(facts.batch).write(path)
+
+
+def move_published(facts: Rewind, scene: Scene) -> None:
+    """Let the next event count from the batch at the latest."""
+    told = read_published(scene.paths.published)
+    batches = {
+        "batch": min(told.batch, facts.batch),
+        "before_batch": min(told.before_batch, facts.batch),
+    }
+    told.model_copy(update=batches).write(scene.paths.published)
+
+
+def begin_generation(facts: Rewind, scene: Scene) -> None:
+    """Store the new generation, after those of the kept batches, and the number of state stores
+    that they have: a repartition may be among those that go.
+    """
+    paths, checkpoint = scene.paths, Checkpoint(scene.paths.checkpoint)
+    forget_operators(checkpoint, facts.batch)
+    known = read_identity(paths)
+    assert known is not None  # nobody else writes it
+    if known.generation != facts.generation:
+        began = {"generation": facts.generation, "rewound": facts.generations}
+        now = known.with_partitions(checkpoint.partitions(facts.batch))
+        now.model_copy(update=began).write(paths.identity)
+    # Its batch is gone, or it counted.
+    paths.repartitioning.unlink(missing_ok=True)
+
+
+def purge_state(facts: Rewind, scene: Scene) -> None:
+    """Without an error: state that is left over is in nobody's way but the disk's."""
+    try:
+        purge(Checkpoint(scene.paths.checkpoint), slack=0, later=True)
+    except Exception as error:  # noqa: BLE001 - whatever the file system says
+        LOG.warning(
+            "%s: could not remove the state behind batch %s: %s",
+            scene.paths.pipeline,
+            facts.batch,
+            error,
+        )
+
+
+REWIND = Change(
+    "rewind",
+    Rewind,
+    lambda facts: f"a rewind to the end of batch {facts.batch}",
+    # The cursor says what is accounted for, so the ops tables come before it. The identity lets
+    # the next run in, so it comes after all that a run needs.
+    (
+        keep_files,
+        restore_table,
+        mark_table,
+        remove_accounts,
+        take_back_repairs,
+        remove_entries,
+        move_cursor,
+        move_failing,
+        move_published,
+        begin_generation,
+        purge_state,
+    ),
+)
+
+
+def _kept(paths: Paths, facts: Rewind) -> UPath:
+    return paths.version.with_name(facts.kept)
 
 
 def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:

@@ -12,6 +12,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pydantic import BaseModel, ConfigDict
+
 from spark_jobs.contract.errors import RepairUnknown
 from spark_jobs.contract.ranged import needed
 from spark_jobs.ops import ops_tables, repairs
@@ -27,18 +29,52 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
 
-def taken_back(paths: Paths, generations: Sequence[str], version: int, end: Offsets) -> list[Row]:
-    """The repairs and undos after that version of the table, in their order; then those without a
-    version that were computed from records after `end`, the end of the batch to which it goes.
+class TakenBack(BaseModel):
+    """By the ids of their rows in ops.repairs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    repairs: tuple[str, ...]
+    """Those that the table has no longer."""
+    undos: tuple[str, ...]
+    """Those that it has no longer, so that what they took back is there again."""
+    back: tuple[str, ...]
+    """Repairs that are there again by that, in the order of their versions."""
+    lines: tuple[str, ...]
+    """It in words, a line each, before it is done."""
+
+
+def taken_back(paths: Paths, generations: Sequence[str], version: int, end: Offsets) -> TakenBack:
+    """What came after that version of the table, and what has no version and was computed from
+    records after `end`, the end of the batch to which it goes.
     """
-    return [
+    rows = [
         *repairs.swapped_after(paths.root, paths.pipeline, generations, version),
         *_without_commit(paths, generations, end),
     ]
+    undos = [row["repair_id"] for row in rows if row["repair_id"].endswith(UNDO)]
+    back = [
+        row
+        for row in _rows(paths, [each.removesuffix(UNDO) for each in undos])
+        if row["table_version"] <= version
+    ]
+    # Undos came newest first: a later repair takes out what an earlier one has put there.
+    back.sort(key=lambda row: row["table_version"])
+    return TakenBack(
+        repairs=tuple(row["repair_id"] for row in rows if row["repair_id"] not in undos),
+        undos=tuple(undos),
+        back=tuple(row["repair_id"] for row in back),
+        lines=_told(rows),
+    )
 
 
-def told(rows: list[Row]) -> tuple[str, ...]:
-    """It in words, a line each, before it is done."""
+def _rows(paths: Paths, ids: Sequence[str]) -> list[Row]:
+    """The rows of ops.repairs of these ids, in their order."""
+    found = (repairs.one(paths.root, paths.pipeline, each) for each in ids)
+    return [row for row in found if row is not None]
+
+
+def _told(rows: list[Row]) -> tuple[str, ...]:
     lines = (
         f"undo the undo of repair {row['repair_id'].removesuffix(UNDO)}, of table version "
         f"{row['table_version']}"
@@ -60,35 +96,18 @@ def _records(row: Row) -> str:
     return "late records wait for a repair"
 
 
-def take_back(
-    spec: Pipeline, paths: Paths, generations: Sequence[str], version: int, end: Offsets
-) -> None:
+def take_back(spec: Pipeline, paths: Paths, generations: Sequence[str], taken: TakenBack) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
-    rows = taken_back(paths, generations, version, end)
     before = needed(spec)
-    undos = [row for row in rows if row["repair_id"].endswith(UNDO)]
-    undone = [row["repair_id"].removesuffix(UNDO) for row in undos]
-    back = [
-        row | {"state": "swapped"}
-        for row in (repairs.one(paths.root, paths.pipeline, each) for each in undone)
-        if row and row["table_version"] <= version
-    ]
-    # Undos came newest first: a later repair takes out what an earlier one has put there.
-    back.sort(key=lambda row: row["table_version"])
+    back = [row | {"state": "swapped"} for row in _rows(paths, taken.back)]
     # In this order. What later repairs took out of the rows is in them again, before those that
     # are back take out theirs. And an undo that has ended is not found again, after a kill in
     # between.
-    repairs.end(paths.root, [row for row in rows if row not in undos], "undone", before)
+    repairs.end(paths.root, _rows(paths, taken.repairs), "undone", before)
     for row in back:
         _restore_fates(paths, generations, row["repair_id"])
     repairs.put(paths.root, back)
-    repairs.end(paths.root, undos, "undone", before)
-    from spark_jobs.ops import taken_out  # noqa: PLC0415 - pyarrow: a plan needs none
-
-    # A swap that was cut off may have taken records out, and have told nothing else.
-    there = f"state IN ('swapped', 'canonical') AND {ops_tables.among('generation', generations)}"
-    in_table = [row["repair_id"] for row in repairs.stored(paths.root, paths.pipeline, there)]
-    taken_out.give_back_but(paths.root, paths.pipeline, generations, in_table)
+    repairs.end(paths.root, _rows(paths, taken.undos), "undone", before)
 
 
 def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> None:

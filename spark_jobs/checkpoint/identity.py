@@ -13,7 +13,6 @@ from spark_jobs.checkpoint.live import refuse_not_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.repartitioned import FIELD, refuse_unnoted, uncounted
-from spark_jobs.checkpoint.rewinding import cut_off, read_rewinding
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.checkpoint.switching import refuse_cut_off
 from spark_jobs.contract.classification import Classification, classification
@@ -37,7 +36,6 @@ from spark_jobs.contract.fingerprint import (
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.source.topic_state import TopicState
-from spark_jobs.storage.folders import unfinished_moves
 
 
 class Identity(Stored):
@@ -142,25 +140,12 @@ def made_by(identity: Identity | None) -> MadeBy | None:
 def read_identity(paths: Paths) -> Identity | None:
     """The identity beside the checkpoint; None if there is no checkpoint yet.
 
-    Raises CheckpointBroken if the file is missing or does not parse, or if a reset or a rewind was
-    cut off.
+    Raises CheckpointBroken if the file is missing or does not parse, or if an older Sluice was cut
+    off amid a change.
     """
-    known = identity_amid_rewind(paths)
-    if note := read_rewinding(paths):
-        raise cut_off(paths, note)
-    return known
-
-
-def identity_amid_rewind(paths: Paths) -> Identity | None:
-    """The same, also if a rewind was cut off: for those who go on with it."""
     refuse_cut_off(paths.switching)
     refuse_not_live(paths)
-    if moves := unfinished_moves(paths.moving):
-        raise CheckpointBroken(
-            f"a reset of {paths.pipeline} was cut off: {moves[0][0]} was moved only in part.",
-            f"Run it again, and it continues where it stopped: sluice reset {paths.pipeline} "
-            "--execute",
-        )
+    _refuse_older_notes(paths)
     try:
         if paths.identity.exists():
             return Identity.read(paths.identity)
@@ -175,6 +160,16 @@ def identity_amid_rewind(paths: Paths) -> Identity | None:
         "resume without it.",
         f"Restore it from a copy, or start again from Kafka: sluice reset {paths.pipeline}",
     )
+
+
+def _refuse_older_notes(paths: Paths) -> None:
+    """Raise CheckpointBroken for the notes that changes had before there was a journal."""
+    for note in (paths.version / "rewinding.json", paths.version.parent / "moving.json"):
+        if note.exists():
+            raise CheckpointBroken(
+                f"{note} is there: an older Sluice was cut off amid a rewind or a reset.",
+                "Complete it with that version of Sluice first: the same command goes on.",
+            )
 
 
 def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:

@@ -25,7 +25,7 @@ from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.spec import MOST_PARTITIONS
 
 if TYPE_CHECKING:
-    from spark_jobs.admin.reset import Intent
+    from spark_jobs.admin.intent import Intent
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
 

@@ -5,7 +5,7 @@
 <root>/archive/<topic>                            the records of a topic with an archive
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
-<root>/checkpoints/<pipeline>/moving.json         the moves of an unfinished reset (object store)
+<root>/checkpoints/<pipeline>/journal.json        the change that has begun and not ended
 <root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/live.json           the state version that drains, after a rebuild
 <root>/checkpoints/<pipeline>/switching.json      the note of an unfinished switch of versions
@@ -14,7 +14,6 @@
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
-<root>/checkpoints/<pipeline>/v<N>/rewinding.json the note of an unfinished rewind
 <root>/checkpoints/<pipeline>/v<N>/repartitioning.json  the note of an unfinished repartition
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
@@ -69,7 +68,7 @@ class Paths:
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
         self.running: UPath = self.version.parent / "running.json"
-        self.moving: UPath = self.version.parent / "moving.json"
+        self.journal: UPath = self.version.parent / "journal.json"
         self.staging_lease: UPath = self.version.parent / "staging.lease"
         self.live: UPath = self.version.parent / LIVE
         self.switching: UPath = self.version.parent / SWITCHING
@@ -78,7 +77,6 @@ class Paths:
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
-        self.rewinding: UPath = self.version / "rewinding.json"
         self.repartitioning: UPath = self.version / "repartitioning.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"

@@ -7,7 +7,7 @@ it can be given back when that repair leaves the table: by an undo, or by a rewi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -36,24 +36,9 @@ def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str) -> No
 
 def give_back(root: UPath, pipeline: str, repair_ids: Iterable[str]) -> None:
     """Let ops.merged say again what it said before these repairs took records out."""
-    ended, own = {*repair_ids}, ops_tables.equals({"pipeline": pipeline})
-    _give_back(root, own, lambda takers: takers & ended)
-
-
-def give_back_but(
-    root: UPath, pipeline: str, generations: Iterable[str], in_table: Collection[str]
-) -> None:
-    """The same, of all repairs of these generations but those that are in the table: the swap of
-    one may have been cut off before anything told that it is.
-    """
-    of_these = ops_tables.among("generation", generations)
-    own = f"{ops_tables.equals({'pipeline': pipeline})} AND {of_these}"
-    _give_back(root, own, lambda takers: takers - {*in_table})
-
-
-def _give_back(root: UPath, own: str, chosen: Callable[[set[str]], set[str]]) -> None:
+    own = ops_tables.equals({"pipeline": pipeline})
     told, out = _both(root, own)
-    takers = chosen({*pc.unique(out["taken_out_by"]).to_pylist()})
+    takers = {*repair_ids} & {*pc.unique(out["taken_out_by"]).to_pylist()}
     if not takers:
         return
     by_them = pc.is_in(out["taken_out_by"], pa.array(sorted(takers), pa.string()))

@@ -24,6 +24,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.switching import Switching, read_switching
 from spark_jobs.contract.errors import RebuildRefused
 from spark_jobs.contract.paths import Paths
+from spark_jobs.journal.runner import leased
 from spark_jobs.rebuild.commit import Content, content, replace_content
 from spark_jobs.rebuild.files import put_beside
 from spark_jobs.rebuild.ops_rows import put_rows
@@ -33,7 +34,7 @@ from spark_jobs.rebuild.state_files import follow_move
 from spark_jobs.sink import history, table
 from spark_jobs.sink.table import identifier
 from spark_jobs.storage.delta import version_is_whole
-from spark_jobs.storage.folders import move, remove_folder
+from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
     live, paths = Paths(root, spec), Paths(root, following)
     require_writable(live)
     side = side_paths(paths, following)
-    with lease(live.lease, run_id) as held:
+    with leased(spec, live, run_id) as held:
         with lease(side.lease, run_id):  # up to the last step: a batch after the note would be lost
             found = ready(live, paths, side)
             note = _note(found, following.state.version, spec, back=False)
@@ -69,7 +70,7 @@ def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Liv
     """
     live, paths = Paths(root, spec), Paths(root, former)
     require_writable(live)
-    with lease(live.lease, run_id) as held:
+    with leased(spec, live, run_id) as held:
         found = ready_back(live, paths)
         note = _note(found, former.state.version, spec, back=True)
         note.write(paths.switching)
@@ -223,11 +224,7 @@ class _Switch(NamedTuple):
     def move_checkpoint(self) -> None:
         """Move the checkpoint, with all beside it, to where that of its state version is."""
         if self.side.version.exists():
-            move(
-                [(self.side.version, self.paths.version)],
-                self.side.version.parent / "moving-checkpoint.json",
-                self.confirm,
-            )
+            move_folder(self.side.version, self.paths.version, self.confirm)
 
     def name_state(self) -> None:
         """Let Spark find the state's schemas where they are now."""
@@ -253,7 +250,7 @@ class _Switch(NamedTuple):
         folder = self.paths.version.with_name(f"v{self.note.replaced}")
         if folder.exists():
             kept = folder.with_name(f"{folder.name}.kept-{self.note.began:%Y%m%dT%H%M%S}")
-            move([(folder, kept)], folder.parent / "moving-checkpoint.json", self.confirm)
+            move_folder(folder, kept, self.confirm)
 
     def tell(self) -> None:
         """Say which state version drains."""

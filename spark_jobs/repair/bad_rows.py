@@ -42,26 +42,16 @@ def put_bad(paths: Paths, manifest: Manifest) -> None:
     _take_out(paths, manifest, there, generations)
 
 
-def take_out_bad(
-    paths: Paths, manifest: Manifest, generations: Sequence[str], of_repair: str | None = None
-) -> None:
-    """Take the fates of replayed records among them once more, of all or those of one repair: this
-    one is in the table again, or that one has said them after it.
-    """
-    _take_out(paths, manifest, _Staged(paths, manifest).there(generations), generations, of_repair)
+def take_out_bad(paths: Paths, manifest: Manifest, generations: Sequence[str]) -> None:
+    """Take the fates of replayed records among them once more: the repair is in the table again."""
+    _take_out(paths, manifest, _Staged(paths, manifest).there(generations), generations)
 
 
 def _take_out(
-    paths: Paths,
-    manifest: Manifest,
-    there: pa.Table,
-    generations: Sequence[str],
-    of_repair: str | None = None,
+    paths: Paths, manifest: Manifest, there: pa.Table, generations: Sequence[str]
 ) -> None:
     if there.num_rows:
         of_these = _of(manifest.pipeline, generations)
-        if of_repair is not None:
-            of_these += f" AND {ops_tables.equals({'repair_id': of_repair})}"
         take_out(paths.root, manifest.repair_id, there, of_these)
 
 

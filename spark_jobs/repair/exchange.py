@@ -3,11 +3,8 @@
 A swap and an undo are both one. All that takes long happens before the pipeline's lease is taken:
 the rows are read, and the table's are compared with those that they were computed for. Under the
 lease the log tells whether they moved since; if they did, the lease is given back and they are
-compared again.
-
-It may be repeated at any place. The commit has a transaction id, which is asked for first. The rows
-of the ops tables are replaced by the repair's id, and the cursor moves last: what it publishes is
-recorded.
+compared again. Then it is a change (journal/): the commit, its record in the ops tables, and the
+cursor last, since what it publishes is recorded.
 """
 
 from __future__ import annotations
@@ -18,12 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import LeaseHeld, StagingStale
+from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.repair.base import Base
 from spark_jobs.repair.commit import condition, refuse_features, replace
-from spark_jobs.repair.preconditions import Claim, committed, refuse_foreign, refuse_overlapped
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.preconditions import Claim, refuse_foreign, refuse_overlapped, refuse_rewound
 from spark_jobs.repair.staging import arrow_schema
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
@@ -32,20 +31,40 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
+Rows = Callable[["pa.Schema"], "pa.Table"]
 
 
-class Exchange(NamedTuple):
+class Exchange(Facts):
+    """What a swap or an undo needs."""
+
+    repair_id: str
+    """Of the repair that was staged."""
+    commit_id: str
+    """The repair's, or that of its undo: the commit says it."""
+    compared_at: int
+    """The version in which the table has the rows that are to go."""
+
+    def claim(self, paths: Paths) -> Claim:
+        """It, with the manifest of its staging. Raises RepairUnknown."""
+        return Claim(self.commit_id, read_manifest(paths, self.repair_id), self.compared_at)
+
+    def version(self, paths: Paths) -> int | None:
+        """The version that it has committed; None without one, or if a RESTORE took it back."""
+        return history.repair_version(paths.table, self.commit_id, self.compared_at)
+
+
+class Wanted(NamedTuple):
     """What is to be replaced by what."""
 
-    claim: Claim
-    rows: Callable[[pa.Schema], pa.Table]
+    change: Change[Exchange]
+    facts: Exchange
+    rows: Rows
     """The rows to write: called once, before the lease."""
-    record: Callable[[int | None], None]
-    """Writes to the ops tables that the rows are in the table, by the version that has them."""
-    going: Callable[[pa.Schema], pa.Table] | None = None
+    going: Rows | None = None
     """The rows that are to go, where they are kept beside the table: then only the spans that
     differ are compared, and no file of an older version is read.
     """
@@ -56,45 +75,49 @@ class Exchanged(NamedTuple):
 
     version: int | None
     """The table's version that has the rows; None where there was nothing to replace."""
-    again: bool
-    """Whether an earlier try had committed it."""
     passed: bool
     """Whether the next publish shows it: all before it had passed the checks."""
     leased_seconds: float
 
 
-def exchange(paths: Paths, change: Exchange, run_id: str) -> Exchanged:
-    """Replace the rows, or complete an earlier try that was cut off.
+def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
+    """Replace the rows.
 
     Raises StagingStale, RepairOverlapped, SwapRefused, LeaseHeld, LeaseLost or TableContended; then
     nothing was written.
     """
-    claim = change.claim
+    claim = wanted.facts.claim(paths)
     for _ in range(LOOKS):
-        made = _unless_committed(paths, change)
-        with lease(paths.lease, run_id) as held:
+        settle(spec, paths, run_id)
+        made = _prepared(paths, claim, wanted)
+        with leased(spec, paths, run_id) as held:
             began = time.monotonic()
             failpoint.at("swap.leased")
             known = refuse_foreign(paths, claim)
-            done = committed(paths, known, claim)
-            again = done is not None
-            if done is None:
-                if made is None or made.base.touched():
-                    continue
-                refuse_overlapped(paths, known, claim)
-                held.confirm()
-                if made.rows is not None:
-                    done = replace(paths.table, claim, made.rows, made.condition)
-            failpoint.at("swap.committed")
-            change.record(done)
-            failpoint.at("swap.recorded")
-            passed = done is not None and _move_cursor(paths, done)
-            return Exchanged(done, again, passed, time.monotonic() - began)
+            refuse_rewound(known, claim)
+            if made.base.touched():
+                continue
+            refuse_overlapped(paths, known, claim)
+            carry_out(wanted.change, wanted.facts, spec, paths, held, run_id, made)
+            version = wanted.facts.version(paths) if claim.manifest.differing else None
+            return Exchanged(version, shown_next(paths, version), time.monotonic() - began)
     raise LeaseHeld(
         f"others wrote to {paths.table} each time between the comparison of the rows of repair "
         f"{claim.repair_id} and its commit.",
         "Try again when they are done.",
     )
+
+
+def is_going_in(paths: Paths, repair_id: str) -> bool:
+    """Whether a swap of this repair has begun and not ended."""
+    note = under_way(paths)
+    return note is not None and note.facts.get("commit_id") == repair_id
+
+
+def shown_next(paths: Paths, version: int | None) -> bool:
+    """Whether this version has passed, so that the next publish shows it."""
+    judged = read_cursor(paths.cursor).judged_table_version
+    return version is not None and judged is not None and judged >= version
 
 
 class _Prepared(NamedTuple):
@@ -107,46 +130,48 @@ class _Prepared(NamedTuple):
     """For the rows that it replaces."""
 
 
-def _unless_committed(paths: Paths, change: Exchange) -> _Prepared | None:
-    """What is prepared; None if an earlier try has made the commit, or one beside this has
-    meanwhile: the rows are others then, and rightly.
-    """
-    known = refuse_foreign(paths, change.claim)
-    if committed(paths, known, change.claim) is not None:
-        return None
-    try:
-        return _prepared(paths, known, change)
-    except StagingStale:
-        if committed(paths, known, change.claim) is None:
-            raise
-        return None
-
-
-def _prepared(paths: Paths, known: Identity, change: Exchange) -> _Prepared:
+def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
     """The rows that are to go, compared, and those that come."""
-    manifest = change.claim.manifest
-    refuse_overlapped(paths, known, change.claim)
-    spans = manifest.differing if change.going else manifest.compared
-    found = Base(paths.table, change.claim.compared_at, manifest.position, spans, change.going)
+    manifest, known = claim.manifest, refuse_foreign(paths, claim)
+    refuse_rewound(known, claim)
+    refuse_overlapped(paths, known, claim)
+    spans = manifest.differing if wanted.going else manifest.compared
+    found = Base(paths.table, claim.compared_at, manifest.position, spans, wanted.going)
     base = found.compared()
     if not manifest.differing:
         return _Prepared(base, None, "")
     table = delta.open_table(paths.table)
     refuse_features(table)
-    rows = change.rows(arrow_schema(table))
+    rows = wanted.rows(arrow_schema(table))
     return _Prepared(base, rows, condition(table, manifest, rows))
 
 
-def _move_cursor(paths: Paths, version: int) -> bool:
+def commit(facts: Exchange, scene: Scene) -> None:
+    """Replace the rows in one commit, with a transaction id. Only the first try does: one that was
+    killed before it is dropped (`stands`), since the rows may move meanwhile.
+    """
+    made = scene.prepared
+    if made is not None and made.rows is not None:
+        replace(scene.paths.table, facts.claim(scene.paths), made.rows, made.condition)
+    failpoint.at("swap.committed")
+
+
+def stands(facts: Exchange, scene: Scene) -> bool:
+    """Whether the commit is in the table."""
+    return facts.version(scene.paths) is not None
+
+
+def move_cursor(facts: Exchange, scene: Scene) -> None:
     """Let the commit count as passed, if all before it had: the same checks have judged its rows.
 
     Otherwise the next drain judges them, with what waits for it.
     """
+    failpoint.at("swap.recorded")
+    paths, version = scene.paths, facts.version(scene.paths)
     cursor = read_cursor(paths.cursor)
     judged = cursor.judged_table_version
-    if judged is None or judged >= version:
-        return judged is not None
+    if version is None or judged is None or judged >= version:
+        return
     if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version - 1):
-        return False
+        return
     cursor.model_copy(update={"judged_table_version": version}).write(paths.cursor)
-    return True

@@ -1,6 +1,6 @@
 """Planner: finds which ranges a repair computes again, and from which records; without a JVM.
 
-It asks the broker and reads the checkpoint and the ops tables, and writes nothing.
+It asks the broker and reads the checkpoint and the ops tables.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
+from spark_jobs.journal.runner import settle
 from spark_jobs.repair import quarantine
 from spark_jobs.repair.archived import Parts, Where, archived_or_why, located
 from spark_jobs.repair.beginning import beginning
@@ -63,7 +64,7 @@ class Brought(NamedTuple):
 def plan_repair(
     spec: Pipeline, settings: Settings, request: Request, brought: Brought | None = None
 ) -> RepairPlan:
-    """Find the ranges and the records. Writes nothing.
+    """Find the ranges and the records. Writes nothing, but completes a change that was begun.
 
     Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
     errors of the preflight.
@@ -71,6 +72,7 @@ def plan_repair(
     way = ranged(spec)
     paths = Paths(settings.root, spec)
     require_writable(paths)
+    settle(spec, paths, "plan of a repair")
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
     compared = table.version(paths.table) if is_table(paths.table) else 0

@@ -10,12 +10,10 @@ from spark_jobs.contract.span import Span
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.sink import history
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
-    from spark_jobs.ops.schema import Row
 
 
 class Claim(NamedTuple):
@@ -40,10 +38,7 @@ def transaction(pipeline: str, generation: str, repair_id: str) -> str:
 
 
 def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
-    """Raise StagingStale if table or checkpoint are not those that the repair was computed for.
-
-    An earlier try may have committed it in a generation that a rewind has kept.
-    """
+    """Raise StagingStale if table or checkpoint are not those that the repair was computed for."""
     known = read_identity(paths)
     manifest = claim.manifest
     if known is None or manifest.generation not in known.generations:
@@ -57,32 +52,12 @@ def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
     return known
 
 
-def committed(paths: Paths, known: Identity, claim: Claim) -> int | None:
-    """The version of an earlier try's commit; None if there is none.
-
-    Raises StagingStale if it was taken back since, or if the generation changed before it.
+def refuse_rewound(known: Identity, claim: Claim) -> None:
+    """Raise StagingStale if the generation changed since the rows were computed. An undo gives back
+    rows that the table had before.
     """
-    if delta.open_table(paths.table).transaction_version(claim.transaction) is not None:
-        version = history.repair_version(paths.table, claim.repair_id, claim.compared_at)
-        if version is None:
-            raise _stale(claim, f"it was in {paths.table}, and a RESTORE or a rewind took it back")
-        return version
     if not claim.repair_id.endswith(UNDO) and claim.manifest.generation != known.generation:
         raise _stale(claim, f"{claim.manifest.pipeline} was rewound since")
-    return None
-
-
-def in_table(paths: Paths, manifest: Manifest, row: Row | None) -> int | None:
-    """The version of the table that has the rows of a repair; None if none has. Its row of
-    ops.repairs does not say so where a swap was killed behind its commit.
-    """
-    if row is not None and row["state"] == "undone":  # its commit stands, below that of the undo
-        return None
-    claim = Claim(manifest.repair_id, manifest, manifest.table_version)
-    try:
-        return committed(paths, refuse_foreign(paths, claim), claim)
-    except StagingStale:
-        return None
 
 
 def refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RepairUnknown, SwapRefused
 from spark_jobs.ops import repairs
+from spark_jobs.repair.exchange import is_going_in
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.repair.preconditions import in_table
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -22,7 +22,7 @@ def reject(paths: Paths, repair_id: str, who: str) -> None:
     swapped in any more, and coverage does not say that it waits. Does nothing to one that is not
     staged.
 
-    Raises SwapRefused if its rows are in the table: a swap was killed before it could record it.
+    Raises SwapRefused if a swap of it has begun.
     """
     row = repairs.one(paths.root, paths.pipeline, repair_id)
     if row is None or row["state"] != "staged":
@@ -33,12 +33,12 @@ def reject(paths: Paths, repair_id: str, who: str) -> None:
         manifest = read_manifest(paths, repair_id)
     except RepairUnknown:  # no swap has had what it needs
         manifest = None
-    if manifest and (version := in_table(paths, manifest, row)) is not None:
+    if is_going_in(paths, repair_id):
         raise SwapRefused(
-            f"repair {repair_id} of {paths.pipeline} is in version {version} of the table already: "
-            "a swap was cut off behind its commit, so it is too late for a No.",
-            "In Airflow, clear the task `approve`: it asks nobody, and `swap` completes the "
-            f"record. Then take the rows back: `sluice undo {paths.pipeline} {repair_id}`.",
+            f"a swap of repair {repair_id} of {paths.pipeline} has begun, so it is too late for a "
+            "No.",
+            "In Airflow, clear the task `approve`: it asks nobody, and `swap` completes it. Then "
+            f"take the rows back: `sluice undo {paths.pipeline} {repair_id}`.",
         )
     repairs.put(paths.root, [row | {"state": "rejected"}])
     if manifest:

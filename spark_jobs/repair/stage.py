@@ -25,6 +25,7 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
+from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.session import for_records
 from spark_jobs.ops import repairs
@@ -42,7 +43,6 @@ from spark_jobs.repair.reachable import refuse_unreachable
 from spark_jobs.repair.record import put_staged
 from spark_jobs.repair.sample import sample, sample_lines
 from spark_jobs.repair.staged import differing, write_changes, write_rows
-from spark_jobs.repair.swap import complete
 from spark_jobs.repair.unready import refuse_ended
 from spark_jobs.runs.data_error import DataError
 from spark_jobs.runs.run_outcome import RunOutcome
@@ -99,7 +99,7 @@ def _run(
     paths = Paths(settings.root, spec)
     plan = read_plan(paths, outcome.repair_id)
     outcome.kind = plan.kind
-    complete(spec, settings.root, plan.repair_id, outcome.run_id)
+    settle(spec, paths, outcome.run_id)
     _refuse_ended(paths, plan)
     known = read_identity(paths)
     if known is None or known.generation != plan.generation:

@@ -6,62 +6,66 @@ VACUUM may have removed them. The staging has the rows that the repair wrote, an
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import StagingStale, SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import needed
+from spark_jobs.journal.change import Change, Scene
+from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.repair.exchange import Exchange, exchange
+from spark_jobs.repair.exchange import (
+    Exchange,
+    Exchanged,
+    Wanted,
+    commit,
+    exchange,
+    move_cursor,
+    shown_next,
+    stands,
+)
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import new_rows, old_rows
-from spark_jobs.repair.swap import Swapped, complete, described, since
+from spark_jobs.repair.swap import Swapped, described, since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
-    from spark_jobs.contract.span import Span
     from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.ops.schema import Row
 
 
 def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     """Give the table the rows from before a repair, and let its late and replayed
     records wait again.
 
-    It may be repeated. A swap that was killed behind its commit is recorded first. Raises
-    RepairUnknown if the staged rows are gone; SwapRefused if the repair is not in the table;
-    RepairOverlapped if a later one has a range in common with it; StagingStale if somebody changed
-    the rows since; LeaseHeld, LeaseLost or TableContended.
+    It may be repeated, and does nothing twice. Raises RepairUnknown if the staged rows are gone;
+    SwapRefused if the repair is not in the table; RepairOverlapped if a later one has a range in
+    common with it; StagingStale if somebody changed the rows since; LeaseHeld, LeaseLost or
+    TableContended.
     """
     paths = Paths(root, spec)
+    settle(spec, paths, run_id)
     manifest = read_manifest(paths, repair_id)
     row = repairs.one(paths.root, spec.name, repair_id)
-    if row is None or row["state"] not in {"swapped", "undone"}:
-        complete(spec, root, repair_id, run_id)
-        row = repairs.one(paths.root, spec.name, repair_id)
-    begun = repairs.one(paths.root, spec.name, f"{repair_id}{UNDO}") is not None
-    if row is None or row["state"] not in ({"swapped", "undone"} if begun else {"swapped"}):
+    undo_id = f"{repair_id}{UNDO}"
+    made = repairs.one(paths.root, spec.name, undo_id)
+    if row and row["state"] == "undone" and made and made["state"] == "swapped":
+        passed = shown_next(paths, made["table_version"])
+        done = Exchanged(made["table_version"], passed, leased_seconds=0.0)
+    elif row is None or row["state"] != "swapped":
         state = "not recorded" if row is None else row["state"]
         raise SwapRefused(
             f"repair {repair_id} of {spec.name} is {state}: none of its rows is in the table.",
             f"See the repairs: sluice show repairs --pipeline {spec.name}",
         )
-    before = needed(spec)  # not behind the commit, where a failure would leave half an undo
-    done = exchange(
-        paths,
-        Exchange(
-            Claim(f"{repair_id}{UNDO}", manifest, row["table_version"]),
-            lambda columns: _rows(paths, manifest, columns),
-            lambda version: _record(paths, before, manifest, row, version),
-            lambda columns: new_rows(paths, manifest, columns),
-        ),
-        run_id,
-    )
+    else:
+        facts = Exchange(repair_id=repair_id, commit_id=undo_id, compared_at=row["table_version"])
+        wanted = Wanted(
+            UNDONE, facts, partial(_rows, paths, manifest), partial(new_rows, paths, manifest)
+        )
+        done = exchange(spec, paths, wanted, run_id)
     return Swapped(
         repair_id,
         "undone",
@@ -71,7 +75,6 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         manifest.changed,
         0,
         done.passed,
-        done.again,
         done.leased_seconds,
     )
 
@@ -87,18 +90,16 @@ def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
         ) from None
 
 
-def _record(
-    paths: Paths,
-    before: Callable[[Span], Span],
-    manifest: Manifest,
-    row: Row,
-    version: int | None,
-) -> None:
+def record(facts: Exchange, scene: Scene) -> None:
     """Write the undo's own row, then that the repair is undone."""
-    assert version is not None  # a repair that was swapped in has spans that differ
+    paths, manifest = scene.paths, facts.claim(scene.paths).manifest
+    version = facts.version(paths)
+    row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
+    if version is None or row is None:
+        return  # a RESTORE has taken it back: the repair is in the table again
     undone = {
         "pipeline": manifest.pipeline,
-        "repair_id": f"{manifest.repair_id}{UNDO}",
+        "repair_id": facts.commit_id,
         "generation": manifest.generation,
         **described(manifest),
         "added": manifest.removed,
@@ -109,4 +110,13 @@ def _record(
         "swapped_at": since(paths, version),
     }
     repairs.put(paths.root, [undone])
-    repairs.end(paths.root, [row], "undone", before)
+    repairs.end(paths.root, [row], "undone", needed(scene.spec))
+
+
+UNDONE = Change(
+    "undo",
+    Exchange,
+    lambda facts: f"the undo of repair {facts.repair_id}",
+    (commit, record, move_cursor),
+    stands,
+)

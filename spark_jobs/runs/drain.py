@@ -13,7 +13,6 @@ from spark_jobs import failpoint
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import SluiceError
@@ -22,6 +21,7 @@ from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.verdict import verdict
+from spark_jobs.journal.runner import leased
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.rebuild.switch import complete
@@ -75,7 +75,7 @@ def _run(
     paths = Paths(settings.root, spec)
     require_writable(paths)
     with (
-        lease(paths.lease, outcome.run_id) as held,
+        leased(spec, paths, outcome.run_id) as held,
         begun(paths, outcome),
         Cluster(spec.name, settings) as cluster,
     ):

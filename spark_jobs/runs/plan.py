@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off
-from spark_jobs.checkpoint.switching import Switching, read_switching
+from spark_jobs.checkpoint.switching import read_switching
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.journal.begun import under_way
 from spark_jobs.runs import publication
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.due import Announced, due
@@ -65,7 +66,10 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
         )
     if cut_off := read_switching(paths.switching):
-        return _completes(spec, cut_off)
+        began = f"the switch to state version {cut_off.version}, begun {cut_off.began:%F %H:%M} UTC"
+        return _completes(spec, began)
+    if note := under_way(paths):
+        return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
     found = preflight(spec, settings, paths)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
@@ -91,12 +95,9 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     )
 
 
-def _completes(spec: Pipeline, cut_off: Switching) -> Plan:
+def _completes(spec: Pipeline, begun: str) -> Plan:
     """Until that is done, nobody can tell what else there is to do."""
-    reason = (
-        f"the switch to state version {cut_off.version}, begun {cut_off.began:%F %H:%M} UTC, was "
-        "cut off: the run completes it, then drains"
-    )
+    reason = f"{begun}, was cut off: the run completes it, then drains"
     lines = (f"{spec.name}: state version {spec.state.version}", reason)
     return Plan(pipeline=spec.name, new_offsets=0, reasons=(reason,), lines=lines)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioning import Repartitioning
 from spark_jobs.contract.errors import RepartitionRefused
@@ -23,6 +23,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import spark_url
+from spark_jobs.journal.runner import leased
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.runs.settling import settle
 from spark_jobs.runs.to_move import ToMove, look
@@ -41,7 +42,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     paths = Paths(settings.root, spec)
     require_writable(paths)
     with (
-        lease(paths.lease, "sluice repartition") as held,
+        leased(spec, paths, "sluice repartition") as held,
         Cluster(spec.name, settings) as cluster,
     ):
         failpoint.at("repartition.leased")

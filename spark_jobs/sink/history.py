@@ -23,6 +23,8 @@ SWITCH = "sluice_switch"
 """The word under which the commit of a rebuild's switch has its id. It is noted as the newest batch
 of the checkpoint that becomes live too: the table has that batch's rows from there on.
 """
+CHANGE = "sluice_change"
+"""The word under which a commit has the id of the change (journal/) that made it."""
 FIRST = 20
 """Entries in the first read: more than most runs commit."""
 Entry = dict[str, Any]
@@ -119,6 +121,13 @@ def repair_version(path: UPath, repair_id: str, since: int) -> int | None:
 def switch_version(path: UPath, switch_id: str, since: int) -> int | None:
     """The version after `since` that this switch committed; None without one."""
     return _said_since(path, SWITCH, switch_id, since)
+
+
+def change_version(path: UPath, change_id: str, since: int) -> int | None:
+    """The version after `since` that this change committed, and that no RESTORE took back; None
+    without one.
+    """
+    return _said_since(path, CHANGE, change_id, since)
 
 
 def is_switch(entry: Entry) -> bool:

@@ -1,14 +1,11 @@
 """Moves and copies folders: on a disk by the operating system, on an object store object by object.
 
-A move in an object store copies and removes each object, and may be cut off at any of them. So
-`move` first writes a note of all moves beside the checkpoint, and removes it last. While the note
-exists no run begins, and the same command continues.
+A move in an object store copies and removes each object, and may be cut off at any of them: it is a
+step of a change (journal/), which is repeated.
 """
 
 from __future__ import annotations
 
-import json
-import posixpath
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -16,14 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RootRefused
-from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.store import is_remote, is_s3
 
 if TYPE_CHECKING:
     from upath import UPath
 
-Move = tuple["UPath", "UPath"]
-"""Old path, new path."""
 Confirm = Callable[[], None]
 """Raises LeaseLost if the lease is held no longer: another run may have written the objects since.
 """
@@ -31,52 +25,18 @@ OBJECTS_PER_REMOVAL = 1000
 """The largest number of objects that S3 removes in one request (DeleteObjects)."""
 
 
-def move(moves: list[Move], note: UPath, confirm: Confirm) -> tuple[str, ...]:
-    """Make all moves; a line for each on an object store.
+def move_folder(old: UPath, new: UPath, confirm: Confirm) -> str:
+    """Move a folder, or a file; what was done, in a line, on an object store.
 
-    Continues moves that were cut off: skips what is copied.
-
-    Raises RootRefused if the store does not remove an object; the note then stays. Raises LeaseLost
-    by `confirm`.
+    It may be repeated where it was cut off: what was moved already is there no longer. In an object
+    store it copies and removes each object, and skips those that are copied. Raises RootRefused if
+    the store does not remove an object. Raises LeaseLost by `confirm`.
     """
-    if not is_remote(str(note)):
-        for old, new in moves:
-            old.rename(new)
-        return ()
-    write_whole(note, json.dumps([[_name(path, note) for path in pair] for pair in moves]))
-    lines = tuple(_move_objects(old, new, confirm) for old, new in moves)
-    note.unlink()
-    return lines
-
-
-def unfinished_moves(note: UPath) -> list[Move]:
-    """The moves of a note that is left, because they were cut off; empty without one.
-
-    Raises RootRefused for an old note.
-    """
-    if not is_remote(str(note)) or not note.exists():
-        return []
-    return [(_path(old, note), _path(new, note)) for old, new in json.loads(note.read_text())]
-
-
-def _name(path: UPath, note: UPath) -> str:
-    """The path relative to the note: after a root was copied, the note in the copy names the copy's
-    own paths.
-    """
-    return posixpath.relpath(path.path, note.parent.path)
-
-
-def _path(name: str, note: UPath) -> UPath:
-    if (
-        "://" in name
-    ):  # Sluice would look for it beside the note, not find it, and count it as moved
-        raise RootRefused(
-            f"{note}, the note of a reset that was cut off, is of an older version: it has {name}.",
-            "Finish that reset with the version of Sluice that began it.",
-        )
-    return note.with_segments(
-        f"{note.protocol}://{posixpath.normpath(posixpath.join(note.parent.path, name))}"
-    )
+    if is_remote(str(old)):
+        return _move_objects(old, new, confirm)
+    if old.exists():
+        old.rename(new)
+    return ""
 
 
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:

@@ -13,7 +13,7 @@ import deltalake
 import pyarrow as pa
 
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.identity import Identity, identity_amid_rewind
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.contract.environment import environment
 from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.paths import Paths
@@ -74,7 +74,7 @@ class Drains:
     @property
     def identity(self) -> Identity:
         """As it is stored, also if a rewind was cut off."""
-        known = identity_amid_rewind(self.paths)
+        known = read_identity(self.paths)
         assert known is not None
         return known
 

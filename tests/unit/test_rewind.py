@@ -16,7 +16,6 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.published import Published, read_published
-from spark_jobs.checkpoint.rewinding import read_rewinding
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, StateUnreadable
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.table import GENERATION, refuse_replaced
@@ -139,7 +138,6 @@ def test_one_that_was_cut_off_again_and_again_ends_as_another(root: Drains) -> N
 
 def test_one_that_was_cut_off_amid_its_copy_and_amid_the_logs_ends_as_another(root: Drains) -> None:
     killed(root, 0)
-    note = read_rewinding(root.paths)
     assert note is not None
     kept = root.paths.version.with_name(note.kept)
     (kept / "spark" / "commits").mkdir(parents=True)

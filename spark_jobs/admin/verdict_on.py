@@ -1,0 +1,87 @@
+"""Verdict on: which verdict is about the rows that a version of the table has.
+
+A verdict is about the rows of the version that a run ended with. A rewind may restore a version
+amid a run, or one whose rows failed and were mended later: none is about it, so it is judged again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.contract.report import parse_report
+from spark_jobs.ops import ops_tables
+from spark_jobs.sink import history
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.cursor import Cursor
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.contract.paths import Paths
+
+
+class Judged(BaseModel):
+    """The newest verdict that is about rows of the version."""
+
+    model_config = ConfigDict(frozen=True)
+
+    whole: bool
+    """Whether it is about all of them: nothing has changed a row since."""
+    batch: int
+    """The newest batch that it was about; -1 without one."""
+    table_version: int
+    """The version that passed; 0, which has no rows, without one."""
+
+
+def verdict_on(paths: Paths, known: Identity, cursor: Cursor, version: int, batch: int) -> Judged:
+    """That on this version, which the table had after the batch."""
+    told = cursor.judged_table_version
+    passed = (
+        told if told is not None and told <= version else 0,
+        _judged_well(paths, known, version),
+        _accepted(paths, known, version),
+    )
+    newest = max(passed)
+    if newest == version or not history.rows_changed(paths.table, newest, version):
+        return Judged(whole=True, batch=batch, table_version=newest)
+    return Judged(whole=False, batch=_newest_batch(paths, known, newest), table_version=newest)
+
+
+def _judged_well(paths: Paths, known: Identity, version: int) -> int:
+    """The newest version, up to this one, with which a run ended that found its rows good."""
+    rows = ops_tables.query(
+        paths.root,
+        "runs",
+        f"SELECT table_version, report FROM runs WHERE pipeline = '{paths.pipeline}' "
+        f"AND status = 'succeeded' AND table_version <= {version} "
+        "AND (kind IS NULL OR kind = 'drain') ORDER BY table_version DESC",
+    ).to_pylist()
+    ours = (
+        row["table_version"]
+        for row in rows
+        if parse_report(row["report"], "a report in ops.runs").generation in known.generations
+    )
+    return int(next(ours, 0))
+
+
+def _accepted(paths: Paths, known: Identity, version: int) -> int:
+    """The newest version, up to this one, that a person accepted."""
+    [row] = ops_tables.query(
+        paths.root,
+        "checks",
+        "SELECT max(table_version) AS newest FROM checks WHERE "
+        f"{ops_tables.equals({'pipeline': paths.pipeline, 'outcome': 'accepted'})} AND "
+        f"{ops_tables.among('generation', known.generations)} AND table_version <= {version}",
+    ).to_pylist()
+    return int(row["newest"] or 0)
+
+
+def _newest_batch(paths: Paths, known: Identity, version: int) -> int:
+    [row] = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT max(batch_id) AS newest FROM batches WHERE "
+        f"{ops_tables.equals({'pipeline': paths.pipeline})} AND "
+        f"{ops_tables.among('generation', known.generations)} AND table_version <= {version}",
+    ).to_pylist()
+    return -1 if row["newest"] is None else int(row["newest"])

@@ -1,0 +1,63 @@
+"""Begun: the note of a change that has begun and not ended, in journal.json above a pipeline's
+checkpoints.
+
+It is written under the lease before the first step, and removed behind the last.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.errors import CheckpointBroken
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+
+
+class Begun(Stored):
+    """The content of journal.json."""
+
+    change: str
+    """Its name: a key of CHANGES (journal/changes.py)."""
+    id: str
+    """By it a step finds in Delta's log what it has done."""
+    by: str
+    """The run or the command that began it."""
+    at: datetime
+    words: str
+    """What it is, for who only reads."""
+    facts: dict[str, Any]
+    """All that its steps need, found before the first of them and never derived again."""
+    done: tuple[str, ...] = ()
+    """The steps that have ended. One that began may have had its effect too."""
+
+
+def under_way(paths: Paths) -> Begun | None:
+    """The change that has begun and not ended; None without one.
+
+    Raises CheckpointBroken if the note does not parse, FormatNewer.
+    """
+    try:
+        return Begun.read(paths.journal) if paths.journal.exists() else None
+    except FileNotFoundError:  # it ended between the two
+        return None
+    except ValueError:
+        raise CheckpointBroken(
+            f"{paths.journal} does not parse: a change of {paths.pipeline} has begun, and nobody "
+            "knows which.",
+            f"Restore the file from a copy, or start again from Kafka: sluice reset "
+            f"{paths.pipeline}",
+        ) from None
+
+
+def refuse_under_way(paths: Paths) -> None:
+    """Raise CheckpointBroken for who reads what the steps of a change write one after the other."""
+    if note := under_way(paths):
+        raise CheckpointBroken(
+            f"{note.words} has begun at {note.at:%F %H:%M:%S} UTC, by {note.by}, and has not "
+            "ended: table, checkpoint and account do not belong together yet.",
+            f"The next run completes it: sluice drain {paths.pipeline} (LEASE_HELD means that it "
+            "is under way).",
+        )

@@ -1,0 +1,54 @@
+"""Change: what changes a root in several steps, as data for the runner (runner.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+
+class Facts(BaseModel):
+    """What the steps of a change need. They are stored as JSON, and fixed before the first step."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scene(NamedTuple):
+    """Where the steps work."""
+
+    spec: Pipeline
+    paths: Paths
+    held: HeldLease
+    """The pipeline's lease."""
+    id: str
+    """The change's own: what it writes into Delta's log has it."""
+    prepared: Any = None
+    """What was made ready before the lease, for the first try alone."""
+
+
+F = TypeVar("F", bound=Facts)
+Step = Callable[[F, Scene], None]
+"""May be repeated: it finds its own effect by an id that the facts or the scene have, and never by
+how the root looks. Its name is in the note once it has ended.
+"""
+
+
+class Change(NamedTuple, Generic[F]):
+    """A kind of change."""
+
+    name: str
+    facts: type[F]
+    words: Callable[[F], str]
+    """What one is, for the user."""
+    steps: tuple[Step[F], ...]
+    stands: Callable[[F, Scene], bool] | None = None
+    """Asked of one that was killed before its first step is noted: whether that step has had its
+    effect. If not, nothing of the change is there, and it is dropped. Without this function it is
+    completed: all that it needs is in the facts.
+    """

@@ -1,0 +1,106 @@
+"""Runner: carries a change out step by step, under the pipeline's lease.
+
+One rule: whoever takes the lease completes what was begun before doing anything else. So whoever
+works under it finds table, checkpoint, ops tables and cursor belonging together.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.contract.errors import FormatNewer
+from spark_jobs.journal.begun import Begun, under_way
+from spark_jobs.journal.change import Change, F, Scene
+from spark_jobs.journal.changes import CHANGES, kind
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+LOG = logging.getLogger(__name__)
+
+
+@contextmanager
+def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
+    """Hold the pipeline's lease within the block, with nothing begun and not ended.
+
+    Raises LeaseHeld, CheckpointBroken for a note that does not parse, FormatNewer for a change that
+    this Sluice does not know, and what the steps raise.
+    """
+    with lease(paths.lease, who) as held:
+        complete(spec, paths, held)
+        yield held
+
+
+def settle(spec: Pipeline, paths: Paths, who: str) -> None:
+    """Complete what was begun, if anything was: for those who look before they take the lease."""
+    if under_way(paths):
+        with leased(spec, paths, who):
+            pass
+
+
+def carry_out(
+    change: Change[F],
+    facts: F,
+    spec: Pipeline,
+    paths: Paths,
+    held: HeldLease,
+    by: str,
+    prepared: Any = None,
+) -> None:
+    """Begin the change, and bring it to its end. The lease is held, with nothing begun before."""
+    note = Begun(
+        change=change.name,
+        id=uuid.uuid4().hex,
+        by=by,
+        at=datetime.now(UTC),
+        words=change.words(facts),
+        facts=facts.model_dump(mode="json"),
+    )
+    held.confirm()
+    note.write(paths.journal)
+    failpoint.at("change.begun")
+    _steps(change, facts, note, Scene(spec, paths, held, note.id, prepared))
+
+
+def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
+    """Bring to its end what was begun, or drop it if nothing of it is there."""
+    note = under_way(paths)
+    if note is None:
+        return
+    if note.change not in CHANGES:
+        raise FormatNewer(
+            f"{paths.journal} has a {note.change}, a change that this Sluice does not know.",
+            "Complete it with the version of Sluice that began it.",
+        )
+    change, scene = kind(note.change), Scene(spec, paths, held, note.id)
+    facts = change.facts.model_validate(note.facts)
+    if not note.done and change.stands and not change.stands(facts, scene):
+        held.confirm()
+        paths.journal.unlink()
+        LOG.warning(
+            "%s: %s was begun by %s, and nothing of it is there", spec.name, note.words, note.by
+        )
+        return
+    _steps(change, facts, note, scene)
+    LOG.warning("%s: completed %s, which %s had begun", spec.name, note.words, note.by)
+
+
+def _steps(change: Change[F], facts: F, note: Begun, scene: Scene) -> None:
+    for step in change.steps:
+        if step.__name__ in note.done:
+            continue
+        scene.held.confirm()
+        step(facts, scene)
+        failpoint.at("change.stepped")
+        note = note.model_copy(update={"done": (*note.done, step.__name__)})
+        note.write(scene.paths.journal)
+    scene.held.confirm()
+    scene.paths.journal.unlink()

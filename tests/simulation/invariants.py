@@ -1,0 +1,102 @@
+"""Invariants: what must be true of a root when every command has ended."""
+
+from __future__ import annotations
+
+from spark_jobs.journal.begun import under_way
+from spark_jobs.ops import repairs
+from tests.simulation.model import BAD_SALES, Deeds, standing
+from tests.simulation.world import World, _of_day
+from tests.unit.repaired import SPEC
+
+
+class Violation(Exception):
+    """An invariant does not hold."""
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(f"{kind}: {what}")
+        self.kind = kind
+
+
+def hold(world: World) -> None:
+    """All of them. Raises Violation."""
+    rows = world.rows()
+    fits = world.model.seen(rows).possible
+    if not fits:
+        raise Violation("rows", _differences(world))
+    fates(world, fits)
+    published_is_good(world)
+    if world.published() != rows:
+        raise Violation("published", "not what the table has, though all of it has passed")
+    events(world)
+    for day, known in world.by_day.items() if not world.resets else ():
+        now = _of_day(rows, day)
+        changed = {key: (of, now.get(key)) for key, of in known.items() if now.get(key) != of}
+        if changed:  # rows that came since are told when the day is final
+            raise Violation("days", f"{day} changed since it was told: {changed}")
+
+
+def _differences(world: World) -> str:
+    rows = world.rows()
+    told = []
+    for deeds in world.model.possible:
+        wanted = world.model.rows(deeds)
+        changed = {k: (wanted.get(k), rows.get(k)) for k in {*wanted, *rows}}
+        told.append(str({k: pair for k, pair in changed.items() if pair[0] != pair[1]}))
+    return f"(wanted, is) of each possibility: {' | '.join(told)}"[:1000]
+
+
+def fates(world: World, fits: frozenset[Deeds]) -> None:
+    """Each repair is told to be in the table if it is, its records too."""
+    told = {
+        each["repair_id"]: each["state"]
+        for each in repairs.stored(world.paths.root, SPEC.name)
+        if not each["repair_id"].endswith("/undo")
+    }
+    for deeds in fits:
+        there = standing(deeds)
+        wrong = {
+            name: state
+            for name, state in told.items()
+            if (state == "swapped") != there.get(name, False)
+        }
+        if not wrong:
+            return
+    raise Violation("fates", f"ops.repairs says {wrong}, and the rows say otherwise")
+
+
+def published_is_good(world: World) -> None:
+    """No row is published that failed its check, unless a person accepted one."""
+    if under_way(world.paths):
+        return  # whoever takes the lease next completes it
+    if world.accepted:
+        return
+    try:
+        world.published()
+    except Exception as error:
+        raise Violation("unreadable", f"consumers cannot read: {error}") from error
+    bad = [key for key, sales in world.published().items() if sales == BAD_SALES]
+    if bad:
+        raise Violation("unjudged", f"published though they failed: {bad}")
+
+
+def events(world: World) -> None:
+    """Each begins where the one before it ended, and every repair that stands was told."""
+    before = None
+    for event in world.airflow:
+        anew = event.table_version_before is None and before is not None
+        anew = anew and event.generation != before.generation
+        same = before is not None and event.table_version == before.table_version
+        if before is not None and not same and not anew and event.table_version_before != before.table_version:
+            raise Violation(
+                "overlap",
+                f"({event.table_version_before}, {event.table_version}) behind "
+                f"({before.table_version_before}, {before.table_version})",
+            )
+        before = event
+    told = {each.repair_id for event in world.airflow for each in event.repairs}
+    stand = {
+        each["repair_id"]
+        for each in repairs.stored(world.paths.root, SPEC.name, "state = 'swapped'")
+    }
+    if untold := stand - told:
+        raise Violation("untold", f"no event has {sorted(untold)}")

@@ -1,0 +1,138 @@
+"""Model: which rows the table must have, in plain Python, without any code of the product.
+
+A table's content is what a list of deeds makes of nothing. A rewind cuts the list off behind a
+batch. A command that was killed has been done or not: both are possible until it is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+SHOPS = ("a", "b", "c")
+FEWEST = 25
+"""Deeds that no RESTORE takes out here."""
+BAD_SALES = 13
+"""A row with this number fails the check."""
+
+
+class Key(NamedTuple):
+    """What a row is of: the hour of its window, and a shop."""
+
+    hour: int
+    shop: str
+
+
+class Batch(NamedTuple):
+    """A batch of a drain wrote the rows of its hour."""
+
+    number: int
+
+
+class Swap(NamedTuple):
+    """A repair gave one row another number."""
+
+    repair: str
+    key: Key
+    before: int
+    after: int
+
+
+class Undo(NamedTuple):
+    """The number from before a repair is back."""
+
+    repair: str
+
+
+class Delete(NamedTuple):
+    """A person deleted the bad rows."""
+
+
+Deed = Batch | Swap | Undo | Delete
+Deeds = tuple[Deed, ...]
+Rows = dict[Key, int]
+
+
+class Model(NamedTuple):
+    """What may be true of the table: one of several lists of deeds."""
+
+    bad: frozenset[int]
+    """The batches that bring a bad row."""
+    possible: frozenset[Deeds] = frozenset({()})
+
+    def done(self, deeds: Iterable[Deed]) -> Model:
+        """These were done."""
+        added = tuple(deeds)
+        return self._replace(possible=frozenset(_with(each, added) for each in self.possible))
+
+    def rewound(self, batch: int) -> Model:
+        """Back to the end of that batch."""
+        return self._replace(possible=frozenset(_until(each, batch) for each in self.possible))
+
+    def reset(self) -> Model:
+        """Nothing is left."""
+        return self._replace(possible=frozenset({()}))
+
+    def some(self) -> Model:
+        """The first of them, or all: a RESTORE took the others out, and it may be mended or not."""
+        found = (each[:at] for each in self.possible for at in range(FEWEST, len(each) + 1))
+        return self._replace(possible=frozenset(found))
+
+    def perhaps(self, other: Model) -> Model:
+        """This, or what another says."""
+        return self._replace(possible=self.possible | other.possible)
+
+    def seen(self, rows: Rows) -> Model:
+        """Only what has these rows."""
+        fits = frozenset(each for each in self.possible if self.rows(each) == rows)
+        return self._replace(possible=fits)
+
+    def rows(self, deeds: Deeds) -> Rows:
+        """What these deeds make of nothing."""
+        rows: Rows = {}
+        swaps = {each.repair: each for each in deeds if isinstance(each, Swap)}
+        for deed in deeds:
+            match deed:
+                case Batch(number):
+                    rows |= {Key(number, shop): self.sales(number, shop) for shop in SHOPS}
+                case Swap(_, key, _, after):
+                    rows[key] = after
+                case Undo(repair):
+                    rows[swaps[repair].key] = swaps[repair].before
+                case Delete():
+                    rows = {key: sales for key, sales in rows.items() if sales != BAD_SALES}
+        return rows
+
+    def sales(self, batch: int, shop: str) -> int:
+        """The number that a batch brings for a shop."""
+        return BAD_SALES if batch in self.bad and shop == "a" else 1
+
+
+def standing(deeds: Deeds) -> dict[str, bool]:
+    """Repair -> whether its row is in the table."""
+    found: dict[str, bool] = {}
+    for deed in deeds:
+        if isinstance(deed, Swap | Undo):
+            found[deed.repair] = isinstance(deed, Swap)
+    return found
+
+
+def _with(deeds: Deeds, added: Deeds) -> Deeds:
+    """Deeds are done once: a command that is given again completes or finds itself done."""
+    for deed in added:
+        if isinstance(deed, Batch) and deed in deeds:
+            continue
+        if isinstance(deed, Swap) and standing(deeds).get(deed.repair):
+            continue
+        if isinstance(deed, Undo) and not standing(deeds).get(deed.repair):
+            continue
+        deeds = (*deeds, deed)
+    return deeds
+
+
+def _until(deeds: Deeds, batch: int) -> Deeds:
+    """Without what came behind the batch; all where it is not there."""
+    for at, deed in enumerate(deeds):
+        if deed == Batch(batch):
+            return deeds[: at + 1]
+    return deeds
