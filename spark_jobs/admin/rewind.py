@@ -33,7 +33,8 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import open_table, version_is_whole
+from spark_jobs.storage import delta
+from spark_jobs.storage.delta import version_is_whole
 from spark_jobs.storage.folders import copy
 
 if TYPE_CHECKING:
@@ -150,17 +151,13 @@ class _Rewind(NamedTuple):
 
     def restore_table(self) -> None:
         """Give the table the rows that it had after the batch."""
-        delta = open_table(self.paths.table)
-        if self.version != delta.version():
-            delta.restore(self.version)
+        if self.version != table.version(self.paths.table):
+            delta.restore(self.paths.table, self.version)
 
     def mark_table(self) -> None:
         """Give the table to the new generation."""
-        delta = open_table(self.paths.table)
-        if delta.metadata().configuration.get(table.GENERATION) != self.note.generation:
-            delta.alter.set_table_properties(
-                {table.GENERATION: self.note.generation}, raise_if_not_exists=False
-            )
+        if table.generation(self.paths.table) != self.note.generation:
+            delta.set_property(self.paths.table, table.GENERATION, self.note.generation)
 
     def remove_accounts(self) -> None:
         """Remove the later batches from the ops tables: of all generations, since an earlier rewind

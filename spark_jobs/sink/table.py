@@ -169,9 +169,7 @@ def generation(path: UPath) -> str | None:
 
 
 def _belong(path: UPath, generation: str) -> None:
-    delta.open_table(path).alter.set_table_properties(
-        {GENERATION: generation}, raise_if_not_exists=False
-    )
+    delta.set_property(path, GENERATION, generation)
 
 
 def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
