@@ -103,7 +103,8 @@ def _query(it: Rebuilding, parts: Older, select: str, behind: str) -> pa.Table:
     at = "CAST(event_time AS BIGINT)"
     if topic.max_ahead is not None:
         ahead = topic.max_ahead // MICROSECOND
-        at = f"CASE WHEN {at} <= CAST(kafka_timestamp AS BIGINT) + {ahead} THEN {at} END"
+        timely = f"{at} <= CAST(kafka_timestamp AS BIGINT) + {ahead}"
+        at = f"CASE WHEN kafka_timestamp IS NULL OR {timely} THEN {at} END"
     where = " OR ".join(
         f'("partition" = {p} AND "offset" >= {first} AND "offset" < {stop})'
         for p, (first, stop) in parts.items()

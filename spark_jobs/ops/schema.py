@@ -59,7 +59,13 @@ _RECORD = (
     Column("topic", _STRING, "the record's topic"),
     Column("partition", _INT, "its partition"),
     Column("offset", _LONG, "its offset in the partition"),
-    Column("kafka_timestamp", _TIME, "its Kafka timestamp"),
+    Column("kafka_timestamp", _TIME, "its Kafka timestamp; null if that is no time"),
+    Column(
+        "kafka_millis",
+        _LONG,
+        "its Kafka timestamp, in milliseconds since 1970, if it is not of the years 1700 to 2199; "
+        "else null",
+    ),
     Column("event_time", _TIME, "its event time; null if it could not be decoded"),
     Column("key", pa.binary(), "its key, as it is in Kafka"),
     Column("value", pa.binary(), "its value, as it is in Kafka"),

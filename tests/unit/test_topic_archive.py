@@ -17,9 +17,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
+from upath import UPath
 
 from spark_jobs import pipelines
 from spark_jobs.admin import reset as resetting
+from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
@@ -62,6 +64,7 @@ SCHEMA = pa.schema(
         ("partition", pa.int32()),
         ("offset", pa.int64()),
         ("kafka_timestamp", pa.timestamp("us", "UTC")),
+        ("kafka_millis", pa.int64()),
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("event_time", pa.timestamp("us", "UTC")),
@@ -136,9 +139,9 @@ class Root:
             self.append("topic-1", batch, NOW - timedelta(days=days))
         Cursor(audited=len(days_old) - 1, judged=len(days_old) - 1).write(self.paths.cursor)
 
-    def append(self, topic_id: str, offset: int, at: datetime) -> None:
+    def append(self, topic_id: str, offset: int, at: datetime | None) -> None:
         row = {"topic_id": topic_id, "partition": 0, "offset": offset, "kafka_timestamp": at}
-        row |= {"key": None, "value": b"{}", "event_time": at, "event_date": at.date()}
+        row |= {"key": None, "value": b"{}", "event_time": at, "event_date": at and at.date()}
         deltalake.write_deltalake(
             str(self.paths.table), pa.Table.from_pylist([row], SCHEMA), mode="append"
         )
@@ -155,6 +158,29 @@ class Root:
 
 def columns() -> Any:
     return SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
+
+
+def test_an_older_sluices_archive_gets_the_column_that_it_lacks(tmp_path: Path) -> None:
+    place = UPath(tmp_path / "archive")
+    before = SCHEMA.remove(SCHEMA.get_field_index("kafka_millis"))
+    configuration = {"sluice.generation": "g1"}
+    deltalake.DeltaTable.create(
+        str(place), before, configuration=configuration, raise_if_key_not_exists=False
+    )
+    for _ in range(2):
+        table.ensure(place, columns(), SPEC, "g1")
+    assert {field.name for field in deltalake.DeltaTable(str(place)).schema().fields} == {*COLUMNS}
+
+
+def test_what_has_no_time_is_never_old(tmp_path: Path) -> None:
+    """A producer that stamps microseconds: how old its records are nobody knows."""
+    root = Root(tmp_path)
+    for offset, days in enumerate([90, None, 90]):
+        root.append("topic-1", offset, None if days is None else NOW - timedelta(days=days))
+    root.append("topic-1", 3, datetime(9999, 1, 1, tzinfo=UTC))
+    for _, do in kept_steps(root.paths, NOW - timedelta(days=30)):
+        do()
+    assert root.offsets == [("topic-1", offset) for offset in (1, 2, 3)]
 
 
 def test_an_archive_is_a_pipeline_of_the_records_themselves() -> None:
