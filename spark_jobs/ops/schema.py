@@ -198,7 +198,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         *_BATCH,
         Column("partition", _INT, "the partition of the slice, which is a run of its offsets"),
         Column("first_offset", _LONG, "the slice's first offset"),
-        Column("last_offset", _LONG, "its last offset; the slices of a batch leave none out"),
+        Column(
+            "last_offset",
+            _LONG,
+            "its last offset; the slices of a batch leave none out that Kafka had at its account",
+        ),
         Column("records", _LONG, "records in it, of any outcome; the other offsets are gaps"),
         Column(
             "first_event_time",

@@ -47,7 +47,8 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.archived import Parts, archived, archived_or_why, located
+from spark_jobs.repair.archived import archived, archived_or_why, located
+from spark_jobs.repair.slices import Parts
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.sink import table
