@@ -19,7 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from local import jvm
 from local.ports import free_port
-from local.properties import LOG4J, Secured, server_properties
+from local.properties import FOREVER, LOG4J, Secured, server_properties
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -29,12 +29,12 @@ class BrokerError(Exception):
     """The broker cannot do what it was asked; one line that says what to do."""
 
 
-def start(home: Path, jars: Path, secured: Secured | None = None) -> str:
+def start(home: Path, jars: Path, secured: Secured | None = None, ahead_ms: int = FOREVER) -> str:
     """Start the broker of `home` unless it runs, wait until it answers, and return its bootstrap
     servers.
 
     The port of the last time is kept if it is free. `jars` is the folder of Kafka's jars. Those of
-    `secured` listen too.
+    `secured` listen too. Kafka timestamps more than `ahead_ms` ahead of its clock are refused.
 
     Raises BrokerError when there is no Java, there are no jars, or the broker does not answer in
     START_SECONDS.
@@ -43,7 +43,7 @@ def start(home: Path, jars: Path, secured: Secured | None = None) -> str:
     home.mkdir(parents=True, exist_ok=True)
     with _alone(home):
         if jvm.process(home) is None:
-            _launch(home, jars.resolve(), secured)
+            _launch(home, jars.resolve(), secured, ahead_ms)
         _wait(home)
         return _bootstrap(home)
 
@@ -103,7 +103,7 @@ def create_topic(
     raise BrokerError(message)
 
 
-def _launch(home: Path, jars: Path, secured: Secured | None) -> None:
+def _launch(home: Path, jars: Path, secured: Secured | None, ahead_ms: int) -> None:
     java = jvm.java()
     if java is None:
         message = "no java found; install Java 17 or set JAVA_HOME to one"
@@ -112,7 +112,9 @@ def _launch(home: Path, jars: Path, secured: Secured | None) -> None:
         message = f"no Kafka in {jars}; fetch its jars with `make setup`"
         raise BrokerError(message)
     port = free_port(jvm.port(home))
-    (home / "server.properties").write_text(server_properties(port, free_port(0), secured))
+    (home / "server.properties").write_text(
+        server_properties(port, free_port(0), secured, ahead_ms)
+    )
     (home / "log4j2.properties").write_text(LOG4J)
     command = jvm.command(home, jars, java)
     if not (home / "data" / "meta.properties").exists():

@@ -22,6 +22,7 @@ from local.deliveries import Delivered, deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY, FlightDataError
 from local.ports import NoFreePort
+from local.properties import AN_HOUR_AHEAD
 from local.publish import PublishError, publish
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
@@ -92,7 +93,7 @@ def _run(
     clock.say("starting Kafka, and making Airflow's database")
     with ThreadPoolExecutor() as pool:
         making = pool.submit(airflow.prepare, HOME / "airflow")
-        brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka")
+        brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka", ahead_ms=AN_HOUR_AHEAD)
         making.result()
         clock.say(
             f"Kafka is at {brokers}; starting Airflow, and playing {months} months of flights "

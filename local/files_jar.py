@@ -23,10 +23,14 @@ from spark_jobs.launch import submit
 
 SOURCES = REPO / "spark_jobs" / "java"
 COMPILER = REPO / "jars" / "build"
-DELTA = REPO / "jars" / "spark"
+OTHERS = REPO / "jars" / "spark"
+NEEDED_OF_OTHERS = ("delta-storage-*.jar", "spark-sql-kafka-*.jar", "kafka-clients-*.jar")
+"""Of the jars that pyspark does not ship."""
 NEEDED = (
     "hadoop-client-api-*.jar",
     "spark-sql_*.jar",
+    "spark-sql-api_*.jar",
+    "spark-catalyst_*.jar",
     "spark-common-utils_*.jar",
     "scala-library-*.jar",
 )
@@ -62,7 +66,7 @@ def _compile(folder: Path) -> None:
     compiler = _the_one(COMPILER, "ecj-*.jar")
     needed = [
         *(_the_one(_spark_jars(), name) for name in NEEDED),
-        _the_one(DELTA, "delta-storage-*.jar"),
+        *(_the_one(OTHERS, name) for name in NEEDED_OF_OTHERS),
     ]
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     path = os.pathsep.join(map(str, needed))

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 # Longer than any event time is away: the flights are of 2013, and their copies reach years ahead.
 FOREVER = 2**63 - 1
+AN_HOUR_AHEAD = 3_600_000
+"""Milliseconds: Kafka's own default since 4.0. A broker of tests takes any, as older ones do."""
 
 
 class Secured(NamedTuple):
@@ -15,9 +17,11 @@ class Secured(NamedTuple):
     """Lines of server.properties: certificates, mechanisms, an authorizer."""
 
 
-def server_properties(port: int, controller_port: int, secured: Secured | None = None) -> str:
+def server_properties(
+    port: int, controller_port: int, secured: Secured | None = None, ahead_ms: int = FOREVER
+) -> str:
     """One node that is broker and controller, for one machine; its data is in `data` of its working
-    folder.
+    folder. It refuses Kafka timestamps that are more than `ahead_ms` ahead of its clock.
     """
     listeners = secured.listeners if secured else {}
     beside = [f"{name}://127.0.0.1:{at}" for name, (_, at) in listeners.items()]
@@ -58,7 +62,7 @@ log.retention.bytes=-1
 log.roll.ms={FOREVER}
 log.message.timestamp.type=CreateTime
 log.message.timestamp.before.max.ms={FOREVER}
-log.message.timestamp.after.max.ms={FOREVER}
+log.message.timestamp.after.max.ms={ahead_ms}
 {secured.properties if secured else ""}"""
 
 

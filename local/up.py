@@ -8,6 +8,7 @@ import typer
 from local import airflow, broker
 from local.airflow_settings import of_tasks
 from local.ports import NoFreePort
+from local.properties import AN_HOUR_AHEAD
 from spark_jobs.contract import registry
 
 REPO = Path(__file__).resolve().parents[1]
@@ -24,7 +25,7 @@ def up() -> None:
     Example: python -m local.up up
     """
     typer.echo("starting Kafka and Airflow, some 20 seconds ...")
-    brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka")
+    brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka", ahead_ms=AN_HOUR_AHEAD)
     for topic in sorted({spec.topic.name for spec in registry.load_all()}):
         broker.create_topic(brokers, topic, PARTITIONS)
     _say(brokers, airflow.start(HOME / "airflow", of_tasks(brokers, HOME / "root"), schedule=True))

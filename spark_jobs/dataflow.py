@@ -62,8 +62,8 @@ def dataflow(
     observed: bool = True,
     counts: Observation | None = None,
 ) -> Dataflow:
-    """The dataflow of `records`: column kafka struct<partition, offset, timestamp, raw>, as
-    source/kafka_source.py reads them.
+    """The dataflow of `records`: column kafka struct<partition, offset, timestamp, millis,
+    raw>, as source/kafka_source.py reads them.
 
     `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
     With `capture` and `observed`, the query also observes counts and rejected records, for the

@@ -6,6 +6,7 @@ Only its owner can read it, and it is removed with the task.
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import tempfile
 import time
@@ -37,6 +38,8 @@ def sweep(prefix: str) -> None:
     """Removes the folders of killed tasks of this user on this machine."""
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError), (folder / "lock").open("r+") as lock:
-            if time.time() - folder.stat().st_mtime > YOUNG_SECONDS:
+            status = folder.lstat()
+            old = time.time() - status.st_mtime > YOUNG_SECONDS
+            if old and status.st_uid == os.getuid():
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

@@ -18,6 +18,7 @@ import deltalake
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.removed import note_removed
+from spark_jobs.contract.span_sql import microseconds
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import table_of
 
@@ -37,7 +38,8 @@ class _Old(NamedTuple):
 
 def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[], object]]]:
     """A line and a function, if the archive has records with a Kafka timestamp before this time
-    ahead of all others of their partition.
+    ahead of all others of their partition. One whose timestamp is no time stays: how old it is
+    nobody knows.
     """
     if delta.is_table(paths.table) and (old := _old(paths, before)):
         records = sum(each.records for each in old)
@@ -46,7 +48,9 @@ def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[
 
 
 def _old(paths: Paths, before: datetime) -> list[_Old]:
-    kept = f"CASE WHEN kafka_timestamp >= '{before.isoformat()}' THEN \"offset\" END"
+    # In numbers: delta-rs compares times in nanoseconds, and stops at one of the year 10000.
+    recent = f"CAST(kafka_timestamp AS BIGINT) >= {microseconds(before)}"
+    kept = f'CASE WHEN kafka_timestamp IS NULL OR {recent} THEN "offset" END'
     sql = (
         f'WITH ends AS (SELECT topic_id, "partition", coalesce(min({kept}), max("offset") + 1) '
         'AS stop FROM t GROUP BY topic_id, "partition") '

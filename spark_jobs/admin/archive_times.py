@@ -5,6 +5,7 @@ index, and by day, for the ranges of the rows that they touch. Without Spark.
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
@@ -69,8 +70,9 @@ def slices(it: Rebuilding, parts: Older) -> pa.Table:
         'SELECT "partition", min("offset") AS first_offset, max("offset") AS last_offset, '
         f"count(*) AS records, min(CASE WHEN {_REACHED} THEN at END) AS first_event_time, "
         f"max(CASE WHEN {_REACHED} THEN at END) AS last_event_time",
-        f'GROUP BY "partition", "offset" / {SLICE}',
+        f'GROUP BY "partition", "offset" / {SLICE} ORDER BY 1, 2',
     )
+    places = _stretched(found, parts)
     same = {
         "pipeline": it.following.name,
         "generation": known.generation,
@@ -81,12 +83,28 @@ def slices(it: Rebuilding, parts: Older) -> pa.Table:
         "last_late_time": None,
     }
     columns = [
-        found[field.name].cast(field.type)
+        pa.array(places[field.name], field.type)
+        if field.name in places
+        else found[field.name].cast(field.type)
         if field.name in found.column_names
         else pa.array([same[field.name]] * found.num_rows, field.type)
         for field in SCHEMAS["slices"]
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMAS["slices"])
+
+
+def _stretched(found: pa.Table, parts: Older) -> dict[str, list[int]]:
+    """Each slice up to the next one, so that they leave no offset of a part out: between two of
+    them the archive has no record.
+    """
+    of, first = (found[name].to_pylist() for name in ("partition", "first_offset"))
+    same = [one == two for one, two in pairwise(of)]
+    starts = [
+        at if before else parts[p][0]
+        for p, at, before in zip(of, first, [False, *same], strict=False)
+    ]
+    ends = [starts[n + 1] if n < len(same) and same[n] else parts[p][1] for n, p in enumerate(of)]
+    return {"first_offset": starts, "last_offset": [stop - 1 for stop in ends]}
 
 
 _REACHED = f"at >= {microseconds(FIRST)} AND at < {microseconds(LAST)}"
@@ -103,7 +121,8 @@ def _query(it: Rebuilding, parts: Older, select: str, behind: str) -> pa.Table:
     at = "CAST(event_time AS BIGINT)"
     if topic.max_ahead is not None:
         ahead = topic.max_ahead // MICROSECOND
-        at = f"CASE WHEN {at} <= CAST(kafka_timestamp AS BIGINT) + {ahead} THEN {at} END"
+        timely = f"{at} <= CAST(kafka_timestamp AS BIGINT) + {ahead}"
+        at = f"CASE WHEN kafka_timestamp IS NULL OR {timely} THEN {at} END"
     where = " OR ".join(
         f'("partition" = {p} AND "offset" >= {first} AND "offset" < {stop})'
         for p, (first, stop) in parts.items()

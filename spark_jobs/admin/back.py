@@ -12,8 +12,9 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RecordsUnreachable, TopicRemade
 from spark_jobs.contract.paths import Paths
 from spark_jobs.rebuild.ready import ready_back
-from spark_jobs.repair.archived import Parts, archived_or_why, located
+from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.plan import offsets_in
+from spark_jobs.repair.slices import Parts
 from spark_jobs.source.topic_state import topic_state
 
 if TYPE_CHECKING:

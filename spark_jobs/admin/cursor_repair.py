@@ -1,19 +1,19 @@
 """Cursor repair: the cursor that a checkpoint should have, made from ops.batches and ops.runs.
 
 It never says of a batch that it is accounted for, or has passed the checks, unless these tables do:
-batches of which they do not say it are accounted for, or checked, again. So is what a person
-accepted.
+batches of which they do not say it are accounted for, or checked, again.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.admin.verdict_on import verdict_on
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import StateUse, parse_report
+from spark_jobs.contract.report import StateUse
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.sink import history
 
@@ -102,29 +102,10 @@ def _last_accounted(rows: list[Row], judged: int, audited: int) -> int:
 
 
 def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
-    """By the newest report of a run that succeeded.
-
-    A rewind may have taken batches of it back: only those count whose rows are left, and the
-    table's version is then the one with their rows, not the report's.
-    """
-    newest = {row["generation"]: row["batch_id"] for row in rows}
-    ours = ops_tables.equals({"pipeline": paths.pipeline})
-    runs = ops_tables.query(
-        paths.root,
-        "runs",
-        f"SELECT run_id, kind, report FROM runs WHERE {ours} AND status = 'succeeded' "
-        "ORDER BY ended_at DESC",
-    ).to_pylist()
-    for run in runs:
-        report = parse_report(run["report"], f"the report of run {run['run_id']} in ops.runs")
-        if not report.batches or report.generation not in newest:
-            continue
-        last = min(report.batches[-1], newest[report.generation])
-        # The report of a rebuild has the version of the table beside, as that of a rewound batch
-        # has one from before.
-        beside = run["kind"] == "rebuild"
-        if report.generation == known.generation and last == report.batches[-1] and not beside:
-            return _Passed(last, report.table_version or 0)
-        owners = known.owners(paths.pipeline)
-        return _Passed(last, history.version_after(paths.table, owners, last))
-    return _Passed()
+    """By the newest verdict on rows that the table has."""
+    if not rows:
+        return _Passed()
+    newest = rows[-1]["batch_id"]
+    version = history.version_after(paths.table, known.owners(paths.pipeline), newest)
+    judged = verdict_on(paths, known, None, version, newest)
+    return _Passed(judged.batch, version if judged.whole else judged.table_version)

@@ -13,8 +13,6 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import deltalake
-
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
 from spark_jobs.admin.verdict_on import Judged, verdict_on
@@ -34,7 +32,8 @@ from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import open_table, version_is_whole
+from spark_jobs.storage import delta
+from spark_jobs.storage.delta import version_is_whole
 from spark_jobs.storage.folders import copy
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ class Rewind(Facts):
     """The name of the folder, beside the checkpoint's, with a copy of the files from before."""
     version: int
     """The table's version to restore."""
+    restores: bool
+    """Whether the table has another one now."""
     audited: int
     """The newest batch that has its account then."""
     judged: Judged
@@ -129,6 +130,7 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
         generations=known.generations,
         kept=f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
         version=version,
+        restores=version != table.version(paths.table),
         audited=min(cursor.audited, batch),
         judged=verdict_on(paths, known, cursor, version, batch),
         repairs=taken_back(paths, known.generations, version, checkpoint.batch(batch).end),
@@ -149,22 +151,15 @@ def keep_files(facts: Rewind, scene: Scene) -> None:
 def restore_table(facts: Rewind, scene: Scene) -> None:
     """Give the table the rows that it had after the batch, in a commit that names this change."""
     path = scene.paths.table
-    if history.change_version(path, scene.id, facts.version) is None:
-        open_table(path).restore(
-            facts.version,
-            commit_properties=deltalake.CommitProperties(
-                custom_metadata={"userMetadata": json.dumps({history.CHANGE: scene.id})}
-            ),
-        )
+    if facts.restores and history.change_version(path, scene.id, facts.version) is None:
+        delta.restore(path, facts.version, json.dumps({history.CHANGE: scene.id}))
 
 
 def mark_table(facts: Rewind, scene: Scene) -> None:
     """Give the table to the new generation."""
-    delta = open_table(scene.paths.table)
-    if delta.metadata().configuration.get(table.GENERATION) != facts.generation:
-        delta.alter.set_table_properties(
-            {table.GENERATION: facts.generation}, raise_if_not_exists=False
-        )
+    path = scene.paths.table
+    if table.generation(path) != facts.generation:
+        delta.set_property(path, table.GENERATION, facts.generation)
 
 
 def remove_accounts(facts: Rewind, scene: Scene) -> None:
@@ -202,14 +197,15 @@ def remove_entries(facts: Rewind, scene: Scene) -> None:
 
 def move_cursor(facts: Rewind, scene: Scene) -> None:
     """Let the cursor say what is accounted for, and what the newest verdict on these rows is."""
-    restored = history.change_version(scene.paths.table, scene.id, facts.version)
+    path = scene.paths.table
+    restored = history.change_version(path, scene.id, facts.version) or facts.version
     read_cursor(scene.paths.cursor).model_copy(
         update={
             "audited": facts.audited,
             "judged": facts.judged.batch,
             "open_records": None,
             # The change of properties is behind it, and nothing else: the lease is held.
-            "table_version": table.version(scene.paths.table),
+            "table_version": table.version(path),
             "judged_table_version": restored if facts.judged.whole else facts.judged.table_version,
         }
     ).write(scene.paths.cursor)

@@ -33,9 +33,13 @@ class Judged(BaseModel):
     """The version that passed; 0, which has no rows, without one."""
 
 
-def verdict_on(paths: Paths, known: Identity, cursor: Cursor, version: int, batch: int) -> Judged:
-    """That on this version, which the table had after the batch."""
-    told = cursor.judged_table_version
+def verdict_on(
+    paths: Paths, known: Identity, cursor: Cursor | None, version: int, batch: int
+) -> Judged:
+    """That on this version, which the table had after the batch. Without a cursor, by what runs and
+    persons have left in the ops tables.
+    """
+    told = cursor.judged_table_version if cursor else None
     passed = (
         told if told is not None and told <= version else 0,
         _judged_well(paths, known, version),

@@ -29,6 +29,7 @@ class RecordCounts(NamedTuple):
     """
 
     read: int = 0
+    undated: int = 0
     malformed: int = 0
     premature: int = 0
     late: int = 0
@@ -114,6 +115,7 @@ def _by_progress(
         **_gaps(batch.covered - progress.read, records, before=removed),
         unknown=unknown,
         read=progress.read,
+        undated=progress.counted(CLASSIFIED_SEEN, "undated"),
         malformed=malformed,
         premature=premature,
         filtered=filtered,
@@ -141,6 +143,7 @@ def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_o
         **_gaps(batch.covered - records.read - unknown, records, before=unknown),
         unknown=unknown,
         read=records.read,
+        undated=records.undated,
         malformed=records.malformed,
         premature=records.premature,
         filtered=records.filtered,

@@ -29,6 +29,9 @@ class RejectedRecord(NamedTuple):
     partition: int
     offset: int
     kafka_timestamp: datetime | None
+    """None if it is no time (contract/kafka_time.py)."""
+    kafka_millis: int | None
+    """It then, in milliseconds since 1970; else None."""
     event_time: datetime | None
     """None if the record is malformed."""
     key: bytes | None
@@ -46,7 +49,8 @@ class RejectedRecord(NamedTuple):
         return cls(
             partition=record["partition"],
             offset=record["offset"],
-            kafka_timestamp=moment(record["kafka_us"]),
+            kafka_timestamp=moment(record.get("kafka_us")),
+            kafka_millis=record.get("kafka_millis"),
             event_time=moment(record.get("event_us")),
             key=_bytes(record.get("key")),
             value=_bytes(record.get("value")),
@@ -84,20 +88,21 @@ class RejectedRecord(NamedTuple):
             "partition": self.partition,
             "offset": self.offset,
             "kafka_timestamp": self.kafka_timestamp,
+            "kafka_millis": self.kafka_millis,
             "event_time": self.event_time,
             "key": self.key,
             "value": self.value,
         }
 
     def _reason(self, topic: Topic, batch: Batch) -> str:
-        if self.event_time is None or self.kafka_timestamp is None or self.malformed is not None:
+        if self.event_time is None or self.malformed is not None:
             return self.malformed or ""
-        ahead = self.event_time - self.kafka_timestamp
-        of = "the Kafka timestamp"
-        if ahead <= topic.max_ahead:  # both are the producer's, whose clock is wrong
-            planned = moment(batch.clock_ms * 1000)
-            assert planned is not None
-            ahead, of = self.event_time - planned, "the moment at which its batch was planned"
+        sent, of = self.kafka_timestamp, "the Kafka timestamp"
+        # Else both times are the producer's, whose clock is wrong, or there is only one.
+        if sent is None or self.event_time - sent <= topic.max_ahead:
+            sent, of = moment(batch.clock_ms * 1000), "the moment at which its batch was planned"
+        assert sent is not None
+        ahead = self.event_time - sent
         return f"event time is {ahead} past {of}; at most {topic.max_ahead} is allowed"
 
 

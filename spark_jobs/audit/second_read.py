@@ -12,7 +12,12 @@ from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.failing import read_failing
-from spark_jobs.classify.classifier import has_outcome, resolve_outcomes, resolved_counts
+from spark_jobs.classify.classifier import (
+    has_outcome,
+    read_counts,
+    resolve_outcomes,
+    resolved_counts,
+)
 from spark_jobs.classify.outcome import COLUMN, REJECTED
 from spark_jobs.contract.lateness import late_for_certain
 from spark_jobs.contract.micro_batch import Batch
@@ -100,7 +105,7 @@ def _outcomes(
             observed=False,
         )
 
-    counted = records.observe(read, F.count(F.lit(1)).alias("read")) if read else records
+    counted = records.observe(read, *read_counts()) if read else records
     return resolve_outcomes(
         classified(counted).classified,
         lambda: classified(records).stateful_input,
@@ -115,6 +120,7 @@ def rejected_columns(topic: Topic) -> list[Column]:
         F.col("kafka.partition"),
         F.col("kafka.offset"),
         F.col("kafka.timestamp").alias("kafka_timestamp"),
+        F.col("kafka.millis").alias("kafka_millis"),
         F.col(topic.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),

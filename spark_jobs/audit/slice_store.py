@@ -1,8 +1,8 @@
 """Slice store: writes the slices of a batch to ops.slices, all of the batch or none.
 
-They leave no offset of it out: where the sum of their records is what the batch read, the offsets
-between two of them have none. If the notes of a task were lost, none is written: whoever looks for
-records reads offsets without a slice.
+They leave no offset of it out that Kafka still has: where the sum of their records is what the
+batch read, the offsets between two of them have none. If the notes of a task were lost, none is
+written. repair/holes.py says what may be at offsets without a slice.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def refuse_misspelt(spec: Pipeline) -> None:
 
 def checks_digest(spec: Pipeline) -> str:
     """Of the checks, and of the Great Expectations that knows them."""
-    every = [each.model_dump(mode="json") for each in (*spec.output_checks, *spec.state_checks)]
+    every = [each.model_dump() for each in (*spec.output_checks, *spec.state_checks)]
     text = json.dumps([version("great_expectations"), every], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -22,14 +22,15 @@ def all_good(decoded: DataFrame) -> DataFrame:
 def archive_rows(records: DataFrame, event_time: str, topic_id: str) -> DataFrame:
     """The table's rows, with contract/archive_spec.py's COLUMNS.
 
-    `records` has kafka struct<partition, offset, timestamp, raw>, and the event time, null where it
-    does not decode.
+    `records` has kafka struct<partition, offset, timestamp, millis, raw>, and the event time, null
+    where it does not decode.
     """
     return records.select(
         F.lit(topic_id).alias("topic_id"),
         F.col("kafka.partition"),
         F.col("kafka.offset"),
         F.col("kafka.timestamp").alias("kafka_timestamp"),
+        F.col("kafka.millis").alias("kafka_millis"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
         F.col(event_time).alias("event_time"),

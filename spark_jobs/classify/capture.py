@@ -60,6 +60,7 @@ def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
         "kafka.partition",
         "kafka.offset",
         F.unix_micros("kafka.timestamp").alias("kafka_us"),
+        F.col("kafka.millis").alias("kafka_millis"),
         F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"),
         "kafka.raw.key",
         "kafka.raw.value",

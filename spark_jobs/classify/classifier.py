@@ -33,8 +33,17 @@ def has_outcome(outcomes: Iterable[Outcome]) -> Column:
 
 
 def outcome_counts() -> list[Column]:
-    """Aggregates over classified records: read bigint, and one bigint for each of CLASSIFIED."""
-    return [F.count(F.lit(1)).alias("read"), *_counts(CLASSIFIED)]
+    """Aggregates over classified records, bigint: those of read_counts, and one for each of
+    CLASSIFIED.
+    """
+    return [*read_counts(), *_counts(CLASSIFIED)]
+
+
+def read_counts() -> list[Column]:
+    """Aggregates over records as they were read, bigint: read, and of them undated, those whose
+    Kafka timestamp is no time.
+    """
+    return [F.count(F.lit(1)).alias("read"), F.count(F.col("kafka.millis")).alias("undated")]
 
 
 def stateful_input_metrics(spec: Pipeline) -> list[Column]:

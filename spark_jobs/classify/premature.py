@@ -17,7 +17,8 @@ def is_premature(topic: Topic, clock: Column) -> Column:
     the batch's clock; null for malformed records.
 
     `clock` timestamp: when the batch was planned. Kafka timestamps are the producer's own unless
-    the topic has LogAppendTime, and no record is newer than the batch that reads it.
+    the topic has LogAppendTime, and no record is newer than the batch that reads it. By the clock
+    alone, where the Kafka timestamp is no time and so null.
     """
     ahead = F.expr(f"interval {interval(topic.max_ahead)}")
     return F.col(topic.event_time) > F.least(F.col("kafka.timestamp"), clock) + ahead

@@ -7,7 +7,7 @@ from __future__ import annotations
 import getpass
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
 from spark_jobs.checkpoint.lease import holder
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from spark_jobs.repair.plan import RepairPlan
 
 
-def carry_out(
-    kind: RepairKind,
-    pipeline: str,
-    ends: tuple[str | None, str | None],
-    note: str,
-    most_records: int,
-    *,
-    yes: bool,
-    execute: bool,
-    reason: str = "",
-) -> None:
+class Asked(NamedTuple):
+    """What the options of a command say."""
+
+    ends: tuple[str | None, str | None]
+    note: str
+    most_records: int
+    without_lost: bool
+    reason: str = ""
+
+
+def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execute: bool) -> None:
     """Print the plan, and do it if `execute`. Ends the process with one line for an error, and with
     NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
     verify without a record.
@@ -51,11 +51,12 @@ def carry_out(
         spec = registry.load(pipeline)
         request = Request(
             kind=kind,
-            start=ends[0],
-            end=ends[1],
-            reason=reason,
-            note=note,
-            most_records=most_records,
+            start=asked.ends[0],
+            end=asked.ends[1],
+            reason=asked.reason,
+            note=asked.note,
+            most_records=asked.most_records,
+            without_lost=asked.without_lost,
             who=getpass.getuser(),
         )
         settings = Settings.from_environment()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.cli.carry_out import carry_out, run_id
+from spark_jobs.cli.carry_out import Asked, carry_out, run_id
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -40,6 +40,14 @@ Yes = Annotated[bool, typer.Option("--yes", help="Approve the change without a q
 MostRecords = Annotated[
     int, typer.Option(help="Refuse to start if more records are to be read.", min=1)
 ]
+WithoutLost = Annotated[
+    bool,
+    typer.Option(
+        "--without-lost",
+        help="Go on although some records have no index and are nowhere any more: the plan counts "
+        "them. Then the change is always asked about.",
+    ),
+]
 MOST = 50_000_000
 
 
@@ -56,6 +64,7 @@ def repair(
     end: To = None,
     note: Note = "",
     most_records: MostRecords = MOST,
+    without_lost: WithoutLost = False,
     yes: Yes = False,
     execute: Execute = False,
 ) -> None:
@@ -63,7 +72,8 @@ def repair(
 
     Drains go on meanwhile. The table then has what it would have if no record had been late.
     """
-    carry_out("repair", pipeline, (start, end), note, most_records, yes=yes, execute=execute)
+    asked = Asked((start, end), note, most_records, without_lost)
+    carry_out("repair", pipeline, asked, yes=yes, execute=execute)
 
 
 @commands.command(
@@ -79,6 +89,7 @@ def backfill(
     end: To = None,
     note: Note = "",
     most_records: MostRecords = MOST,
+    without_lost: WithoutLost = False,
     yes: Yes = False,
     execute: Execute = False,
 ) -> None:
@@ -86,7 +97,8 @@ def backfill(
 
     All before it and behind it stays byte for byte.
     """
-    carry_out("backfill", pipeline, (start, end), note, most_records, yes=yes, execute=execute)
+    asked = Asked((start, end), note, most_records, without_lost)
+    carry_out("backfill", pipeline, asked, yes=yes, execute=execute)
 
 
 @commands.command(
@@ -102,6 +114,7 @@ def verify(
     end: To = None,
     note: Note = "",
     most_records: MostRecords = MOST,
+    without_lost: WithoutLost = False,
     only_plan: Annotated[
         bool,
         typer.Option("--plan", help="Only show what it would read, and about how long it takes."),
@@ -115,8 +128,8 @@ def verify(
     """
     if only_plan and execute:
         raise typer.BadParameter("it is the plan, or the proof.", param_hint="--plan")
-    ends, runs = (start, end), not only_plan
-    carry_out("verify", pipeline, ends, note, most_records, yes=False, execute=runs)
+    asked = Asked((start, end), note, most_records, without_lost)
+    carry_out("verify", pipeline, asked, yes=False, execute=not only_plan)
 
 
 @commands.command(
@@ -127,7 +140,7 @@ def verify(
         "sluice replay departure_delays --reason distance_miles --execute",
     ),
 )
-def replay(
+def replay(  # noqa: PLR0913, PLR0917 - each is an option
     pipeline: PipelineName,
     reason: Annotated[
         str,
@@ -141,6 +154,7 @@ def replay(
     end: To = None,
     note: Note = "",
     most_records: MostRecords = MOST,
+    without_lost: WithoutLost = False,
     yes: Yes = False,
     execute: Execute = False,
 ) -> None:
@@ -148,8 +162,8 @@ def replay(
 
     Their ranges are computed again with them, as a repair does. What is still bad stays.
     """
-    ends = (start, end)
-    carry_out("replay", pipeline, ends, note, most_records, yes=yes, execute=execute, reason=reason)
+    asked = Asked((start, end), note, most_records, without_lost, reason)
+    carry_out("replay", pipeline, asked, yes=yes, execute=execute)
 
 
 @commands.command(

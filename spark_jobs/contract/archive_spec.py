@@ -22,12 +22,15 @@ COLUMNS: Columns = (
     "partition",
     "offset",
     "kafka_timestamp",
+    "kafka_millis",
     "key",
     "value",
     "event_time",
     "event_date",
 )
 """Of the table. classify/archived.py makes them."""
+ADDED_TO_ARCHIVES: Final = frozenset({"kafka_millis"})
+"""Of these, what an older Sluice's archive lacks."""
 PARTITIONED_BY: Final = ("event_date",)
 SORTED_BY: Final = ("partition", "offset")
 """Within a file, so that its statistics tell which offsets it has."""

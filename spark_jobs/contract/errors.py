@@ -374,7 +374,7 @@ class RecordsUnreachable(SluiceError):
     """Records of the range are no longer in Kafka, and in no archive."""
 
     code, exit_status = "RECORDS_UNREACHABLE", 83
-    usual_remedy = "Ask for a range that begins later; the line says when."
+    usual_remedy = "Ask for another range; the line says which."
 
 
 class AccountBehind(SluiceError):

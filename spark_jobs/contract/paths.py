@@ -27,13 +27,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RootNotWritable
+from spark_jobs.contract.own_folder import own_folder
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 
@@ -139,14 +138,17 @@ def report_path(root: str, pipeline: str, run_id: str) -> UPath:
 
 def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
     """The path of the report on the machine that starts the run: under a local root, else in the
-    machine's temporary folder.
+    machine's temporary folder, in a folder of this user alone.
 
-    In the temporary folder each user and each root has its own folder: two installations on one
-    worker may use the same pipeline and run id.
+    There each root has its own folder: two installations on one worker may use the same pipeline
+    and run id. Raises SettingInvalid if another user may enter that of this user.
     """
     local = root.removeprefix("file://")
-    own = f"sluice-{os.getuid()}-{hashlib.sha256(root.encode()).hexdigest()[:12]}"
-    folder = Path(tempfile.gettempdir()) / own if "://" in local else Path(local)
+    if "://" in local:
+        digest = hashlib.sha256(root.encode()).hexdigest()[:12]
+        folder = own_folder("reports", "reports with values of records would be there") / digest
+    else:
+        folder = Path(local)
     return folder.joinpath(*_report(pipeline, run_id))
 
 

@@ -63,6 +63,12 @@ class Account(Part):
         description="records that Spark read: covered - gaps, and - unknown if the batch's "
         "progress was lost",
     )
+    undated: int = Described(
+        default=0,
+        description="of them, those whose Kafka timestamp is not of the years 1700 to 2199. Ops "
+        "tables and archives have the number as kafka_millis; whether such a record is premature "
+        "says the batch's clock alone",
+    )
     malformed: int = Described(
         default=0,
         description="records that could not be decoded, or on which an expression fails; in "

@@ -40,6 +40,8 @@ APPROVALS: Final[dict[str, str]] = {
 }
 OF_A_REBUILD: Final = ("kind", "note", "most_records")
 """The fields that a rebuild takes."""
+NOT_IN_THE_FORM: Final = ("without_lost", "who")
+"""Airflow knows who asks. To go on without records is said on the command line alone."""
 PATTERN: Final = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d{1,6})?)?(Z|[+-]\d{2}:?\d{2}))?$"
 """A day, or a time with its zone, for the form: JSON schema's date-time is not checked there."""
 
@@ -133,6 +135,10 @@ class Request(Model):
         ge=1,
         title="Most records",
         description="The plan is refused if more are to be read.",
+    )
+    without_lost: bool = Described(
+        default=False,
+        description="Compute it although nobody has all of its records any more.",
     )
     who: str = Described(default="", max_length=500, description="who asks")
 
@@ -240,7 +246,7 @@ def form(unranged: str | None = None) -> dict[str, dict[str, Any]]:
     a person chooses it: Airflow refuses an empty form, which would mean hours of work.
     """
     properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
-    fields = {name: _field(dict(part)) for name, part in properties.items() if name != "who"}
+    fields = {n: _field(dict(part)) for n, part in properties.items() if n not in NOT_IN_THE_FORM}
     if unranged is None:
         return fields
     fields["kind"] |= {

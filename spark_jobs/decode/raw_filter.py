@@ -97,8 +97,9 @@ class RawFilter:
 
         most = pa.scalar(self._max_ahead, pa.duration("us"))
         clock = pa.scalar(self._clock_ms * 1000, event_time.type)
+        ahead = pc.greater(pc.subtract(event_time, timestamp), most)
         premature = pc.or_(
-            pc.greater(pc.subtract(event_time, timestamp), most),
+            pc.fill_null(ahead, fill_value=False),  # without a Kafka timestamp, by the clock alone
             pc.greater(pc.subtract(event_time, clock), most),
         )
         behind = pc.less_equal(event_time, pa.scalar(self._late_before_ms * 1000, event_time.type))

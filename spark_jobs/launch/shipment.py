@@ -13,7 +13,6 @@ import hashlib
 import importlib
 import os
 import re
-import tempfile
 import time
 import zipfile
 from contextlib import suppress
@@ -23,6 +22,7 @@ from types import ModuleType
 from spark_jobs.contract import language, registry
 from spark_jobs.contract.errors import SettingInvalid, SparkFailed
 from spark_jobs.contract.files import replacing
+from spark_jobs.contract.own_folder import own_folder
 from spark_jobs.contract.settings import Settings
 
 CODE_FOLDER = "code"
@@ -39,6 +39,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 
 With . or .. it would delete more.
 """
+RISK = "the code that executors run would be in it"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -91,7 +92,8 @@ def code_archive() -> Path:
     for name, content in files:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     try:
-        return _reuse_or_write(_folder(), f"sluice-{digest.hexdigest()[:16]}.zip", files)
+        folder = own_folder("code", RISK)
+        return _reuse_or_write(folder, f"sluice-{digest.hexdigest()[:16]}.zip", files)
     except OSError as error:
         raise SparkFailed(
             f"the archive of the code that executors run cannot be written: {error}.",
@@ -146,21 +148,6 @@ def _module(name: str) -> ModuleType:
             f"SLUICE_PIPELINES is {registry.package()!r}: {error}.",
             "Name a Python package on the PYTHONPATH, or unset it.",
         ) from None
-
-
-def _folder() -> Path:
-    """The folder of the archives, which only this user may write: anyone else who could would run
-    code as this user.
-    """
-    folder = Path(tempfile.gettempdir()) / f"sluice-code-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if status.st_uid != os.getuid() or status.st_mode & 0o022 or folder.is_symlink():
-        raise SparkFailed(
-            f"{folder} is not this user's alone, and the code that executors run would be in it.",
-            "Remove it, or set TMPDIR to a folder of your own.",
-        )
-    return folder
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:

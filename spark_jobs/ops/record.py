@@ -52,7 +52,7 @@ def record(
     rows = ops_tables.query(
         root,
         table,
-        'SELECT topic, generation, partition, "offset", kafka_timestamp, event_time, '
+        'SELECT topic, generation, partition, "offset", kafka_timestamp, kafka_millis, event_time, '
         f"coalesce(left({REASON[table]}, {MOST_REASON}), '') AS reason, {MISSED[table]} AS "
         f"watermark_missed, batch_id AS batch, run_id{raw} FROM {table} WHERE {own} LIMIT 1",
     ).to_pylist()

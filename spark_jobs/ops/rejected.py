@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from spark_jobs.contract.span import EPOCH, MICROSECOND
+from spark_jobs.contract.span_sql import floor_sql
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.shown import Bucket, Rejected, RejectedLine
 
@@ -17,6 +20,11 @@ MISSED = {"late": "watermark_missed", "quarantine": "CAST(NULL AS TIMESTAMP)"}
 MOST_REASON = 300
 """Characters of a reason: the decoder's may repeat a value, of any length."""
 MOST_DAYS = 1000
+DAY = timedelta(days=1)
+
+
+_DAY = f"({floor_sql('CAST(kafka_timestamp AS BIGINT)', DAY)}) / {DAY // MICROSECOND}"
+"""Days since 1970. In numbers: delta-rs makes text of times until 2262 only."""
 
 
 def rejected(root: UPath, pipeline: str, table: Table, limit: int, offset: int) -> Rejected:
@@ -26,21 +34,25 @@ def rejected(root: UPath, pipeline: str, table: Table, limit: int, offset: int) 
     days = ops_tables.query(
         root,
         table,
-        f"SELECT coalesce(to_char(kafka_timestamp, '%Y-%m-%d'), '') AS day, {reason} AS reason, "
+        f"SELECT {_DAY} AS day, {reason} AS reason, "
         f"count(*) AS records FROM {table} WHERE {own} GROUP BY 1, 2 "
-        f"ORDER BY 1 DESC, 3 DESC, 2 LIMIT {MOST_DAYS}",
+        f"ORDER BY 1 DESC NULLS LAST, 3 DESC, 2 LIMIT {MOST_DAYS}",
     ).to_pylist()
     rows = ops_tables.query(
         root,
         table,
-        'SELECT topic, generation, partition, "offset", kafka_timestamp, event_time, '
+        'SELECT topic, generation, partition, "offset", kafka_timestamp, kafka_millis, event_time, '
         f"{reason} AS reason, "
         f"{MISSED[table]} AS watermark_missed, batch_id AS batch, run_id FROM {table} WHERE {own} "
-        f'ORDER BY kafka_timestamp DESC, partition, "offset" DESC LIMIT {limit + 1} '
+        f'ORDER BY kafka_timestamp DESC NULLS LAST, partition, "offset" DESC LIMIT {limit + 1} '
         f"OFFSET {offset}",
     ).to_pylist()
     return Rejected(
-        days=tuple(Bucket(**row) for row in days),
+        days=tuple(Bucket(**row | {"day": _date(row["day"])}) for row in days),
         records=tuple(RejectedLine(**row) for row in rows[:limit]),
         more=len(rows) > limit,
     )
+
+
+def _date(days: int | None) -> str:
+    return "" if days is None else f"{EPOCH + days * DAY:%F}"

@@ -59,7 +59,13 @@ _RECORD = (
     Column("topic", _STRING, "the record's topic"),
     Column("partition", _INT, "its partition"),
     Column("offset", _LONG, "its offset in the partition"),
-    Column("kafka_timestamp", _TIME, "its Kafka timestamp"),
+    Column("kafka_timestamp", _TIME, "its Kafka timestamp; null if that is no time"),
+    Column(
+        "kafka_millis",
+        _LONG,
+        "its Kafka timestamp, in milliseconds since 1970, if it is not of the years 1700 to 2199; "
+        "else null",
+    ),
     Column("event_time", _TIME, "its event time; null if it could not be decoded"),
     Column("key", pa.binary(), "its key, as it is in Kafka"),
     Column("value", pa.binary(), "its value, as it is in Kafka"),
@@ -192,7 +198,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         *_BATCH,
         Column("partition", _INT, "the partition of the slice, which is a run of its offsets"),
         Column("first_offset", _LONG, "the slice's first offset"),
-        Column("last_offset", _LONG, "its last offset; the slices of a batch leave none out"),
+        Column(
+            "last_offset",
+            _LONG,
+            "its last offset; the slices of a batch leave none out that Kafka had at its account",
+        ),
         Column("records", _LONG, "records in it, of any outcome; the other offsets are gaps"),
         Column(
             "first_event_time",

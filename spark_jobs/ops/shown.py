@@ -154,7 +154,9 @@ class RunPage(Part):
 class Bucket(Part):
     """Rejected records of one kind on one day."""
 
-    day: str = Described(description="the day of the Kafka timestamp, in UTC")
+    day: str = Described(
+        description="the day of the Kafka timestamp, in UTC; empty if that is no time"
+    )
     reason: str = Described(description="late: the step; quarantine: the kind and the reason")
     records: int = Described(description="how many")
 
@@ -166,7 +168,12 @@ class RejectedLine(Part):
     generation: str = Described(description="the checkpoint's generation that rejected it")
     partition: int = Described(description="its partition")
     offset: int = Described(description="its offset")
-    kafka_timestamp: datetime | None = Described(description="its Kafka timestamp")
+    kafka_timestamp: datetime | None = Described(
+        description="its Kafka timestamp; null if that is no time"
+    )
+    kafka_millis: int | None = Described(
+        description="it then, in milliseconds since 1970; else null"
+    )
     event_time: datetime | None = Described(description="its event time; null if not decoded")
     reason: str = Described(description="late: the step; quarantine: the kind and the reason")
     watermark_missed: datetime | None = Described(

@@ -152,7 +152,7 @@ VIEWS = {
     ),
     Table.quarantine: View(
         _same("pipeline", "kind", "reason", "value", "partition", "offset", "kafka_timestamp"),
-        'kafka_timestamp DESC, partition, "offset"',
+        'kafka_timestamp DESC NULLS LAST, partition, "offset"',
         "quarantine",
     ),
     Table.checks: View(

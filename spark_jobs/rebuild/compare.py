@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import deltalake
 
 from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def difference(live: UPath, side: UPath, spec: Pipeline, position: Position | No
     builder = deltalake.QueryBuilder()
     for name, table in tables.items():
         builder = builder.register(name, table)
-    found = builder.execute(sql).read_all()
+    found = table_of(builder.execute(sql))
     rows = zip(*(found.column(name).to_pylist() for name in Day._fields), strict=True)
     return Difference(columns, tuple(Day(*row) for row in rows))
 

@@ -12,6 +12,7 @@ from spark_jobs.contract.ranged import Ranged
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.held import held
 from spark_jobs.repair.staged import hour
 from spark_jobs.runs.run_outcome import Drained
 
@@ -81,7 +82,7 @@ def change_of(
         replayed=sum(record.source == "quarantine" for record in merged),
         newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
         count_difference=in_groups,
-        unaccounted=_unaccounted(plan, computed),
+        unaccounted=held(plan, computed).unaccounted,
         parts=parts(way, plan.spans, carried),
     )
 
@@ -99,19 +100,6 @@ def _counting(spec: Pipeline) -> str | None:
     if any(isinstance(step, Transform) for step in spec.steps[spec.first_stateful :]):
         return None  # it may leave out a record that is counted as merged
     return found[0].counts
-
-
-def _unaccounted(plan: RepairPlan, computed: Computed) -> int:
-    """What Kafka and the archive gave, held against the index, which drains wrote, and the late and
-    quarantined records that Spark read against those that the plan counted.
-    """
-    read_at_offsets = plan.parts or plan.archived
-    from_kafka: int = computed.fetched.kafka.get["records"] if read_at_offsets else 0
-    from_late: int = computed.fetched.late.get["records"] if plan.late else 0
-    kept: int = computed.fetched.quarantine.get["records"] if plan.quarantined else 0
-    indexed = from_kafka if plan.records is None else plan.records
-    named = plan.from_quarantine
-    return abs(from_kafka - indexed) + abs(from_late - plan.late) + abs(kept - named)
 
 
 def drained_of(plan: RepairPlan, computed: Computed, found: Change) -> Drained:

@@ -81,7 +81,7 @@ class _Staged:
         """The rows of the others."""
         schema = SCHEMAS["quarantine"]
         for part in pa.RecordBatchReader.from_stream(self._run("SELECT * FROM bad")):
-            rows = pa.Table.from_batches([part]).select(schema.names).cast(schema)
+            rows = _whole(pa.Table.from_batches([part]), schema)
             if there.num_rows:
                 rows = rows.join(there, PLACE, join_type="left anti").select(schema.names)
             yield from rows.to_batches()
@@ -89,6 +89,14 @@ class _Staged:
     def _run(self, sql: str) -> Any:  # the reader of delta-rs has no types
         one = {"datafusion.execution.target_partitions": "1"}
         return deltalake.QueryBuilder(one).register("bad", self._table).execute(sql)
+
+
+def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with every column: an older Sluice may have staged them without the newest ones."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.select(schema.names).cast(schema)
 
 
 def _of(pipeline: str, generations: Sequence[str]) -> str:

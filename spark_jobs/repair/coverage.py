@@ -21,20 +21,18 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RangeOpen, RepairUnknown
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, floor, joined
+from spark_jobs.contract.span import FIRST, LAST, MICROSECOND, Span, floor
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.balance import Balance, QuarantineBalance, balance, quarantine_balance
-from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count, fates, late_fates
 from spark_jobs.repair.late_spans import LateSpans, Touching
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.quarantine import waiting
-from spark_jobs.repair.slices import offsets_of, times
+from spark_jobs.repair.slices import times
+from spark_jobs.repair.unreachable import Gone, Unreachable
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
@@ -61,8 +59,9 @@ class Interval(Part):
         description="open: drains still write its rows, or rows beside them that a late record "
         "touches too; late: late records wait for a repair; "
         "replayable: records in quarantine are good by today's spec; "
-        "staged: a repair of it waits for approval; unreachable: records wait, and neither "
-        "Kafka nor an archive has the records beside them; canonical: nothing waits"
+        "staged: a repair of it waits for approval; unreachable: neither Kafka nor an archive has "
+        "all of its records, and some wait, or nobody noted the times of those that are gone; "
+        "canonical: nothing waits"
     )
     late: int = Described(description="late records that wait and touch a row of it")
     replayable: int = Described(
@@ -85,6 +84,11 @@ class Coverage(Part):
     )
     intervals: tuple[Interval, ...] = Described(description="the newest ones, at most 20,000")
     left_out: int = Described(description="older intervals that are not shown")
+    gone: tuple[Gone, ...] = Described(
+        default=(),
+        description="offsets without a slice that neither Kafka nor an archive has any more; empty "
+        "where Kafka did not answer",
+    )
     balance: Balance = Described(description="what became of the late records")
     quarantine: QuarantineBalance = Described(
         default_factory=QuarantineBalance, description="what became of the quarantined ones"
@@ -132,14 +136,8 @@ def coverage(
     waits = late_waits + _count(good, length)
     # A repair takes a record only when all rows that it touches are final.
     ripe = _count_late((each for each in touching if each.final), length) + _count(final, length)
-    lost = _lost(
-        way,
-        paths,
-        identity,
-        [span for span in buckets if waits[span.start]] if earliest else [],
-        earliest or {},
-        newest.end,
-    )
+    asked = Unreachable.of(way, paths, identity, earliest, newest.end) if earliest else None
+    lost = asked.among(buckets, [span for span in buckets if waits[span.start]]) if asked else set()
     ended, staged = _repairs(paths, generations)
     return Coverage(
         pipeline=spec.name,
@@ -157,6 +155,7 @@ def coverage(
             for span in buckets
         ),
         left_out=left_out,
+        gone=asked.gone if asked else (),
         balance=balance(
             count(paths, "late", generations, audited),
             *late_fates(paths, generations, audited),
@@ -214,28 +213,6 @@ def _quarantined(
     unread = total - settled.total() - bad - len(touched) if bad + len(touched) == MOST_READ else 0
     good = ripe, len(touched) - ripe
     return touched, quarantine_balance(total, settled, good, bad, unread)
-
-
-def _lost(
-    way: Ranged,
-    paths: Paths,
-    identity: Identity,
-    spans: Sequence[Span],
-    earliest: Offsets,
-    horizon: Offsets,
-) -> set[Span]:
-    """Those of which Kafka and the archive lack a record, by the question that the planner asks."""
-    generations = identity.generations
-
-    def lacks(some: Sequence[Span]) -> bool:
-        needed = joined(map(way.needed, some))
-        begin = beginning(paths, generations)
-        found = offsets_of(paths, generations, needed, begin, horizon)
-        has, _ = archived_or_why(paths.root, way.spec.topic, identity.topic_id)
-        return bool(located(found.parts, has, earliest).nowhere)
-
-    # One question for all of them, since nearly always Kafka has everything.
-    return {span for span in spans if lacks([span])} if spans and lacks(spans) else set()
 
 
 def _newest(found: Sequence[_Done], span: Span) -> _Done | None:

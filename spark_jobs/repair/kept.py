@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.plan import RepairPlan
 
 PLACE = ("partition", "offset")
-RECORD = (*PLACE, "kafka_timestamp", "key", "value")
+RECORD = (*PLACE, "kafka_timestamp", "kafka_millis", "key", "value")
 """The columns of a record in both tables."""
 
 

@@ -56,8 +56,14 @@ class RepairPlan(Stored):
     """Partition -> ranges of offsets to read from Kafka, each without its end."""
     archived: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
     """The same, to read from the topic's archive."""
-    records: int | None
-    """Records at these offsets, as the index counted them; None where it lacks some of them."""
+    records: int
+    """Records at these offsets: as the index counted them, and as the plan counted those of which
+    the index has no slice.
+    """
+    without: int = 0
+    """Records, at most, that are in the table and that nobody has: a person has said that it is to
+    be computed without them.
+    """
     topic_id: str
     quarantined: dict[int, tuple[int, ...]] = Described(default_factory=dict)
     """Partition -> offsets of the records that ops.quarantine has and that are used nevertheless:
@@ -110,6 +116,18 @@ class RepairPlan(Stored):
 def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:
     """How many offsets the ranges have."""
     return sum(stop - first for ranges in parts.values() for first, stop in ranges)
+
+
+def places(parts: dict[int, tuple[tuple[int, int], ...]]) -> str:
+    """How many offsets of each partition, and from which to which, for a reader.
+
+    >>> places({0: ((5, 9), (20, 21))})
+    'partition 0: 5 (5 to 20)'
+    """
+    return ", ".join(
+        f"partition {p}: {offsets_in({p: ranges}):,} ({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
+        for p, ranges in sorted(parts.items())
+    )
 
 
 def read_plan(paths: Paths, repair_id: str) -> RepairPlan:

@@ -6,12 +6,13 @@ from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.repair.lost import told
 from spark_jobs.repair.plan import offsets_in
 
 if TYPE_CHECKING:
+    from spark_jobs.repair.lost import Counted
     from spark_jobs.repair.plan import RepairPlan
     from spark_jobs.repair.replaying import Replaying
-    from spark_jobs.repair.slices import Found
     from spark_jobs.runs.preflight import Preflight
 
 NOTHING = "no record's rows are there"
@@ -29,7 +30,7 @@ class Closed(NamedTuple):
 
 
 def plan_lines(
-    plan: RepairPlan, closed: Closed, covered: int, touching: int, waits: int, where: Found
+    plan: RepairPlan, closed: Closed, covered: int, touching: int, waits: int, counted: Counted
 ) -> tuple[str, ...]:
     name, what = plan.pipeline, f"{plan.kind} of"
     final = f"all rows before {closed.until:%F %H:%M:%S} are final (batch {closed.batch})"
@@ -49,7 +50,7 @@ def plan_lines(
     offsets = "  ".join(f"{p}: {at:,}" for p, at in sorted(plan.horizon.items()))
     share = f" ({plan.offsets / covered:.1%})" if covered else ""
     parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
-    unknown = f"; {where.unknown:,} of unknown event time" if where.unknown else ""
+    unknown = f"; {counted.offsets:,} of unknown event time" if counted.offsets else ""
     merged = plan.from_quarantine - len(plan.replays)
     kept = (f"  replayed        {merged:,} of earlier replays, from ops.quarantine",)
     late = f"{touching:,} in these ranges, " if plan.kind == "repair" else ""
@@ -62,8 +63,17 @@ def plan_lines(
         f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
         f"  will read       {plan.offsets:,} of {covered:,} records{share} {_sources(plan)}, in "
         f"{parts} parts{unknown}",
+        *(f"  without         {each}, which nobody has" for each in told(counted)),
+        *_never_read(counted),
         f"  compared with   version {plan.table_version} of the table",
     )
+
+
+def _never_read(counted: Counted) -> tuple[str, ...]:
+    if not counted.never_read:
+        return ()
+    number = f"{counted.never_read:,} offsets"
+    return (f"  never read      {number} that retention took before any drain had read them",)
 
 
 def replay_lines(

@@ -26,17 +26,20 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair import quarantine
-from spark_jobs.repair.archived import Parts, Where, archived_or_why, located
+from spark_jobs.repair.archived import archived_or_why
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.estimate import time_line
 from spark_jobs.repair.foreign import refuse_foreign
+from spark_jobs.repair.holes import holes
 from spark_jobs.repair.late import count_within
 from spark_jobs.repair.late_spans import LateSpans
+from spark_jobs.repair.lost import count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
 from spark_jobs.repair.plan_text import Closed, plan_lines, replay_lines
 from spark_jobs.repair.quarantine import used_within
+from spark_jobs.repair.reading import reading
 from spark_jobs.repair.replaying import Replaying
-from spark_jobs.repair.slices import Found, newest_at, offsets_of
+from spark_jobs.repair.slices import Index, Parts
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
 from spark_jobs.storage.delta import is_table
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from spark_jobs.contract.request import Request
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.repair.reading import Reading
 
 LOG = logging.getLogger(__name__)
 
@@ -84,18 +88,19 @@ def plan_repair(
     )
     needed = joined(way.needed(span) for span in spans)
     begin = beginning(paths, generations)
-    every = brought.parts if brought else None
-    where = (
-        offsets_of(paths, generations, needed, begin, closed.horizon, every)
-        if spans
-        else Found({}, 0, 0)
-    )
-    topic = closed.found.topic
+    index = Index.read(paths, generations, begin, closed.horizon)
+    without_slice = holes(way.spec, paths, generations, index.lacking) if spans else ()
+    topic, every = closed.found.topic, brought.parts if brought else None
     has, broken = archived_or_why(paths.root, spec.topic, topic.id)
-    there = located(where.parts, has, topic.earliest)
-    if there.nowhere:
-        error = _unreachable(spec, where, there, newest_at(paths, generations, there.nowhere))
-        raise _behind_archive(error, broken) if broken else error
+    where = reading(index, without_slice, needed, (has, topic.earliest), every)
+    _refuse_more(spec.name, where, request)
+    try:
+        refuse_lost(spec.name, where, index.newest_at(where.lost))
+        counted = count_holes(settings, paths.root, (spec.topic.name, topic.id), where)
+        if not request.without_lost:
+            refuse_holes(spec.name, counted)
+    except RecordsUnreachable as error:
+        raise _behind_archive(error, broken) if broken else error from None
     late = count_within(paths, generations, closed.batch, needed)
     used = used_within(paths, generations, closed.batch, needed)
     replayed = tuple(sorted(replays.records)) if replays else ()
@@ -108,7 +113,7 @@ def plan_repair(
         kind=request.repair,
         note=request.note,
         who=request.who,
-        approve=request.approve or spec.ranges.approve,
+        approve="always" if counted.lost else request.approve or spec.ranges.approve,
         spans=spans,
         needed=needed,
         generations=generations,
@@ -116,9 +121,10 @@ def plan_repair(
         spec_digest=digest(spec),
         batch=closed.batch,
         horizon=closed.horizon,
-        parts=there.kafka,
-        archived=there.archive,
-        records=None if where.unknown else where.records,
+        parts=where.where.kafka,
+        archived=where.where.archive,
+        records=index.records_at(where.parts) + counted.found,
+        without=counted.lost,
         topic_id=closed.found.topic.id,
         quarantined=_by_partition({*used, *(each[:2] for each in replayed)}),
         replays=replayed,
@@ -126,14 +132,8 @@ def plan_repair(
         until=closed.until,
         lines=(),
     )
-    if plan.offsets > request.most_records:
-        raise RangeInvalid(
-            f"{spec.name}: {plan.offsets:,} records are to be read, and most_records is "
-            f"{request.most_records:,}.",
-            "Ask for a shorter range, or allow more records.",
-        )
     covered = sum(closed.horizon[p] - begin.get(p, 0) for p in closed.horizon)
-    lines = plan_lines(plan, closed, covered, touching, waits, where)
+    lines = plan_lines(plan, closed, covered, touching, waits, counted)
     if broken and where.parts:
         unread = f"  archive         not read: {broken.what} Kafka has all that is needed."
         lines = (*lines, f"{unread} {broken.remedy}")
@@ -144,6 +144,16 @@ def plan_repair(
     if spans and (held := holder(paths.staging_lease)):
         lines = (*lines, f"  not now         another repair is being computed by {held}")
     return plan.model_copy(update={"lines": lines})
+
+
+def _refuse_more(name: str, found: Reading, request: Request) -> None:
+    """Raise RangeInvalid for more than the request allows: before any of them is counted."""
+    if (offsets := offsets_in(found.parts)) > request.most_records:
+        raise RangeInvalid(
+            f"{name}: {offsets:,} records are to be read, and most_records is "
+            f"{request.most_records:,}.",
+            "Ask for a shorter range, or allow more records.",
+        )
 
 
 def _time(paths: Paths, plan: RepairPlan) -> tuple[str, ...]:
@@ -235,26 +245,3 @@ def _behind_archive(
     """The same, where the archive may have them: first that is to be mended."""
     what = error.what.replace("and in no archive", "and their archive cannot be read")
     return RecordsUnreachable(f"{what} {broken.what}", f"{broken.remedy} {error.remedy}")
-
-
-def _unreachable(
-    spec: Pipeline, where: Found, there: Where, newest: datetime | None
-) -> RecordsUnreachable:
-    """The error. `newest` is the newest event time at the offsets that nobody has."""
-    told = ", ".join(
-        f"partition {p}: {offsets_in({p: ranges}):,} ({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
-        for p, ranges in sorted(there.nowhere.items())
-    )
-    lost, needed = offsets_in(there.nowhere), offsets_in(where.parts)
-    later = (
-        f"All records with event times after {newest:%F %H:%M:%S} can be read: ask for a later "
-        "range."
-        if newest
-        else "Ask for a later range."
-    )
-    return RecordsUnreachable(
-        f"{spec.name}: {lost:,} of the {needed:,} records to read are no longer in Kafka, and in "
-        f"no archive: {told}.",
-        f"{later} Lengthen the topic's retention, or declare Topic(archive=...), to reach farther "
-        "back from now on.",
-    )

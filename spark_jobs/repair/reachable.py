@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RecordsUnreachable, StagingStale
-from spark_jobs.repair.archived import Parts, located
-from spark_jobs.repair.plan import offsets_in
-from spark_jobs.repair.slices import clipped
+from spark_jobs.repair.archived import located
+from spark_jobs.repair.plan import offsets_in, places
+from spark_jobs.repair.slices import Parts, clipped
 from spark_jobs.source.topic_state import topic_state
 
 if TYPE_CHECKING:
@@ -37,14 +37,9 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
             "Plan it again: the line then says what can be done.",
         )
     if lacking := _lacking(plan.parts, topic):
-        told = ", ".join(
-            f"partition {partition}: {offsets_in({partition: ranges}):,} "
-            f"({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
-            for partition, ranges in sorted(lacking.items())
-        )
         raise RecordsUnreachable(
             f"{spec.name}: Kafka no longer has {offsets_in(lacking):,} of the "
-            f"{offsets_in(plan.parts):,} offsets that the plan reads from it: {told}.",
+            f"{offsets_in(plan.parts):,} offsets that the plan reads from it: {places(lacking)}.",
             "Plan it again: the plan says from when on all records can be read. In Airflow, clear "
             "the task `plan` of the run.",
         )

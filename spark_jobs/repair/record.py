@@ -46,7 +46,10 @@ def put_staged(
         "state": state,
         "ranges": [span._asdict() for span in plan.spans],
         "horizon": json.dumps(plan.horizon),
-        "request": json.dumps({"who": plan.who, "note": plan.note, "run": outcome.run_id}),
+        "request": json.dumps(
+            {"who": plan.who, "note": plan.note, "run": outcome.run_id}
+            | ({"without": plan.without} if plan.without else {})
+        ),
         "sources": json.dumps(
             {
                 "kafka": offsets_in(plan.parts),

@@ -48,8 +48,8 @@ def records(
     """Each record once; of those in quarantine, the ones that the plan names. The caller removes
     the files that it writes (kept.remove) when the records are read.
 
-    Column: kafka struct<partition, offset, timestamp, raw struct<key, value>, late boolean>; late:
-    a drain did not accept it, and its bytes are from ops.late or ops.quarantine.
+    Column: kafka struct, as kafka_source has it, and in it late boolean: a drain did not accept the
+    record, and its bytes are from ops.late or ops.quarantine.
     """
     found, has = [], kept.write(paths, plan)
     reads = [
@@ -82,6 +82,7 @@ def _record() -> Column:
     return F.struct(
         *kept.PLACE,
         F.col("kafka_timestamp").alias("timestamp"),
+        F.col("kafka_millis").alias("millis"),
         F.struct("key", "value").alias("raw"),
         F.lit(True).alias("late"),
     ).alias("kafka")

@@ -6,7 +6,7 @@ span reads these too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Offset = tuple[int, int]
 """Offsets of one partition, from the first one up to the second one, which is not among them."""
+Parts = dict[int, tuple[Offset, ...]]
+"""Partition -> ranges of offsets, ascending. A partition without any is not among them."""
 
 NEAR: Final = 4_000
 """Offsets that are read in about the time that one more range takes."""
@@ -31,50 +33,52 @@ MOST_RANGES: Final = 16
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Found(NamedTuple):
-    """Where the records are."""
+class Index(NamedTuple):
+    """The slices of a checkpoint's batches, from where its records begin to a horizon."""
 
-    parts: dict[int, tuple[Offset, ...]]
-    """Partition -> the offsets to read, ascending. A partition of which nothing is to be read is
-    not among them.
-    """
-    records: int
-    """Records at these offsets, as the slices count them: the first and the last slice are counted
-    whole. Those at unknown offsets are not among them.
-    """
-    unknown: int
-    """Offsets without a slice, each of which is to be read."""
+    of: dict[int, _Slices]
+    within: dict[int, Offset]
+    """Partition -> the offsets that were drained."""
 
+    @classmethod
+    def read(
+        cls, paths: Paths, known_generations: Iterable[str], start: Offsets, end: Offsets
+    ) -> Index:
+        """Those of these generations. A partition without a start begins at 0."""
+        stored = _stored(paths, known_generations)
+        within = {p: (start.get(p, 0), stop) for p, stop in sorted(end.items())}
+        within = {p: part for p, part in within.items() if part[0] < part[1]}
+        return cls({p: _Slices.of(stored, p, part) for p, part in within.items()}, within)
 
-def offsets_of(
-    paths: Paths,
-    known_generations: Iterable[str],
-    spans: Sequence[Span],
-    start: Offsets,
-    end: Offsets,
-    every: Mapping[int, Sequence[Offset]] | None = None,
-) -> Found:
-    """The offsets, from `start` up to `end`, of every record with an event time in a span that is
-    neither in ops.late nor in ops.quarantine, and of others.
+    @property
+    def lacking(self) -> Parts:
+        """The offsets without a slice."""
+        found = {p: tuple(gaps(self.of[p].ranges(), part)) for p, part in self.within.items()}
+        return {p: ranges for p, ranges in found.items() if ranges}
 
-    A partition without a start begins at 0. Offsets without a slice are among them: nobody noted
-    the times there. So are those of `every`.
-    """
-    stored = _stored(paths, known_generations)
-    parts, records, unknown = dict[int, tuple[Offset, ...]](), 0, 0
-    for partition, stop in sorted(end.items()):
-        within = start.get(partition, 0), stop
-        if within[0] >= stop:
-            continue
-        slices = _Slices.of(stored, partition, within)
-        lacking = gaps(slices.ranges(), within)
-        wanted = [*slices.ranges(slices.overlapping(spans)), *lacking]
-        wanted += (every or {}).get(partition, ())
-        if found := merged(wanted, NEAR, MOST_RANGES):
-            parts[partition] = tuple(clipped(found, within))
-            records += slices.records_at(parts[partition])
-            unknown += sum(last - first for first, last in lacking)
-    return Found(parts, records, unknown)
+    def overlapping(self, spans: Sequence[Span]) -> Parts:
+        """The offsets of the slices that have a time in a span: of every record with such a time
+        that is neither in ops.late nor in ops.quarantine, nor at an offset without a slice; and of
+        others.
+        """
+        found = {
+            p: tuple(clipped(of.ranges(of.overlapping(spans)), self.within[p]))
+            for p, of in self.of.items()
+        }
+        return {p: ranges for p, ranges in found.items() if ranges}
+
+    def records_at(self, parts: Parts) -> int:
+        """Records of the slices that these offsets touch: the first one and the last one of a range
+        are counted whole.
+        """
+        return sum(self.of[p].records_at(ranges) for p, ranges in parts.items() if p in self.of)
+
+    def newest_at(self, parts: Parts) -> datetime | None:
+        """The newest event time of these slices; None if they have none."""
+        newest = [
+            at for p, ranges in parts.items() if p in self.of for at in self.of[p].times_at(ranges)
+        ]
+        return _EPOCH + timedelta(microseconds=max(newest)) if newest else None
 
 
 def times(paths: Paths, generations: Iterable[str]) -> Span | None:
@@ -87,22 +91,6 @@ def times(paths: Paths, generations: Iterable[str]) -> Span | None:
         f"WHERE {own} AND {ops_tables.among('generation', generations)}",
     ).to_pylist()
     return None if row["first"] is None else Span(row["first"], row["last"])
-
-
-def newest_at(
-    paths: Paths, generations: Iterable[str], parts: dict[int, tuple[Offset, ...]]
-) -> datetime | None:
-    """The newest event time of the slices at these offsets; None if one of them has no slice, or no
-    record there has a time.
-    """
-    stored, newest = _stored(paths, generations), list[int]()
-    for partition, ranges in parts.items():
-        for within in ranges:
-            slices = _Slices.of(stored, partition, within)
-            if gaps(slices.ranges(), within):
-                return None
-            newest += slices.latest[slices.earliest <= slices.latest].tolist()
-    return _EPOCH + timedelta(microseconds=max(newest)) if newest else None
 
 
 def gaps(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
@@ -128,27 +116,42 @@ def without(ranges: Iterable[Offset], taken: Sequence[Offset]) -> list[Offset]:
     return [left for each in ranges for left in gaps(taken, each)]
 
 
-def merged(ranges: Iterable[Offset], near: int = NEAR, most: int = MOST_RANGES) -> list[Offset]:
+def merged(
+    ranges: Iterable[Offset],
+    near: int = NEAR,
+    most: int = MOST_RANGES,
+    barred: Sequence[Offset] = (),
+) -> list[Offset]:
     """The same offsets in at most `most` ranges, ascending, with `near` offsets or more from one to
-    the next. So the offsets between the closest are added.
+    the next. So the offsets between the closest are added; but none of `barred`: there may then be
+    more ranges, and closer ones.
 
     >>> merged([(50, 60), (0, 10), (5, 20), (95, 99)], near=31, most=8)
     [(0, 60), (95, 99)]
+    >>> merged([(0, 10), (20, 30), (40, 50)], most=1, barred=[(12, 15)])
+    [(0, 10), (20, 50)]
     """
     found: list[Offset] = []
     for first, stop in sorted(each for each in ranges if each[0] < each[1]):
-        if found and first - found[-1][1] < max(near, 1):
+        if found and first - found[-1][1] < max(near, 1) and _free(found[-1][1], first, barred):
             found[-1] = (found[-1][0], max(found[-1][1], stop))
         else:
             found.append((first, stop))
     if not found:
         return []
-    between = sorted(range(1, len(found)), key=lambda n: found[n - 1][1] - found[n][0])
-    kept = sorted([0, *between[: most - 1]])
+    apart = range(1, len(found))
+    must = [n for n in apart if not _free(found[n - 1][1], found[n][0], barred)]
+    between = sorted({*apart} - {*must}, key=lambda n: found[n - 1][1] - found[n][0])
+    kept = sorted([0, *must, *between[: max(0, most - 1 - len(must))]])
     return [
         (found[n][0], found[(after or len(found)) - 1][1])
         for n, after in zip(kept, [*kept[1:], None], strict=True)
     ]
+
+
+def _free(first: int, stop: int, barred: Sequence[Offset]) -> bool:
+    """Whether none of the offsets between is barred."""
+    return not any(max(first, begin) < min(stop, end) for begin, end in barred)
 
 
 def clipped(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
@@ -212,6 +215,14 @@ class _Slices(NamedTuple):
         for first, stop in ranges:
             found |= (self.first < stop) & (self.stop > first)
         return int(self.records[found].sum())
+
+    def times_at(self, ranges: Iterable[Offset]) -> list[int]:
+        """The newest times of the slices that these offsets touch, in microseconds since 1970."""
+        found = self._none()
+        for first, stop in ranges:
+            found |= (self.first < stop) & (self.stop > first)
+        newest: list[int] = self.latest[found & (self.earliest <= self.latest)].tolist()
+        return newest
 
     def _none(self) -> npt.NDArray[np.bool_]:
         import numpy as np  # noqa: PLC0415 - as above

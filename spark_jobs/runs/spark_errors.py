@@ -13,6 +13,7 @@ from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.contract.environment import resume_remedy
 from spark_jobs.contract.errors import (
     DiskFull,
+    JarsMissing,
     KafkaRefused,
     KafkaUnreachable,
     NoExecutors,
@@ -162,6 +163,10 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
 
 The first match counts.
 """
+_TIMESTAMP = re.compile(
+    r"Record at topic (?P<topic>\S+) partition (?P<partition>\d+) offset (?P<offset>\d+) has "
+    r"timestamp value (?P<number>-?\d+)"
+)
 _WORKER = "An exception was thrown from the Python worker"
 _CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
 _RAISED = re.compile(
@@ -196,13 +201,28 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
             "Correct the expression in spec.py, or the function in logic.py.",
         )
     known = (
-        _checkpoint_error(text, pipeline)
+        _reader_error(text)
+        or _checkpoint_error(text, pipeline)
         or _logic_error(text, pipeline)
         or _machine_error(text)
         or _result_error(text, pipeline)
         or _sink_error(text)
     )
     return known or driver_error(error, pipeline) or unexpected(error)
+
+
+def _reader_error(text: str) -> SluiceError | None:
+    """The error of Spark's own Kafka reader over a timestamp that does not fit its microseconds.
+    The reader of Sluice's jar takes any.
+    """
+    if (at := _TIMESTAMP.search(text)) is None:
+        return None
+    return JarsMissing(
+        f"Spark's own Kafka reader cannot read the record of topic {at['topic']}, partition "
+        f"{at['partition']}, offset {at['offset']}: its Kafka timestamp is {at['number']}. "
+        "Sluice's reader can, and sluice-files.jar is not there or is an older one.",
+        "Make that jar: `python -m local.files_jar`. Then run again: it resumes.",
+    )
 
 
 def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:

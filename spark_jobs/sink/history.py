@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-import deltalake
-
-from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.log_entries import Entry, entries
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -25,10 +23,6 @@ of the checkpoint that becomes live too: the table has that batch's rows from th
 """
 CHANGE = "sluice_change"
 """The word under which a commit has the id of the change (journal/) that made it."""
-FIRST = 20
-"""Entries in the first read: more than most runs commit."""
-Entry = dict[str, Any]
-"""An entry of a table's history, as delta-rs reads it from a commit's `commitInfo`."""
 
 
 class Note(TypedDict, total=False):
@@ -57,7 +51,7 @@ def newest_version(path: UPath, owner: str, since: int) -> int | None:
     """The newest version after `since` that is the commit of a batch of `owner`, whether or not a
     RESTORE took it back; None without one.
     """
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if int(entry["version"]) <= since:
             return None
         if _note(entry).get("sluice") == owner:
@@ -87,7 +81,7 @@ def taken_back(path: UPath, version: int) -> TakenBack | None:
 def _standing(path: UPath) -> Iterator[Entry]:
     """The entries that no later RESTORE took back, newest first."""
     restored = None
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if restored is None or int(entry["version"]) <= restored:
             yield entry
             if entry["operation"] == RESTORE:
@@ -97,18 +91,6 @@ def _standing(path: UPath) -> Iterator[Entry]:
 def _restored(entry: Entry) -> int | None:
     to = entry.get("operationParameters", {}).get("version")
     return int(to) if to is not None else None
-
-
-def _entries(table: deltalake.DeltaTable) -> Iterator[Entry]:
-    """All entries, newest first, read lazily: each is a file, and the table of a month has
-    thousands.
-    """
-    yielded = 0
-    limit = FIRST
-    while len(entries := table.history(limit)) > yielded:
-        yield from entries[yielded:]
-        yielded = len(entries)
-        limit *= 10
 
 
 def repair_version(path: UPath, repair_id: str, since: int) -> int | None:
@@ -170,7 +152,7 @@ def somebody_else_wrote(path: UPath, since: int, version: int) -> bool:
     """Whether a version after `since`, up to `version`, changed rows and is not the commit of a
     batch.
     """
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if int(entry["version"]) <= since:
             return False
         if (
@@ -186,7 +168,7 @@ def rows_changed(path: UPath, since: int, version: int) -> bool:
     """Whether a version after `since`, up to `version`, may have changed a row: one that joined or
     removed files has not.
     """
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if int(entry["version"]) <= since:
             return False
         if int(entry["version"]) <= version and entry["operation"] not in NO_ROWS:
@@ -198,7 +180,7 @@ def read_at(path: UPath, time: datetime) -> int | None:
     """The version with the rows that the table had at this time, before any OPTIMIZE after them;
     None if the log begins later.
     """
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if _committed_at(entry) <= time and entry["operation"] not in NO_ROWS:
             return int(entry["version"])
     return None
@@ -206,7 +188,7 @@ def read_at(path: UPath, time: datetime) -> int | None:
 
 def newest_at(path: UPath, time: datetime) -> int | None:
     """The table's newest version at this time; None if the log begins later."""
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if _committed_at(entry) <= time:
             return int(entry["version"])
     return None
@@ -214,7 +196,7 @@ def newest_at(path: UPath, time: datetime) -> int | None:
 
 def committed_at(path: UPath, version: int) -> datetime | None:
     """When that version was committed; None if the log no longer has it."""
-    for entry in _entries(open_table(path)):
+    for entry in entries(path):
         if int(entry["version"]) <= version:
             return _committed_at(entry) if int(entry["version"]) == version else None
     return None

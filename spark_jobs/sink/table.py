@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import deltalake
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
-from spark_jobs.contract.archive_spec import PARTITIONED_BY
+from spark_jobs.contract.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import history
@@ -145,8 +145,27 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
             "Restore the old checkpoint, or start both again from Kafka: `sluice reset "
             f"{spec.name}`.",
         )
+    if spec.is_archive:
+        table = _with_new_columns(path, columns)
     refuse_changed(table, columns)
     return table.version()
+
+
+def _with_new_columns(path: UPath, columns: StructType) -> deltalake.DeltaTable:
+    """An archive with the columns that an older Sluice did not write. Null in its rows: they are
+    Sluice's own, and say nothing of a record that another column does not.
+    """
+    table = delta.open_table(path)
+    known = {field.name for field in table.schema().fields}
+    missing = [
+        field
+        for field in deltalake.Schema.from_json(columns.json()).fields
+        if field.name in ADDED_TO_ARCHIVES - known
+    ]
+    if not missing:
+        return table
+    table.alter.add_columns(missing)
+    return delta.open_table(path)
 
 
 def release(path: UPath) -> None:
@@ -169,9 +188,7 @@ def generation(path: UPath) -> str | None:
 
 
 def _belong(path: UPath, generation: str) -> None:
-    delta.open_table(path).alter.set_table_properties(
-        {GENERATION: generation}, raise_if_not_exists=False
-    )
+    delta.set_property(path, GENERATION, generation)
 
 
 def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:

@@ -29,6 +29,8 @@ def read_archive(
     Column: kafka struct, as kafka_source has it.
     """
     rows = spark.read.format("delta").load(spark_url(archive_table(root, topic)))
+    # An older Sluice's archive has them as times, of any year.
+    millis = "kafka_millis" if "kafka_millis" in rows.columns else "CAST(NULL AS bigint)"
     wanted = reduce(
         or_,
         (
@@ -43,6 +45,7 @@ def read_archive(
         "partition",
         "offset",
         F.col("kafka_timestamp").alias("timestamp"),
+        F.expr(millis).alias("millis"),
         F.struct("key", "value").alias("raw"),
     )
     return rows.where((F.col("topic_id") == topic_id) & wanted).select(kafka.alias("kafka"))

@@ -1,25 +1,49 @@
-"""Reads records from Kafka with Spark's Kafka source (KafkaSourceProvider).
+"""Reads records from Kafka with Spark's Kafka source (KafkaSourceProvider), by spark_jobs/java's
+sluice.kafka.Records where its jar is there.
 
-Both readers return one column: kafka struct<partition int, offset bigint, timestamp timestamp, raw
-struct<key, value binary>>.
+Both readers return one column: kafka struct<partition int, offset bigint, timestamp timestamp,
+millis bigint, raw struct<key, value binary>>. A Kafka timestamp that is no time
+(contract/kafka_time.py) is in millis, and timestamp is null; else millis is null.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions as F
+from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from spark_jobs.contract.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 
+READER = "sluice.kafka.Records"
+"""Gives Kafka's timestamps as the numbers that they are."""
+SPARKS = "kafka"
+"""Fails on those that do not fit Spark's microseconds: of the years before -290308 or after 294247.
+"""
 
-def _kafka_column() -> Column:
-    return F.struct(
-        "partition", "offset", "timestamp", F.struct("key", "value").alias("raw")
-    ).alias("kafka")
+
+def reader(spark: SparkSession) -> str:
+    """The format of the records: READER, or without its jar SPARKS."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - no Python form
+    # What is no class is taken for the name of a package.
+    return READER if isinstance(jvm.sluice.kafka.Records, JavaClass) else SPARKS
+
+
+def _kafka_columns(read: DataFrame) -> DataFrame:
+    millis = F.col("millis") if "millis" in read.columns else F.unix_millis("timestamp")
+    is_time = (millis >= FIRST_MS) & (millis < LAST_MS)
+    kafka = F.struct(
+        "partition",
+        "offset",
+        F.timestamp_millis(F.when(is_time, millis)).alias("timestamp"),
+        F.when(~is_time, millis).alias("millis"),
+        F.struct("key", "value").alias("raw"),
+    )
+    return read.select(kafka.alias("kafka"))
 
 
 Isolation = Literal["read_committed", "read_uncommitted"]
@@ -53,11 +77,11 @@ def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> Data
 
     Column: as above.
     """
-    reader = spark.readStream.format("kafka").options(**_options(settings, spec))
-    reader = reader.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
+    query = spark.readStream.format(reader(spark)).options(**_options(settings, spec))
+    query = query.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
     if spec.max_offsets_per_batch:
-        reader = reader.option("maxOffsetsPerTrigger", spec.max_offsets_per_batch)
-    return reader.load().select(_kafka_column())
+        query = query.option("maxOffsetsPerTrigger", spec.max_offsets_per_batch)
+    return _kafka_columns(query.load())
 
 
 def read_batch(
@@ -74,11 +98,11 @@ def read_batch(
     start = {partition: batch.start.get(partition, 0) for partition in batch.end}
     # "assign", not "subscribe": partitions that were added to the topic later have no offsets in
     # this batch.
-    reader = spark.read.format("kafka").options(**_options(settings, spec, isolation))
-    reader = reader.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
-    reader = reader.option("startingOffsets", json.dumps({spec.topic.name: start}))
-    reader = reader.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
+    query = spark.read.format(reader(spark)).options(**_options(settings, spec, isolation))
+    query = query.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
+    query = query.option("startingOffsets", json.dumps({spec.topic.name: start}))
+    query = query.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
     # In spite of on_lost_records: audit/second_read.py asks only for offsets that Kafka has. One
     # that is gone now must fail the read, or the count would be too low without notice.
-    reader = reader.option("failOnDataLoss", "true")
-    return reader.load().select(_kafka_column())
+    query = query.option("failOnDataLoss", "true")
+    return _kafka_columns(query.load())

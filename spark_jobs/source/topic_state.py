@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from spark_jobs.contract import kafka_time
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.settings import Settings
@@ -120,7 +121,8 @@ def is_compacted(settings: Settings, topic: str) -> bool:
 
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
-    """The largest Kafka timestamp of the topic's records; None if it has no records.
+    """The largest Kafka timestamp of the topic's records; None if it has no records. One that is no
+    time (contract/kafka_time.py) counts as the last one that there is: still to come.
 
     Raises the same errors as topic_state.
     """
@@ -131,7 +133,7 @@ def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> 
 def _newest(client: AdminClient, topic: str, partitions: Iterable[int]) -> datetime | None:
     results = _list_offsets(client, topic, partitions, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
     newest_ms = max(result.timestamp for result in results.values())
-    return datetime.fromtimestamp(newest_ms / 1000, UTC) if newest_ms > 0 else None
+    return kafka_time.clamped(newest_ms) if newest_ms > 0 else None
 
 
 def _configuration(client: AdminClient, topic: str) -> Future[dict[str, ConfigEntry]]:

@@ -1,16 +1,28 @@
-"""Delta tables without a JVM: opened by delta-rs, on a disk or in an object store."""
+"""Delta tables without a JVM: the one door to delta-rs, on a disk or in an object store.
+
+Some functions of delta-rs 1.6 keep the interpreter's lock until the store has answered: the lease's
+renewal, the watch over the parent and every other request of a server wait too. `is_table` and
+`log_entries.py` do without them. What has no other way is given BRIEFLY.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 import deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from spark_jobs.contract.store import Store, is_s3
+from spark_jobs.storage.log_files import LogFiles
 
 if TYPE_CHECKING:
     from upath import UPath
+
+ENTRY: Final = re.compile(r"\d{20}\.(?:json|checkpoint\..+)")
+"""A commit or a checkpoint: a log with one of them is a table's."""
+BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
+"""Some 12 seconds for a request with its retry: a lease that lasts a minute survives that."""
 
 
 def open_table(path: UPath | str) -> deltalake.DeltaTable:
@@ -20,7 +32,26 @@ def open_table(path: UPath | str) -> deltalake.DeltaTable:
 
 def is_table(path: UPath | str) -> bool:
     """Whether there is a Delta table at this path."""
-    return deltalake.DeltaTable.is_deltatable(str(path), options(path))
+    return any(ENTRY.fullmatch(name) for name in LogFiles(path).names())
+
+
+def restore(path: UPath | str, version: int, said: str) -> None:
+    """Give the table the rows of an earlier version, in one commit that says this of itself."""
+    _briefly(path).restore(
+        version,
+        commit_properties=deltalake.CommitProperties(custom_metadata={"userMetadata": said}),
+    )
+
+
+def set_property(path: UPath | str, name: str, value: str) -> None:
+    """Set one of the table's properties, in one commit."""
+    _briefly(path).alter.set_table_properties({name: value}, raise_if_not_exists=False)
+
+
+def _briefly(path: UPath | str) -> deltalake.DeltaTable:
+    """The table, for functions that keep the interpreter's lock: a request is given up early."""
+    wanted = options(path)
+    return deltalake.DeltaTable(str(path), storage_options=wanted and wanted | BRIEFLY)
 
 
 def options(path: UPath | str) -> dict[str, str] | None:

@@ -10,24 +10,24 @@ import fcntl
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from spark_jobs.contract.errors import SparkFailed
+from spark_jobs.contract.own_folder import own_folder
 
 MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
 
+RISK = "a worker would run what is sent to it there"
 LOG_DAYS = 30
 """How long the log of a worker stays whose root has had no other one."""
 
 
 def socket_path(root: str) -> Path:
-    """The path of the socket of this root's worker. Makes the folder. Raises SparkFailed."""
+    """The path of the socket of this root's worker. Makes the folder. Raises SettingInvalid."""
     digest = hashlib.sha256(os.path.abspath(root).encode()).hexdigest()[:12]  # noqa: PTH100 - no link is followed, as Spark follows none
-    return _folder() / f"{digest}.sock"
+    return own_folder("warm", RISK) / f"{digest}.sock"
 
 
 def log_path(socket: Path) -> Path:
@@ -58,16 +58,3 @@ def starting(socket: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
-
-
-def _folder() -> Path:
-    """The folder, which only this user may enter: anyone else could hand it code."""
-    folder = Path(tempfile.gettempdir()) / f"sluice-warm-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink():
-        raise SparkFailed(
-            f"{folder} is not this user's alone, and a worker would run what is sent to it there.",
-            "Remove it, or set TMPDIR to a folder of your own.",
-        )
-    return folder

@@ -10,6 +10,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -520,6 +521,35 @@ def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
         assert (page.status_code, "Kafka did not answer" in page.text) == (200, True)
         assert not answer.done(), "the page has waited for the brokers"
         assert reach.WAIT_SECONDS <= 2
+
+
+def test_a_page_says_that_the_store_stands_still_and_the_server_answers_others_meanwhile(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
+
+    monkeypatch.setattr(apart, "SECONDS", 0.5)
+    monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+            monkeypatch.setenv(name, "none")
+        with monkeypatch.context() as patch:
+            patch.setenv("SLUICE_ROOT", "s3://bucket/root")
+            for _ in range(4):  # more than there are threads
+                began = time.monotonic()
+                answer = get(f"/api/pipelines/{MINE}/runs")
+                assert (answer.status_code, answer.json()["code"]) == (503, "ROOT_UNREACHABLE")
+                assert time.monotonic() - began < 10, "it has waited for the store"
+            assert get("/nowhere").status_code == 404
+    monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    assert get(f"/api/pipelines/{MINE}/runs").status_code == 200
+
+
+def test_every_route_that_reads_does_so_in_the_views_own_threads() -> None:
+    from sluice_airflow.web.apart import Apart  # noqa: PLC0415 - the home comes first
+
+    assert {type(route) for route in routes()} == {Apart}
 
 
 def test_a_replay_is_offered_only_where_ranges_can_be_computed(

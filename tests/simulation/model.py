@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 SHOPS = ("a", "b", "c")
-FEWEST = 25
-"""Deeds that no RESTORE takes out here."""
 BAD_SALES = 13
 """A row with this number fails the check."""
 
@@ -75,7 +73,7 @@ class Model(NamedTuple):
 
     def some(self) -> Model:
         """The first of them, or all: a RESTORE took the others out, and it may be mended or not."""
-        found = (each[:at] for each in self.possible for at in range(FEWEST, len(each) + 1))
+        found = (each[:at] for each in self.possible for at in range(len(each) + 1))
         return self._replace(possible=frozenset(found))
 
     def perhaps(self, other: Model) -> Model:

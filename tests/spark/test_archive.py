@@ -26,6 +26,8 @@ from spark_jobs.contract.errors import CheckpointBroken, RecordsUnreachable, Sta
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.request import Request
+from spark_jobs.contract.span import floor
+from spark_jobs.ops import ops_tables
 from spark_jobs.repair.archived import archived
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
@@ -217,6 +219,27 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_k
     wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
     assert_same(oracle.comparable(made.table()), wanted, "the table after the repair")
     assert archive.run("of an empty topic").account.read == 0
+    assert_missed(made, archive, plan.until)
+
+
+def assert_missed(made: Scene, archive: Archived, until: datetime) -> None:
+    """Records of which the index knows nothing are counted by the plan: those that the archive
+    loses then are missed by the stage.
+    """
+    hole = f"pipeline = '{made.spec.name}' AND batch_id > 0"
+    ops_tables.remove(made.paths.root, "slices", hole)
+    end = floor(until, timedelta(hours=1))
+    request = Request(kind="verify", start=end - timedelta(hours=12), end=end)
+    plan = plan_repair(made.spec, made.settings, request)
+    plan.store(made.paths)
+    partition, [(first, _), *_] = next(iter(plan.archived.items()))
+    gone = f'"partition" = {partition} AND "offset" >= {first} AND "offset" < {first + 3}'
+    deltalake.DeltaTable(str(archive.paths.table)).delete(gone)
+    report = stage(made.spec, made.settings, "missed", plan.repair_id)
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    assert report.change is not None
+    assert report.change.unaccounted == 3
 
 
 def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(

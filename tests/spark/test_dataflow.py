@@ -22,7 +22,7 @@ from tests.unit.specs import deduplicate, pipeline
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE_BEFORE_MS = int((SENT - timedelta(hours=2)).timestamp()) * 1000
 CLOCK_MS = int(SENT.timestamp()) * 1000
-SCHEMA = "partition int, offset bigint, timestamp timestamp, raw struct<key: binary, value: binary>"
+SCHEMA = "partition int, offset bigint, timestamp timestamp, millis bigint, raw struct<key: binary, value: binary>"
 CONDITION, QUERY = (
     Transform(where="amount > 0"),
     Transform(sql="SELECT * FROM rows WHERE amount > 0"),
@@ -44,9 +44,11 @@ VALUES = {
 
 def records(spark: SparkSession) -> DataFrame:
     """As source/kafka_source.py gives them: one of each last outcome."""
-    rows = [(0, offset, SENT, (b"key", value)) for offset, value in enumerate(VALUES.values())]
+    rows = [
+        (0, offset, SENT, None, (b"key", value)) for offset, value in enumerate(VALUES.values())
+    ]
     return spark.createDataFrame(rows, SCHEMA).select(
-        F.struct("partition", "offset", "timestamp", "raw").alias("kafka")
+        F.struct("partition", "offset", "timestamp", "millis", "raw").alias("kafka")
     )
 
 

@@ -26,8 +26,9 @@ from spark_jobs.contract.span import Span
 from spark_jobs.contract.windows import Sliding
 from spark_jobs.decode import slices as noting
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.repair import slices as finding
-from spark_jobs.repair.slices import Found, offsets_of
+from spark_jobs.repair.plan import offsets_in
+from spark_jobs.repair.slices import Index
+from spark_jobs.source.record_count import count_records
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
@@ -45,10 +46,8 @@ FORMS = {
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Slices of few offsets, and ranges that are kept apart."""
+    """Slices of few offsets."""
     monkeypatch.setattr(noting, "LEAST_OFFSETS", 20)
-    monkeypatch.setattr(finding, "NEAR", 1)
-    monkeypatch.setattr(finding, "MOST_RANGES", 1_000)
 
 
 def ends(made: Scene) -> Offsets:
@@ -56,10 +55,10 @@ def ends(made: Scene) -> Offsets:
     return checkpoint.batch(checkpoint.committed()[-1]).end
 
 
-def find(made: Scene, *spans: Span) -> Found:
+def noted(made: Scene) -> Index:
     known = read_identity(made.paths)
     assert known is not None
-    return offsets_of(made.paths, known.generations, spans, {}, ends(made))
+    return Index.read(made.paths, known.generations, {}, ends(made))
 
 
 def events(made: Scene) -> list[dict[str, Any]]:
@@ -83,14 +82,17 @@ def kept(made: Scene) -> set[tuple[int, int]]:
 
 def lost(made: Scene, sent: Iterable[dict[str, Any]], *spans: Span) -> list[dict[str, Any]]:
     """The events of the spans that are neither where the slices say nor kept."""
-    parts, aside = find(made, *spans).parts, kept(made)
+    index, aside = noted(made), kept(made)
+    places = index.overlapping(spans), index.lacking
     return [
         row
         for row in sent
         if any(span.start <= row["event_time"] < span.end for span in spans)
         and (row["partition"], row["offset"]) not in aside
         and not any(
-            first <= row["offset"] < stop for first, stop in parts.get(row["partition"], ())
+            first <= row["offset"] < stop
+            for parts in places
+            for first, stop in parts.get(row["partition"], ())
         )
     ]
 
@@ -108,7 +110,7 @@ def assert_nothing_is_lost(made: Scene, seed: int = 7) -> None:
 
 def assert_tiled(made: Scene) -> None:
     """Each offset that was drained is in one slice, and each record is counted once."""
-    assert find(made).unknown == 0
+    assert noted(made).lacking == {}
     rows = made.ops("slices")
     of = {
         (row["batch_id"], partition): []
@@ -205,15 +207,17 @@ def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(scene, m
     made = scene("flight_events", events=600, deliveries=2)
     made.deliver()
     made.run("first")
-    before, first = find(made), sum(ends(made).values())
+    before, first = noted(made).lacking, sum(ends(made).values())
     made.deliver()
     with monkeypatch.context() as off:
         take = SliceNotes.take
         off.setattr(SliceNotes, "take", lambda *of: take(*of)[1:])
         made.run("lost")
     assert {row["batch_id"] for row in made.ops("slices")} == {0}
-    assert before.unknown == 0
-    assert find(made).unknown == sum(ends(made).values()) - first
+    assert before == {}
+    lacking = noted(made).lacking
+    assert offsets_in(lacking) == sum(ends(made).values()) - first
+    assert count_records(made.settings, made.topic, lacking) == offsets_in(lacking)
     assert_nothing_is_lost(made)
 
 
@@ -235,6 +239,7 @@ def test_a_first_load_in_one_batch_is_sharp(scene, monkeypatch):
     days = (max(times) - min(times)) / timedelta(days=1)
     for day in range(2, 57, 9):
         start = datetime(2013, 1, 1, tzinfo=UTC) + timedelta(days=day)
-        found = find(made, Span(start, start + timedelta(days=1)))
-        assert 0 < found.records < 1.5 * len(records) / days
+        index = noted(made)
+        read = index.records_at(index.overlapping([Span(start, start + timedelta(days=1))]))
+        assert 0 < read < 1.5 * len(records) / days
     assert_nothing_is_lost(made)

@@ -18,6 +18,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.contract.errors import TopicRemade
 from spark_jobs.runs.plan import plan
+from spark_jobs.source.record_count import count_records
 from spark_jobs.source.topic_state import topic_state
 
 
@@ -62,6 +63,8 @@ def test_aborted_records_and_markers_are_gaps_told_apart_and_their_batch_is_deco
     assert (account.gaps, account.aborted, account.markers, account.removed) == (8, 5, 3, 0), (
         "five aborted records, and a marker at the end of each transaction"
     )
+    every = {p: ((0, end),) for p, end in topic_state(made.settings, made.topic).latest.items()}
+    assert count_records(made.settings, made.topic, every) == account.read
     ids = {row["event_id"] for row in made.table()}
     assert {"a1", "a2", "a3", "c1", "c2"} <= ids
     assert not any(name.startswith("b") for name in ids if len(name) == 2)

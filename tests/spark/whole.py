@@ -33,6 +33,7 @@ def stateful_input(spark: SparkSession, spec: Pipeline, folder: Path) -> DataFra
         "partition",
         "offset",
         F.col("kafka_timestamp").alias("timestamp"),
+        F.lit(None).cast("bigint").alias("millis"),
         F.struct(no_bytes.alias("key"), no_bytes.alias("value")).alias("raw"),
     )
     return chain.stateful_input(good.select(*spec.topic.columns, kafka.alias("kafka")), spec)

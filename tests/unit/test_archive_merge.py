@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.admin import archive_merge, older, rebuild, rebuilding
+from spark_jobs.admin import archive_merge, archive_times, older, rebuild, rebuilding
 from spark_jobs.admin.archive_times import Times, slices
 from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.contract.errors import RangeOpen, RebuildRefused
@@ -150,6 +150,19 @@ def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(
     assert "1 of them have event times that are not of the years 1700 to 2200" in said[1]
     [noted] = stored_slices(it)
     assert (noted["records"], noted["first_event_time"]) == (3, NOON)
+
+
+def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(
+    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_times, "SLICE", 2)
+    archived(it, *[NOON] * 4)
+    deltalake.DeltaTable(str(archive_table(it.paths.root, SPEC.topic.name))).delete('"offset" = 1')
+    found = slices(it, {0: (0, 9)}).to_pylist()
+    assert [(row["first_offset"], row["last_offset"], row["records"]) for row in found] == [
+        (0, 1, 1),
+        (2, 8, 2),
+    ]
 
 
 def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_out(

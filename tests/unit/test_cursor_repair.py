@@ -73,17 +73,24 @@ def test_a_red_verdict_stays_red_after_a_rewind(root: Drains, damage: str) -> No
     root.drain(6, 6, red=True, unaccounted=1)
     before = root.cursor
     mended(root, damage)
-    assert (before.judged, before.audited) == judged(root) == (5, 6)
+    assert (before.judged, before.audited) == judged(root) == (4, 6), "none was about 5 alone"
     assert root.cursor.judged_table_version == before.judged_table_version
 
 
 @DAMAGE
 def test_after_a_rewind_nothing_has_passed_that_was_taken_back(root: Drains, damage: str) -> None:
     go_back(root, 5)
-    version = root.table.version()
+    before = root.cursor
     mended(root, damage)
-    assert judged(root) == (5, 5)
-    assert root.cursor.judged_table_version == version
+    assert judged(root) == (before.judged, before.audited) == (4, 5)
+    assert root.cursor.judged_table_version == before.judged_table_version == 5
+
+
+@DAMAGE
+def test_after_a_rewind_to_the_end_of_a_run_its_verdict_stands(root: Drains, damage: str) -> None:
+    go_back(root, 4)
+    mended(root, damage)
+    assert judged(root) == (4, 4)
 
 
 @DAMAGE
@@ -95,7 +102,7 @@ def test_after_two_rewinds_the_verdict_is_of_the_generation_whose_batches_are_le
     go_back(root, 3)
     root.drain(4, 6, red=True)
     mended(root, damage)
-    assert judged(root) == (3, 6)
+    assert judged(root) == (-1, 6), "no verdict was about batches 0 to 3 alone"
 
 
 @DAMAGE

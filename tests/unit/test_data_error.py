@@ -89,8 +89,8 @@ def test_where_spark_does_not_know_the_sql_the_fields_are_named_of_which_it_may_
     assert error is not None
     assert own is not None
     assert error.reason(SPEC) == (
-        "step 1 (transform), where or step 2 (aggregate), measures['share'] or "
-        "step 2 (aggregate), window.gap_sql: ARITHMETIC_OVERFLOW: overflow"
+        "step 1 (transform), where or step 2 (aggregate), window.gap_sql or "
+        "step 2 (aggregate), measures['share']: ARITHMETIC_OVERFLOW: overflow"
     )
     assert error.where(pipeline(steps=(STEPS[0],))) == (
         "step 1 (transform), where: cast(shop as int) > 2"

@@ -9,6 +9,8 @@ import pytest
 from upath import UPath
 
 from spark_jobs.sink import history
+from spark_jobs.storage.log_entries import entries
+from spark_jobs.storage.log_files import LogFiles
 
 
 def write(path: Path, note: dict[str, object] | None) -> None:
@@ -27,13 +29,11 @@ def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out
     tmp_path: Path,
 ) -> None:
     write(tmp_path, None)
-    for batch in range(2 * history.FIRST + 3):
+    for batch in range(30):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
     write(tmp_path, {"sluice": "sales/g0", "batch": 99})
     path = UPath(tmp_path)
-    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == list(
-        reversed(range(2 * history.FIRST + 3))
-    )
+    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == list(reversed(range(30)))
     assert [batch for batch, _ in history.commits(path, ["sales/g0"])] == [99]
     assert history.version_after(path, ["sales/g1"], 4) == 5
 
@@ -41,18 +41,38 @@ def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out
 def test_only_as_much_is_read_as_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for batch in range(2 * history.FIRST):
+    for batch in range(3):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
-    asked = []
-    really = deltalake.DeltaTable.history
+    asked = list[str]()
+    really = LogFiles.content
 
-    def counted(table: deltalake.DeltaTable, limit: int | None = None) -> list[dict[str, object]]:
-        asked.append(limit)
-        return really(table, limit)
+    def counted(files: LogFiles, name: str) -> bytes | None:
+        asked.append(name)
+        return really(files, name)
 
-    monkeypatch.setattr(deltalake.DeltaTable, "history", counted)
-    assert next(history.commits(UPath(tmp_path), ["sales/g1"]))[0] == 2 * history.FIRST - 1
-    assert asked == [history.FIRST]
+    monkeypatch.setattr(LogFiles, "content", counted)
+    assert next(history.commits(UPath(tmp_path), ["sales/g1"]))[0] == 2
+    assert asked == ["00000000000000000002.json"]
+
+
+def test_an_entry_is_what_delta_rs_reads_of_the_commit(tmp_path: Path) -> None:
+    for batch in range(3):
+        write(tmp_path, {"sluice": "sales/g1", "batch": batch})
+    table = deltalake.DeltaTable(str(tmp_path))
+    table.restore(1)
+    table.alter.set_table_properties({"delta.appendOnly": "false"})
+    assert list(entries(UPath(tmp_path))) == deltalake.DeltaTable(str(tmp_path)).history()
+
+
+def test_a_commit_that_is_cleaned_up_while_the_log_is_read_is_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for batch in range(3):
+        write(tmp_path, {"sluice": "sales/g1", "batch": batch})
+    listed = list(LogFiles(tmp_path).names())
+    (tmp_path / "_delta_log" / "00000000000000000000.json").unlink()
+    monkeypatch.setattr(LogFiles, "names", lambda _: iter(listed))
+    assert [each["version"] for each in entries(UPath(tmp_path))] == [2, 1]
 
 
 def batches(path: Path, owner: str, first: int, last: int) -> None:

@@ -89,7 +89,10 @@ def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
         ],
     )
     found = kept.write(paths, plan(late=2))
-    assert sorted(rows(found.late)) == [(0, 1, NOON, None, BYTES), (0, 2, NOON, b"", BYTES)]
+    assert sorted(rows(found.late)) == [
+        (0, 1, NOON, None, None, BYTES),
+        (0, 2, NOON, None, b"", BYTES),
+    ]
     assert (found.quarantine, found.places) == (None, None)
 
 

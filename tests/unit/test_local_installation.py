@@ -39,7 +39,7 @@ def test_tasks_use_the_broker_that_was_started_though_another_kafka_is_declared(
         raise Seen
 
     for module in (up, demo):
-        monkeypatch.setattr(module.broker, "start", lambda *_: STARTED)
+        monkeypatch.setattr(module.broker, "start", lambda *_, **_as: STARTED)
         monkeypatch.setattr(module.broker, "create_topic", lambda *_: None)
         monkeypatch.setattr(module.airflow, "prepare", lambda *_: None)
         monkeypatch.setattr(module.airflow, "start", started)

@@ -80,6 +80,23 @@ def test_it_lets_through_what_is_ahead_of_the_batchs_clock_though_kafka_has_the_
     ]
 
 
+def test_without_a_kafka_timestamp_only_the_batchs_clock_tells_what_is_premature():
+    """Each record of a producer that stamps microseconds is such a one: their bytes would fill the
+    budget.
+    """
+    clock = datetime.fromtimestamp(CLOCK_MS / 1000, UTC)
+    given_ = kafka([b"key"] * 3, [b"value"] * 3)
+    times = pa.array([None] * 3, pa.timestamp("us", "UTC"))
+    parts = [
+        times if field.name == "timestamp" else given_.field(field.name) for field in given_.type
+    ]
+    undated = pa.StructArray.from_arrays(parts, fields=list(given_.type))
+    events = [clock, clock + AHEAD + timedelta(seconds=1), MALFORMED]
+    task = RawFilter(TOPIC, CapturePolicy(0, BUDGET, CLOCK_MS))
+    made = task.apply(undated, pa.array(events, pa.timestamp("us", "UTC")))
+    assert [raw is not None for raw in made.field("raw").to_pylist()] == [False, True, True]
+
+
 def test_a_tombstone_is_let_through_as_one():
     assert captured([MALFORMED, SENT], [None, b"value"]) == [{"key": b"key", "value": None}, None]
 

@@ -48,8 +48,8 @@ def test_bytes_and_times_come_back_as_they_were():
         datetime(1970, 1, 1, 0, 0, 0, 500_000, UTC),
     )
     assert found == [
-        RejectedRecord(0, 4, sent, None, None, b"\xff{", Outcome.MALFORMED, "not JSON"),
-        RejectedRecord(0, 5, sent, happened, None, b"\xff{", Outcome.LATE, None),
+        RejectedRecord(0, 4, sent, None, None, None, b"\xff{", Outcome.MALFORMED, "not JSON"),
+        RejectedRecord(0, 5, sent, None, happened, None, b"\xff{", Outcome.LATE, None),
     ]
 
 
@@ -81,8 +81,9 @@ def test_where_spark_dropped_none_they_need_not_be():
 
 
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
+SENT_MS = int(SENT.timestamp() * 1000)
 PREMATURE = RejectedRecord(
-    0, 7, SENT, SENT + timedelta(hours=1), b"key", b"value", Outcome.PREMATURE, None
+    0, 7, SENT, None, SENT + timedelta(hours=1), b"key", b"value", Outcome.PREMATURE, None
 )
 
 
@@ -92,6 +93,7 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "partition": 0,
         "offset": 7,
         "kafka_timestamp": SENT,
+        "kafka_millis": None,
         "event_time": SENT + timedelta(hours=1),
         "key": b"key",
         "value": b"value",
@@ -112,6 +114,29 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "watermark_missed": missed,
         "step": "deduplicate",
     }
+
+
+def test_a_kafka_timestamp_that_is_no_time_is_kept_as_the_number_that_it_is():
+    """2**63 - 1 is one, and what a producer stamps that takes microseconds for milliseconds."""
+    far = [{"kafka_millis": millis, "event_us": None} for millis in (2**63 - 1, SENT_MS * 1000)]
+    records = [told("malformed", n, malformed="x") | each for n, each in enumerate(far)]
+    for each in records:
+        del each["kafka_us"]  # Spark's JSON leaves out what is null
+    found = captured(BATCH, progress(records, [], malformed=2), POLICY)
+    rows = [record.quarantined(topic(), BATCH) for record in found or ()]
+    assert [(row["kafka_timestamp"], row["kafka_millis"]) for row in rows] == [
+        (None, 2**63 - 1),
+        (None, SENT_MS * 1000),
+    ]
+
+
+def test_it_is_then_premature_by_its_batchs_clock():
+    undated = PREMATURE._replace(kafka_timestamp=None, kafka_millis=2**63 - 1)
+    planned = BATCH._replace(clock_ms=SENT_MS)
+    assert undated.quarantined(topic(), planned)["reason"] == (
+        "event time is 1:00:00 past the moment at which its batch was planned; at most 0:10:00 is "
+        "allowed"
+    )
 
 
 def test_a_malformed_record_has_the_decoders_reason():

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
@@ -17,7 +18,10 @@ from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_fa
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.published import Published, read_published
 from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, StateUnreadable
+from spark_jobs.journal.begun import refuse_under_way, under_way
+from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
+from spark_jobs.runs.publication import publish
 from spark_jobs.sink.table import GENERATION, refuse_replaced
 from tests.unit.drains import SPEC, Drains
 
@@ -53,7 +57,7 @@ def passed_places(active: pytest.MonkeyPatch, kill_at: int = -1) -> Iterator[int
     places = count()
 
     def at(name: str) -> None:
-        assert name == "rewinding"
+        assert name in failpoint.CHANGE_POINTS
         if next(places) == kill_at:
             raise Killed
 
@@ -78,8 +82,8 @@ def end_state(root: Drains, batch: int = 2) -> None:
     assert root.rows == list(range(batch + 1))
     assert root.table.version() == 7, "five batches, one RESTORE, one change of properties"
     cursor = root.cursor
-    assert (cursor.audited, cursor.judged) == (batch, batch)
-    assert (cursor.table_version, cursor.judged_table_version) == (7, 7)
+    assert (cursor.audited, cursor.judged) == (batch, -1), "no verdict was about these rows alone"
+    assert (cursor.table_version, cursor.judged_table_version) == (7, 0)
     assert root.accounted() == [(each, "g1") for each in range(batch + 1)]
     logs = {path.name for log in ("commits", "offsets") for path in (root.folder / log).iterdir()}
     assert logs == {name for each in range(batch + 1) for name in (str(each), f".{each}.crc")}
@@ -89,8 +93,7 @@ def end_state(root: Drains, batch: int = 2) -> None:
     assert (told.batch, told.before_batch) == (batch, batch)
     [kept] = root.paths.version.parent.glob("v1.kept-*")
     assert {path.name for path in (kept / "spark" / "commits").glob("[0-9]*")} == set("01234")
-    assert not list(kept.glob("rewinding.json")), "a copy is no rewind"
-    assert not root.paths.rewinding.exists()
+    assert not root.paths.journal.exists()
     refuse_replaced(
         root.paths.table, identity.owner(SPEC.name), identity.table_id, cursor.table_version
     )
@@ -106,90 +109,115 @@ def test_one_that_is_not_cut_off_passes_each_place_once(
 
 
 @pytest.mark.parametrize("place", range(PLACES))
-def test_one_that_was_cut_off_is_told_and_ends_as_another_if_it_is_run_again(
+def test_one_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
     root: Drains, place: int
 ) -> None:
     killed(root, place)
-    with pytest.raises(CheckpointBroken, match=r"a rewind of .* to the end of batch 2") as refused:
-        read_identity(root.paths)
-    assert f"sluice rewind {SPEC.name} --to-batch 2 --execute" in refused.value.remedy
-    assert "that was cut off" in " ".join(rewind(SPEC, root.settings, 2).lines)
-    go_back(root)
-    end_state(root)
+    with pytest.raises(CheckpointBroken, match=r"a rewind to the end of batch 2 has begun"):
+        refuse_under_way(root.paths)
+    with leased(SPEC, root.paths, "whoever comes next"):
+        end_state(root)
 
 
 @pytest.mark.parametrize("place", range(PLACES))
 def test_doctor_knows_it_and_goes_on(root: Drains, place: int) -> None:
     killed(root, place)
     lines, execute = doctor(SPEC, root.settings)
-    assert "a rewind to the end of batch 2 was cut off" in lines
+    assert "complete a rewind to the end of batch 2" in lines[0]
     assert execute is not None
     execute()
     end_state(root)
     assert doctor(SPEC, root.settings).execute is None, "nothing is left to fix"
 
 
+def completed(root: Drains) -> None:
+    settle(SPEC, root.paths, "whoever comes next")
+
+
 def test_one_that_was_cut_off_again_and_again_ends_as_another(root: Drains) -> None:
-    for place in (0, 1, 1, 2, 3, 5, 5, 8, 9):
-        killed(root, place)
-    go_back(root)
+    killed(root, 0)
+    for place in (0, 1, 0, 2, 3):
+        with pytest.MonkeyPatch.context() as active:
+            passed_places(active, place)
+            with pytest.raises(Killed):
+                completed(root)
+    completed(root)
     end_state(root)
 
 
 def test_one_that_was_cut_off_amid_its_copy_and_amid_the_logs_ends_as_another(root: Drains) -> None:
     killed(root, 0)
+    note = under_way(root.paths)
     assert note is not None
-    kept = root.paths.version.with_name(note.kept)
+    kept = root.paths.version.with_name(note.facts["kept"])
     (kept / "spark" / "commits").mkdir(parents=True)
     (kept / "spark" / "commits" / "4").write_text("half")
-    killed(root, 4)
     (root.folder / "commits" / "3").unlink()
     (root.folder / "offsets" / "4").unlink()
-    go_back(root)
-    end_state(root)
+    completed(root)
     assert (kept / "spark" / "commits" / "4").read_text() != "half"
-
-
-def test_what_somebody_did_to_the_table_meanwhile_is_taken_back_too(root: Drains) -> None:
-    killed(root, 3)
-    root.table.delete("n = 1")
-    go_back(root)
     assert root.rows == [0, 1, 2]
 
 
-def test_after_a_cut_off_one_can_go_back_further_and_no_less_far(root: Drains) -> None:
+def test_what_somebody_did_to_the_table_before_its_restore_is_taken_back_too(root: Drains) -> None:
+    killed(root, 1)
+    root.table.delete("n = 1")
+    completed(root)
+    assert root.rows == [0, 1, 2]
+
+
+def test_a_second_one_completes_the_first_and_then_goes_back_further(root: Drains) -> None:
     killed(root, 5)
-    with pytest.raises(
-        CheckpointBroken, match="to the end of batch 2 is under way, or was cut off"
-    ):
-        rewind(SPEC, root.settings, 3)
+    assert "complete a rewind to the end of batch 2" in rewind(SPEC, root.settings, 1).lines[0]
     go_back(root, 1)
     assert root.rows == [0, 1]
     assert (root.cursor.audited, root.accounted()) == (1, [(0, "g1"), (1, "g1")])
-    assert root.identity.rewound == ("g1",)
+    assert root.identity.rewound[0] == "g1"
 
 
 def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None:
-    killed(root, 5)
     late = rewind(SPEC, root.settings, 2).execute
     assert late is not None
     go_back(root)
-    with pytest.raises(LeaseHeld, match="another rewind"):
+    with pytest.raises(LeaseHeld, match="another command"):
         late()
     end_state(root)
 
 
 def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
     killed(root, 5)
-    root.paths.rewinding.write_text("{")
-    with pytest.raises(CheckpointBroken, match=r"rewinding\.json does not parse"):
-        read_identity(root.paths)
+    root.paths.journal.write_text("{")
+    with pytest.raises(CheckpointBroken, match=r"journal\.json does not parse"):
+        completed(root)
+
+
+def test_a_rewind_to_the_newest_batch_restores_nothing_and_keeps_its_verdict(root: Drains) -> None:
+    go_back(root, 4)
+    assert root.rows == [0, 1, 2, 3, 4]
+    assert (root.cursor.audited, root.cursor.judged) == (4, 4)
+    assert root.cursor.judged_table_version == 5
+
+
+def test_bad_rows_that_were_mended_are_not_published_when_a_rewind_brings_them_back(
+    root: Drains,
+) -> None:
+    """Batch 5 fails, a person deletes its row, a later run passes: its verdict is not about it."""
+    root.drain(5, 5, red=True)
+    root.table.delete("n = 5")
+    root.drain(6, 6)
+    publish(root.paths, SPEC, ("", -1))
+    go_back(root, 5)
+    assert 5 in root.rows
+    assert root.cursor.judged == 4, "the next drain judges it"
+    publish(root.paths, SPEC, ("g1", 8))
+    shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
+    assert 5 not in shown
 
 
 def test_a_batch_that_is_not_there_changes_nothing(root: Drains) -> None:
     with pytest.raises(StateUnreadable, match="batches 0 to 4"):
         rewind(SPEC, root.settings, 7)
-    assert not root.paths.rewinding.exists()
+    assert not root.paths.journal.exists()
 
 
 def test_a_batch_without_an_account_keeps_its_rejected_records_and_no_row_of_a_killed_run(

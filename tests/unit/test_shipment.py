@@ -66,7 +66,7 @@ def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
     folder = shipment.code_archive().parent
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
-    with pytest.raises(SparkFailed, match="is not this user's alone"):
+    with pytest.raises(SettingInvalid, match="is not this user's alone"):
         shipment.code_archive()
 
 

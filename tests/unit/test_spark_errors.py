@@ -266,3 +266,16 @@ def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> No
     error = translate_error(RuntimeError(text), "mine")
     assert isinstance(error, LeaseLost)
     assert str(error) == "LEASE_LOST: taken by another. Nothing is lost."
+
+
+def test_a_timestamp_that_sparks_own_reader_cannot_read_is_named_with_the_jar_that_can() -> None:
+    said = (
+        "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_MALFORMED_RECORD_TIMESTAMP] "
+        "Record at topic sales partition 3 offset 41 has timestamp value 9223372036854775807 that "
+        "overflows when converting to Spark's microsecond-precision TimestampType. SQLSTATE: 22008"
+    )
+    found = translate_error(OSError(said), "mine")
+    assert (found.code, found.retry) == ("JARS_MISSING", False)
+    assert "topic sales, partition 3, offset 41" in found.what
+    assert "9223372036854775807" in found.what
+    assert "local.files_jar" in found.remedy

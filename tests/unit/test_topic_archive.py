@@ -17,9 +17,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
+from upath import UPath
 
 from spark_jobs import pipelines
 from spark_jobs.admin import reset as resetting
+from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
@@ -45,7 +47,8 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.archived import Parts, archived, archived_or_why, located
+from spark_jobs.repair.archived import archived, archived_or_why, located
+from spark_jobs.repair.slices import Parts
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.sink import table
@@ -62,6 +65,7 @@ SCHEMA = pa.schema(
         ("partition", pa.int32()),
         ("offset", pa.int64()),
         ("kafka_timestamp", pa.timestamp("us", "UTC")),
+        ("kafka_millis", pa.int64()),
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("event_time", pa.timestamp("us", "UTC")),
@@ -136,9 +140,9 @@ class Root:
             self.append("topic-1", batch, NOW - timedelta(days=days))
         Cursor(audited=len(days_old) - 1, judged=len(days_old) - 1).write(self.paths.cursor)
 
-    def append(self, topic_id: str, offset: int, at: datetime) -> None:
+    def append(self, topic_id: str, offset: int, at: datetime | None) -> None:
         row = {"topic_id": topic_id, "partition": 0, "offset": offset, "kafka_timestamp": at}
-        row |= {"key": None, "value": b"{}", "event_time": at, "event_date": at.date()}
+        row |= {"key": None, "value": b"{}", "event_time": at, "event_date": at and at.date()}
         deltalake.write_deltalake(
             str(self.paths.table), pa.Table.from_pylist([row], SCHEMA), mode="append"
         )
@@ -155,6 +159,29 @@ class Root:
 
 def columns() -> Any:
     return SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
+
+
+def test_an_older_sluices_archive_gets_the_column_that_it_lacks(tmp_path: Path) -> None:
+    place = UPath(tmp_path / "archive")
+    before = SCHEMA.remove(SCHEMA.get_field_index("kafka_millis"))
+    configuration = {"sluice.generation": "g1"}
+    deltalake.DeltaTable.create(
+        str(place), before, configuration=configuration, raise_if_key_not_exists=False
+    )
+    for _ in range(2):
+        table.ensure(place, columns(), SPEC, "g1")
+    assert {field.name for field in deltalake.DeltaTable(str(place)).schema().fields} == {*COLUMNS}
+
+
+def test_what_has_no_time_is_never_old(tmp_path: Path) -> None:
+    """A producer that stamps microseconds: how old its records are nobody knows."""
+    root = Root(tmp_path)
+    for offset, days in enumerate([90, None, 90]):
+        root.append("topic-1", offset, None if days is None else NOW - timedelta(days=days))
+    root.append("topic-1", 3, datetime(9999, 1, 1, tzinfo=UTC))
+    for _, do in kept_steps(root.paths, NOW - timedelta(days=30)):
+        do()
+    assert root.offsets == [("topic-1", offset) for offset in (1, 2, 3)]
 
 
 def test_an_archive_is_a_pipeline_of_the_records_themselves() -> None:

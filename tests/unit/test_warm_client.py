@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import SparkFailed
+from spark_jobs.contract.errors import SettingInvalid, SparkFailed
 from spark_jobs.contract.settings import Settings
 from spark_jobs.warm import client as clients
 from spark_jobs.warm.client import Warm, begun
@@ -113,7 +113,7 @@ def test_a_link_or_a_folder_that_others_may_enter_has_no_socket(
         folder.symlink_to(tmp_path / "elsewhere")
     else:
         folder.chmod(0o710)
-    with pytest.raises(SparkFailed, match="this user's alone"):
+    with pytest.raises(SettingInvalid, match="this user's alone"):
         socket_path(settings.root)
 
 

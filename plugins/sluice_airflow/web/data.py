@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from sluice_airflow.web import readings
+from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
@@ -17,7 +18,7 @@ from spark_jobs.repair.coverage import Coverage
 from spark_jobs.repair.touched import Touched
 from spark_jobs.state.answer import StateAnswer
 
-router = APIRouter()
+router = APIRouter(route_class=Apart)
 Limit = Annotated[int, Query(ge=1, le=5000, description="how many, at most")]
 Offset = Annotated[int, Query(ge=0, le=10_000_000, description="how many newer ones to leave out")]
 From = readings.From

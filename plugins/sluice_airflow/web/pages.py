@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from sluice_airflow.web import readings
+from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.mount import PREFIX
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import From, Place, To
@@ -41,7 +42,7 @@ from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
 from spark_jobs.repair.touched import Touched
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"
 HERE = Path(__file__).parent
 STATIC = {
