@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.switching import refuse_cut_off
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -54,6 +54,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     refuse_cut_off(paths.switching)
     committed = Checkpoint(paths.checkpoint).committed()
     kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    seen, begun = _identity_text(paths), paths.journal.exists()
     staged = paths.stagings.exists()
     goes_on = spec.is_archive and _made_anew(spec, settings, paths)
     state = (
@@ -68,6 +69,11 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
         require_writable(paths)
         with lease(paths.lease, WHO) as held:
             refuse_cut_off(paths.switching)
+            if not begun and _identity_text(paths) != seen:
+                raise LeaseHeld(
+                    f"another command has changed {spec.name} since this one looked.",
+                    f"See what there is to do now: sluice reset {spec.name}",
+                )
             _settled(spec, paths, held, kept)
             found = moves()
             named = tuple((_relative(paths, old), _relative(paths, new)) for old, new in found)
@@ -134,6 +140,11 @@ def _settled(spec: Pipeline, paths: Paths, held: HeldLease, kept: str) -> None:
         move_folder(
             paths.journal, paths.journal.with_name(f"{paths.journal.name}.{kept}"), held.confirm
         )
+
+
+def _identity_text(paths: Paths) -> str:
+    """Whose checkpoint it is, also of a file that does not parse."""
+    return paths.identity.read_text() if paths.identity.exists() else ""
 
 
 def _relative(paths: Paths, path: UPath) -> str:

@@ -64,20 +64,24 @@ def _judged_well(paths: Paths, known: Identity, version: int) -> int:
         row["table_version"]
         for row in rows
         if parse_report(row["report"], "a report in ops.runs").generation in known.generations
+        and history.taken_back(paths.table, row["table_version"]) is None
     )
     return int(next(ours, 0))
 
 
 def _accepted(paths: Paths, known: Identity, version: int) -> int:
     """The newest version, up to this one, that a person accepted."""
-    [row] = ops_tables.query(
+    rows = ops_tables.query(
         paths.root,
         "checks",
-        "SELECT max(table_version) AS newest FROM checks WHERE "
+        "SELECT DISTINCT table_version FROM checks WHERE "
         f"{ops_tables.equals({'pipeline': paths.pipeline, 'outcome': 'accepted'})} AND "
-        f"{ops_tables.among('generation', known.generations)} AND table_version <= {version}",
+        f"{ops_tables.among('generation', known.generations)} AND table_version <= {version} "
+        "ORDER BY table_version DESC",
     ).to_pylist()
-    return int(row["newest"] or 0)
+    versions = (row["table_version"] for row in rows)
+    stand = (each for each in versions if history.taken_back(paths.table, each) is None)
+    return int(next(stand, 0))
 
 
 def _newest_batch(paths: Paths, known: Identity, version: int) -> int:

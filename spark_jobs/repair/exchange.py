@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import LeaseHeld, StagingStale
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.repair.manifest import Manifest
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
@@ -100,7 +102,7 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
             refuse_overlapped(paths, known, claim)
             carry_out(wanted.change, wanted.facts, spec, paths, held, run_id, made)
             version = wanted.facts.version(paths) if claim.manifest.differing else None
-            return Exchanged(version, shown_next(paths, version), time.monotonic() - began)
+            return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
     raise LeaseHeld(
         f"others wrote to {paths.table} each time between the comparison of the rows of repair "
         f"{claim.repair_id} and its commit.",
@@ -114,7 +116,22 @@ def is_going_in(paths: Paths, repair_id: str) -> bool:
     return note is not None and note.facts.get("commit_id") == repair_id
 
 
-def shown_next(paths: Paths, version: int | None) -> bool:
+def made_before(paths: Paths, manifest: Manifest, row: Row) -> Exchanged:
+    """What an earlier try has made, of which ops.repairs has the row. Raises StagingStale if a
+    RESTORE took it back since.
+    """
+    version = row["table_version"]
+    since = manifest.table_version
+    if version is not None and history.repair_version(paths.table, row["repair_id"], since) is None:
+        raise StagingStale(
+            f"repair {row['repair_id']} was in version {version} of {paths.table}, and a RESTORE "
+            "took it back.",
+            f"See what to do: sluice plan {manifest.pipeline}",
+        )
+    return Exchanged(version, _shown_next(paths, version), leased_seconds=0.0)
+
+
+def _shown_next(paths: Paths, version: int | None) -> bool:
     """Whether this version has passed, so that the next publish shows it."""
     judged = read_cursor(paths.cursor).judged_table_version
     return version is not None and judged is not None and judged >= version

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from spark_jobs.contract.errors import StagingStale
 from spark_jobs.contract.paths import Paths
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import settle
@@ -17,8 +18,8 @@ from spark_jobs.repair.exchange import (
     Wanted,
     commit,
     exchange,
+    made_before,
     move_cursor,
-    shown_next,
     stands,
 )
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
@@ -62,19 +63,13 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     paths = Paths(root, spec)
     settle(spec, paths, run_id)
     manifest = read_manifest(paths, repair_id)
-    row = repairs.one(paths.root, spec.name, repair_id)
-    if row is not None and row["state"] in SETTLED:
-        passed = shown_next(paths, row["table_version"])
-        done = Exchanged(row["table_version"], passed, leased_seconds=0.0)
-    else:
-        refuse_unready(manifest, row)
-        refuse_unranged(spec, manifest)
-        refuse_other_spec(spec, manifest)
-        facts = Exchange(
-            repair_id=repair_id, commit_id=repair_id, compared_at=manifest.table_version
-        )
-        rows = partial(new_rows, paths, manifest)
-        done = exchange(spec, paths, Wanted(SWAP, facts, rows), run_id)
+    done = _there(paths, manifest)
+    if done is None:
+        try:
+            done = _put_in(spec, paths, manifest, run_id)
+        except StagingStale:  # another try of this one may have put it in meanwhile
+            if (done := _there(paths, manifest)) is None:
+                raise
     return Swapped(
         repair_id,
         "canonical" if done.version is None else "swapped",
@@ -86,6 +81,26 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         done.passed,
         done.leased_seconds,
     )
+
+
+def _there(paths: Paths, manifest: Manifest) -> Exchanged | None:
+    """What an earlier try did; None if the repair is not in the table."""
+    row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
+    if row is None or row["state"] not in SETTLED:
+        return None
+    return made_before(paths, manifest, row)
+
+
+def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
+    refuse_unready(manifest, repairs.one(paths.root, spec.name, manifest.repair_id))
+    refuse_unranged(spec, manifest)
+    refuse_other_spec(spec, manifest)
+    facts = Exchange(
+        repair_id=manifest.repair_id,
+        commit_id=manifest.repair_id,
+        compared_at=manifest.table_version,
+    )
+    return exchange(spec, paths, Wanted(SWAP, facts, partial(new_rows, paths, manifest)), run_id)
 
 
 def record(facts: Exchange, scene: Scene) -> None:

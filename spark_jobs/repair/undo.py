@@ -22,8 +22,8 @@ from spark_jobs.repair.exchange import (
     Wanted,
     commit,
     exchange,
+    made_before,
     move_cursor,
-    shown_next,
     stands,
 )
 from spark_jobs.repair.manifest import Manifest, read_manifest
@@ -48,24 +48,13 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     paths = Paths(root, spec)
     settle(spec, paths, run_id)
     manifest = read_manifest(paths, repair_id)
-    row = repairs.one(paths.root, spec.name, repair_id)
-    undo_id = f"{repair_id}{UNDO}"
-    made = repairs.one(paths.root, spec.name, undo_id)
-    if row and row["state"] == "undone" and made and made["state"] == "swapped":
-        passed = shown_next(paths, made["table_version"])
-        done = Exchanged(made["table_version"], passed, leased_seconds=0.0)
-    elif row is None or row["state"] != "swapped":
-        state = "not recorded" if row is None else row["state"]
-        raise SwapRefused(
-            f"repair {repair_id} of {spec.name} is {state}: none of its rows is in the table.",
-            f"See the repairs: sluice show repairs --pipeline {spec.name}",
-        )
-    else:
-        facts = Exchange(repair_id=repair_id, commit_id=undo_id, compared_at=row["table_version"])
-        wanted = Wanted(
-            UNDONE, facts, partial(_rows, paths, manifest), partial(new_rows, paths, manifest)
-        )
-        done = exchange(spec, paths, wanted, run_id)
+    done = _there(paths, manifest)
+    if done is None:
+        try:
+            done = _take_out(spec, paths, manifest, run_id)
+        except StagingStale:  # another try of this one may have taken it out meanwhile
+            if (done := _there(paths, manifest)) is None:
+                raise
     return Swapped(
         repair_id,
         "undone",
@@ -77,6 +66,34 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         done.passed,
         done.leased_seconds,
     )
+
+
+def _there(paths: Paths, manifest: Manifest) -> Exchanged | None:
+    """What an earlier try did; None if the undo is not in the table."""
+    row = repairs.one(paths.root, manifest.pipeline, f"{manifest.repair_id}{UNDO}")
+    if row is None or row["state"] != "swapped":
+        return None
+    return made_before(paths, manifest, row)
+
+
+def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
+    row = repairs.one(paths.root, spec.name, manifest.repair_id)
+    if row is None or row["state"] != "swapped":
+        state = "not recorded" if row is None else row["state"]
+        raise SwapRefused(
+            f"repair {manifest.repair_id} of {spec.name} is {state}: none of its rows is in the "
+            "table.",
+            f"See the repairs: sluice show repairs --pipeline {spec.name}",
+        )
+    facts = Exchange(
+        repair_id=manifest.repair_id,
+        commit_id=f"{manifest.repair_id}{UNDO}",
+        compared_at=row["table_version"],
+    )
+    wanted = Wanted(
+        UNDONE, facts, partial(_rows, paths, manifest), partial(new_rows, paths, manifest)
+    )
+    return exchange(spec, paths, wanted, run_id)
 
 
 def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:

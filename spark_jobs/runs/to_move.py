@@ -20,6 +20,7 @@ from spark_jobs.contract.fingerprint import (
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import MOST_PARTITIONS, Pipeline
 from spark_jobs.contract.steps import Aggregate
+from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.rebuild.side import read_begun
 
 
@@ -44,7 +45,7 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
 
     How many stores there are, the checkpoint says, and not the identity. Raises
     RepartitionRefused, StateIncompatible, and CheckpointBroken if the checkpoint is damaged or a
-    reset, a rewind or a switch was cut off.
+    change has begun and not ended.
     """
     name, checkpoint = spec.name, Checkpoint(paths.checkpoint)
     if not 1 <= wanted <= MOST_PARTITIONS:
@@ -54,6 +55,7 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
         )
     if not spec.keeps_state:
         raise RepartitionRefused(f"{name} keeps no state: there is nothing to move.")
+    refuse_under_way(paths)
     known = read_identity(paths)
     if known is None or not checkpoint.committed():
         raise RepartitionRefused(

@@ -15,6 +15,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
+from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.state.keys import key_columns, key_types, parse_keys
 from spark_jobs.state.literal import parse
 
@@ -71,6 +72,7 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
     wrote it.
     """
     paths = Paths(settings.root, spec)
+    refuse_under_way(paths)
     identity = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     keys = parse_keys(query.keys)

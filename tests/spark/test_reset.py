@@ -157,7 +157,7 @@ def test_a_batch_that_had_no_account_when_one_went_back_to_it_gets_its_whole_acc
 def test_no_run_begins_after_a_rewind_that_was_cut_off_until_it_has_ended(drained):
     drained.run("second")
     with pytest.MonkeyPatch.context() as active:
-        raise_at("rewinding", active, passed=5)
+        raise_at("change.stepped", active, passed=4)
         with pytest.raises(failpoint.Failure):
             rewind(drained.spec, drained.settings, 0).execute()
     problem = drained.drain("refused").problem

@@ -22,13 +22,14 @@ from spark_jobs.contract.environment import environment
 from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.position import Position
-from spark_jobs.contract.report import Account
+from spark_jobs.contract.report import Account, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.manifest import Manifest, MergedRecord
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
+from spark_jobs.runs.run_record import append_row
 from spark_jobs.sink import table
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
@@ -160,6 +161,22 @@ class Root:
         self._put_accounts(accounts)
         if not red:
             self.moved(judged=last, judged_table_version=table.version())
+            self._passed(first, last, table.version())
+
+    def _passed(self, first: int, last: int, version: int) -> None:
+        """The row of a run in ops.runs, which judged these batches well."""
+        now = datetime.now(UTC)
+        report = Report(
+            pipeline=SPEC.name,
+            run_id=f"{first} to {last}",
+            status="succeeded",
+            started_at=now,
+            ended_at=now,
+            generation=self.identity.generation,
+            batches=tuple(range(first, last + 1)),
+            table_version=version,
+        )
+        append_row(report, self.settings.root)
 
     def commit(self, batch: int, table: deltalake.DeltaTable | None = None) -> None:
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")

@@ -10,7 +10,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.admin.taken_back import take_back
+from spark_jobs.admin.taken_back import take_back, taken_back
 from spark_jobs.contract.paths import Paths
+from spark_jobs.journal.runner import settle
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair import swap as swapping
@@ -34,6 +35,14 @@ CHANGE: Changes = [(row(1, "a"), None)]
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
 Kept = list[tuple[int, str]]
 """Offset and run of each row of ops.quarantine."""
+
+
+def way_back(root: Root, version: int) -> Callable[[], None]:
+    """What a rewind to that version does with the repairs: found once, and done as often as one
+    calls.
+    """
+    found = taken_back(root.paths, ("g1",), version, {0: 6})
+    return lambda: take_back(SPEC, root.paths, ("g1",), found)
 
 
 @pytest.fixture
@@ -179,18 +188,19 @@ def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(
     before, version = told(root), root.version
     stage(root, "r1", 2)
     root.swap("r1")
+    back = way_back(root, version)
     for point in ("given", "put"):
         with monkeypatch.context() as patch:
             killed_at(patch, point)
             with pytest.raises(KeyboardInterrupt):
-                take_back(SPEC, root.paths, ("g1",), version, {0: 6})
-    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+                back()
+    back()
     assert told(root) == before
-    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    back()
     assert told(root) == before
 
 
-def test_a_rewind_gives_back_what_a_swap_took_that_was_cut_off_and_told_nothing(
+def test_a_rewind_behind_a_swap_that_was_cut_off_completes_it_and_gives_back_what_it_took(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replayed(root, 2, 3)
@@ -201,7 +211,8 @@ def test_a_rewind_gives_back_what_a_swap_took_that_was_cut_off_and_told_nothing(
         with pytest.raises(KeyboardInterrupt):
             root.swap("r1")
     assert told(root) != before
-    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    settle(SPEC, root.paths, "whoever comes next")
+    way_back(root, version)()
     assert told(root) == before
 
 
@@ -216,12 +227,13 @@ def test_a_rewind_to_before_an_undo_says_what_was_said_then(
     assert fates(root) == [("r1", 7), ("replay", 3)]
     root.undo("r1")
     assert fates(root) == [("replay", 2), ("replay", 3)]
+    back = way_back(root, version)
     if point:
         with monkeypatch.context() as patch:
             killed_at(patch, point)
             with pytest.raises(KeyboardInterrupt):
-                take_back(SPEC, root.paths, ("g1",), version, {0: 6})
-    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+                back()
+    back()
     assert (told(root), root.states()["r1"]) == (there, "swapped")
 
 
@@ -231,7 +243,7 @@ def test_where_its_staging_is_gone_by_then_the_rewind_ends_and_the_records_wait(
     version = root.version
     root.undo("r1")
     shutil.rmtree(str(root.paths.staging("r1")))
-    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    way_back(root, version)()
     assert (fates(root), root.states()["r1"]) == ([], "swapped")
 
 
@@ -250,7 +262,7 @@ def test_the_fate_of_a_replay_that_is_taken_back_too_is_not_given_back(root: Roo
     repairs.put(root.paths.root, [known | {"state": "swapped", "table_version": root.version}])
     stage(root, "r1", 2)
     root.swap("r1")
-    take_back(SPEC, root.paths, ("g1",), 0, {0: 6})
+    way_back(root, 0)()
     assert told(root) == []
 
 
@@ -295,7 +307,7 @@ def test_of_two_undos_that_a_rewind_takes_back_the_later_repair_still_takes_out(
     root.undo("r2")
     root.undo("r1")
     assert taken(root) == []
-    take_back(SPEC, root.paths, ("g1",), version, {0: 6})
+    way_back(root, version)()
     assert taken(root) == OUT
 
 
@@ -304,7 +316,7 @@ def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(ro
     root.swap("r1")
     found_bad_since(root)
     shutil.rmtree(str(root.paths.staging("r2")))  # as sluice maintain does in time
-    assert root.swap("r1").again
+    assert root.swap("r1").state == "swapped"
     assert taken(root) == OUT
 
 
@@ -324,7 +336,7 @@ def test_nor_does_one_that_was_killed_behind_its_commit(
 def test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_pipeline(root: Root) -> None:
     replayed(root, 2, by="r1", generation="g0", source="taken out", taken_out_by="r2")
     before = told(root)
-    take_back(SPEC, root.paths, ("g1",), root.version, {0: 6})
+    way_back(root, root.version)()
     assert told(root) == before
 
 
@@ -409,7 +421,7 @@ def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(ro
     root.swap("r2")
     assert len(kept(root)) == 3
     before = kept(root)
-    take_back(SPEC, root.paths, ("g1",), 6, {0: 4})
+    take_back(SPEC, root.paths, ("g1",), taken_back(root.paths, ("g1",), 6, {0: 4}))
     assert kept(root) == before
 
 

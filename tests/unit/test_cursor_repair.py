@@ -168,7 +168,7 @@ def test_without_its_offsets_a_batch_cannot_have_an_account_and_doctor_goes_back
 ) -> None:
     """A killed run had committed 6 to 9, and accounted for none."""
     without(root, 6, 7, 8, 9)
-    root.moved(audited=5, judged=5)
+    root.moved(audited=5, judged=5, judged_table_version=6)
     (root.folder / "offsets" / str(gone)).unlink()
     with pytest.raises(CheckpointBroken, match=f"batch {gone} has no account yet, and") as refused:
         Checkpoint(root.folder).committed_after(5)

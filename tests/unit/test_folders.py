@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from upath import UPath
 
+from spark_jobs import failpoint
+from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
-from spark_jobs.contract.settings import Settings
-from spark_jobs.storage.folders import move, unfinished_moves
-from tests.unit.specs import pipeline
+from spark_jobs.journal.runner import leased
+from spark_jobs.runs.publication import publish
+from spark_jobs.storage.folders import move_folder
+from tests.unit.drains import SPEC, Drains
 
 CONTENT = {"offsets/0": "first", "offsets/1": "second", "identity.json": "{}"}
 
@@ -49,18 +54,20 @@ def objects(folder: UPath) -> dict[str, str]:
     return {name: (folder / name).read_text() for name in CONTENT if (folder / name).exists()}
 
 
-def test_what_is_moved_is_there_and_no_longer_here_and_the_note_is_gone(root: UPath) -> None:
-    [said] = move([(root / "v1", root / "v1.kept")], root / "moving.json", nothing)
-    assert said.startswith("copied 3 objects of")
+def moved(root: UPath, confirm: Any = nothing) -> str:
+    return move_folder(root / "v1", root / "v1.kept", confirm)
+
+
+def test_what_is_moved_is_there_and_no_longer_here_and_may_be_moved_again(root: UPath) -> None:
+    assert moved(root).startswith("copied 3 objects of")
     assert (objects(root / "v1"), objects(root / "v1.kept")) == ({}, CONTENT)
-    assert not (root / "moving.json").exists()
+    moved(root)
+    assert objects(root / "v1.kept") == CONTENT
 
 
-def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_done(
+def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_can_go_on(
     root: UPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moves = [(root / "v1", root / "v1.kept")]
-    note = root / "moving.json"
     removing = root.fs.rm
     with monkeypatch.context() as patch:
         # As s3fs does, where the store's answer to a removal of many names some that failed.
@@ -72,9 +79,8 @@ def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_don
         with pytest.raises(
             RootRefused, match=r"left 1 objects of .*/v1 where they are.*offsets/1 is the first"
         ):
-            move(moves, note, nothing)
-    assert unfinished_moves(note) == moves, "no run begins"
-    move(unfinished_moves(note), note, nothing)
+            moved(root)
+    moved(root)
     assert (objects(root / "v1"), objects(root / "v1.kept")) == ({}, CONTENT)
 
 
@@ -84,48 +90,61 @@ def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_is_not_don
 def test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more(
     root: UPath, confirmed: int
 ) -> None:
-    note: Any = root / "moving.json"
     with pytest.raises(LeaseLost):
-        move([(root / "v1", root / "v1.kept")], note, lost_after(confirmed))
+        moved(root, lost_after(confirmed))
     assert objects(root / "v1") == CONTENT
     assert len(objects(root / "v1.kept")) == confirmed
-    assert unfinished_moves(note)
-
-
-def test_the_note_of_a_copied_root_is_about_the_copy(root: UPath) -> None:
-    note = root / "checkpoints" / "mine" / "moving.json"
-    moves = [(note.parent / "v1", note.parent / "v1.kept"), (root / "v1", root / "v1.kept")]
-    with pytest.raises(LeaseLost):
-        move(moves, note, lost_after(0))
-    copied = UPath(f"memory://bucket/{uuid.uuid4().hex}")
-    there = copied / "checkpoints" / "mine"
-    (there / "moving.json").write_text(note.read_text())
-    assert unfinished_moves(note) == moves
-    assert unfinished_moves(there / "moving.json") == [
-        (there / "v1", there / "v1.kept"),
-        (copied / "v1", copied / "v1.kept"),
-    ]
-
-
-def test_a_note_by_absolute_names_is_refused_and_does_not_count_as_moved(root: UPath) -> None:
-    note = root / "moving.json"
-    note.write_text(f'[["{root / "v1"}", "{root / "v1.kept"}"]]')
-    with pytest.raises(RootRefused, match="is of an older version: it has memory://"):
-        unfinished_moves(note)
-    assert note.exists()
 
 
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    spec = pipeline()
-    settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
-    version = UPath(tmp_path / "checkpoints" / spec.name / f"v{spec.state.version}")
-    looks = iter([[(version, version.with_name("v1.kept"))], []])
-    monkeypatch.setattr("spark_jobs.admin.reset.unfinished_moves", lambda _: next(looks))
-    intent = reset(spec, settings)
-    (version / "spark").mkdir(parents=True)
+    root = Drains(tmp_path / "root")
+    root.drain(0, 2)
+    late = reset(SPEC, root.settings)
+    first = reset(SPEC, root.settings)
+    assert first.execute is not None
+    assert late.execute is not None
+    first.execute()
+    Drains(tmp_path / "root", generation="g2").drain(0, 1)
+    with pytest.raises(LeaseHeld, match=r"has changed .* since this one looked"):
+        late.execute()
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
+    tmp_path: Path, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Drains(tmp_path / "root")
+    root.drain(0, 2)
+    publish(root.paths, SPEC, ("", -1))
+    places = count()
+
+    def at(name: str) -> None:
+        if next(places) == place:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", at)
+        with pytest.raises(KeyboardInterrupt):
+            run(reset(SPEC, root.settings))
+    with leased(SPEC, root.paths, "whoever comes next"):
+        assert not root.paths.version.exists()
+        assert not root.paths.table.exists()
+    shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
+    assert sorted(shown) == [0, 1, 2], "consumers read what they were told of"
+
+
+def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> None:
+    root = Drains(tmp_path / "root")
+    root.drain(0, 2)
+    root.paths.journal.write_text("{")
+    run(reset(SPEC, root.settings))
+    assert not root.paths.journal.exists()
+    assert not root.paths.version.exists()
+    assert list(root.paths.journal.parent.glob("journal.json.kept-*"))
+
+
+def run(intent: Intent) -> None:
     assert intent.execute is not None
-    with pytest.raises(LeaseHeld, match="has begun or ended since this one looked"):
-        intent.execute()
-    assert (version / "spark").exists()
+    intent.execute()

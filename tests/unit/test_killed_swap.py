@@ -13,12 +13,14 @@ from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
 from spark_jobs.contract.ranged import unranged
+from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.plan import RepairPlan, digest
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
+from spark_jobs.runs.publication import publish
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
@@ -80,11 +82,11 @@ def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(
 ) -> None:
     scene.killed(monkeypatch, "swap.committed")
     scene.unanswered()
-    with pytest.raises(SwapRefused, match="is in version 7 of the table already") as late:
+    with pytest.raises(SwapRefused, match=r"a swap of repair r1 of .* has begun") as late:
         reject(scene.paths, "r1", "bob")
     assert "sluice undo" in late.value.remedy
     assert scene.states() == {"r1": "staged"}
-    assert scene.swap("r1").again
+    assert scene.swap("r1").passed
     assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
     assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
     scene.undo("r1")
@@ -156,7 +158,7 @@ def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repea
     scene.killed(monkeypatch, place)
     for _ in range(2):
         done = swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap")
-        assert (done.again, done.passed) == (True, True)
+        assert done.passed
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
 
@@ -186,19 +188,27 @@ def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
     assert scene.merged() == [], "the late record waits again"
 
 
-def test_what_a_repair_found_before_the_record_was_there_waits_too_when_the_rows_go(
+def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an older Sluice left it, which did not complete the record first."""
+    publish(scene.paths, SPEC, ("", -1))
     scene.killed(monkeypatch, "swap.committed")
-    with monkeypatch.context() as active:
-        active.setattr("spark_jobs.repair.swap.complete_others", lambda *_: None, raising=False)
-        found_by(scene, "r2")
-    assert scene.merged() == [("r2", 7)]
-    scene.swap("r1")
-    scene.undo("r1")
-    assert scene.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "undone"}
-    assert scene.merged() == [], "the late record waits again"
+    with leased(SPEC, scene.paths, "a drain"):
+        assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+        scene.drain(6, 6)
+    event = publish(scene.paths, SPEC, ("g1", 6))
+    assert event is not None
+    assert [each.repair_id for each in event.repairs] == ["r1"]
+    assert not scene.paths.journal.exists()
+
+
+def test_one_that_was_killed_before_its_commit_is_dropped(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.killed(monkeypatch, "change.begun")
+    with leased(SPEC, scene.paths, "a drain"):
+        assert (scene.version, scene.states()) == (6, {"r1": "staged"})
+    assert scene.swap("r1").table_version == 7
 
 
 def test_an_undo_completes_the_record_before_it_takes_the_rows_back(

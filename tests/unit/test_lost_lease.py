@@ -75,7 +75,7 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(
         yield Lost()
 
     written: list[Any] = []
-    monkeypatch.setattr(drain, "lease", lost)
+    monkeypatch.setattr(drain, "leased", lost)
     monkeypatch.setattr(drain, "Cluster", lambda *_: nullcontext())
     found = SimpleNamespace(identity=SimpleNamespace(write=written.append), lines=(), lost={})
     monkeypatch.setattr(drain, "preflight", lambda *_: found)

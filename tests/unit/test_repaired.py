@@ -15,7 +15,8 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
-from spark_jobs.admin.reset import Intent, reset
+from spark_jobs.admin.intent import Intent
+from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import LeaseHeld, SwapRefused
@@ -188,7 +189,7 @@ def test_a_rewind_that_was_cut_off_there_ends_as_another(
 ) -> None:
     root.stage("r1", WRONG)
     root.swap("r1")
-    monkeypatch.setattr(failpoint, "ACTIVE", {"rewinding": "raise"})
+    monkeypatch.setattr(failpoint, "ACTIVE", {"change.stepped": "raise"})
     for _ in range(2):
         with pytest.raises(failpoint.Failure):
             go_back(root, 5)
@@ -208,7 +209,7 @@ def test_a_swap_that_was_killed_is_completed_after_a_rewind_that_kept_it(
             root.swap("r1")
     root.drain(6, 7)
     go_back(root, 6)
-    assert root.swap("r1").again
+    assert root.swap("r1").state == "swapped"
     assert root.states() == {"r1": "swapped"}
 
 

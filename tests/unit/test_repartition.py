@@ -200,16 +200,14 @@ def test_beside_a_rebuild_it_is_refused(root: Drains) -> None:
         planned(root, 4)
 
 
-def test_behind_a_rewind_that_was_cut_off_it_is_refused(
-    root: Drains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rewind_that_was_cut_off_is_told(root: Drains, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = rewind(SPEC, root.settings, 1).execute
     assert execute is not None
     with monkeypatch.context() as active:
-        active.setitem(failpoint.ACTIVE, "rewinding", "raise")
+        active.setitem(failpoint.ACTIVE, "change.begun", "raise")
         with pytest.raises(failpoint.Failure):
             execute()
-    with pytest.raises(CheckpointBroken, match="a rewind of"):
+    with pytest.raises(CheckpointBroken, match="a rewind to the end of batch 1 has begun"):
         planned(root, 4)
 
 

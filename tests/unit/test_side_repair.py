@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.admin.side_repair import complete_beside
+from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from tests.unit.repaired import SPEC, Changes, Root, row
 
@@ -41,11 +39,8 @@ def test_a_swap_that_was_cut_off_behind_its_commit_is_completed_so_that_nothing_
         root.swap("r1")
     failpoint.ACTIVE.pop(point)
     assert root.cursor.judged_table_version == root.version - 1, "its rows wait for their checks"
-    rebuilding: Any = SimpleNamespace(
-        side=root.paths, following=SPEC, beside=root.settings, run="again"
-    )
-    complete_beside(rebuilding)
+    settle(SPEC, root.paths, "again")
     assert root.cursor.judged_table_version == root.version == 7
     assert root.states() == {"r1": "swapped", "r2": "staged"}, "what was not swapped is not"
-    complete_beside(rebuilding)
+    settle(SPEC, root.paths, "again")
     assert root.version == 7

@@ -64,7 +64,7 @@ def test_the_rows_that_differ_are_replaced_in_one_commit_and_all_others_stay(roo
     before = root.version
     root.stage("r1", WRONG)
     done = root.swap("r1")
-    assert (done.state, done.table_version, done.passed, done.again) == ("swapped", 7, True, False)
+    assert (done.state, done.table_version, done.passed) == ("swapped", 7, True)
     assert root.version == before + 1
     assert root.rows() == expected(root, before, WRONG)
     assert done.leased_seconds < 5
@@ -113,8 +113,7 @@ def test_a_second_swap_does_nothing(root: Root) -> None:
     root.stage("r1", WRONG)
     first = root.swap("r1")
     again = root.swap("r1")
-    assert again.again
-    assert again._replace(again=False, leased_seconds=0) == first._replace(leased_seconds=0)
+    assert again._replace(leased_seconds=0) == first._replace(leased_seconds=0)
     assert (root.version, root.states(), root.merged()) == (7, {"r1": "swapped"}, [("r1", 7)])
 
 
@@ -319,15 +318,15 @@ def test_rows_that_a_drain_moves_between_comparison_and_lease_are_compared_again
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root.stage("r1", WRONG)
-    real, times = exchange.lease, []
+    real, times = exchange.leased, []
 
-    def lease_after_another(path, run_id):  # type: ignore[no-untyped-def]
+    def lease_after_another(spec, paths, run_id):  # type: ignore[no-untyped-def]
         if not times:
             root.table.update({"sales": "9"}, predicate="shop = 'c' AND sales = 1")
         times.append(run_id)
-        return real(path, run_id)
+        return real(spec, paths, run_id)
 
-    monkeypatch.setattr(exchange, "lease", lease_after_another)
+    monkeypatch.setattr(exchange, "leased", lease_after_another)
     with pytest.raises(StagingStale):
         root.swap("r1")
     assert len(times) == 1, "it had the lease once, and gave it back to compare"
@@ -394,7 +393,7 @@ def test_drains_between_a_kill_and_the_next_try_change_nothing(
             root.swap("r1")
     root.drain(6, 7)
     done = root.swap("r1")
-    assert (done.table_version, done.again, done.passed) == (7, True, True)
+    assert (done.table_version, done.passed) == (7, True)
     assert (root.version, root.cursor.judged_table_version) == (9, 9)
 
 
@@ -431,7 +430,7 @@ def test_one_that_another_try_overtakes_while_it_compares_completes_that(
         return base.compared()
 
     monkeypatch.setattr(Base, "compared", overtaken)
-    assert root.swap("r1").again
+    assert root.swap("r1").table_version == 7
     assert (root.version, root.states()) == (7, {"r1": "swapped"})
 
 
@@ -464,7 +463,7 @@ def test_the_undo_gives_the_rows_back_also_after_drains_and_lets_the_records_wai
     assert [text for text in root.rows() if text in root.rows(6)] == root.rows(6)
     assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
     assert root.merged() == []
-    assert root.undo("r1").again, "a second undo does nothing"
+    assert root.undo("r1").table_version == 10, "a second undo does nothing"
     assert root.version == 10
     with pytest.raises(SwapRefused, match="is undone"):
         root.swap("r1")

@@ -44,7 +44,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.preconditions import Claim, refuse_foreign
 from spark_jobs.runs.publication import publication, publish
 from spark_jobs.sink import history
-from spark_jobs.sink.table import GENERATION, refuse_ahead, refuse_replaced
+from spark_jobs.sink.table import GENERATION, refuse_ahead, refuse_replaced, version
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import aggregate, deduplicate
 
@@ -501,4 +501,6 @@ def test_a_cursor_made_anew_has_the_version_of_the_switch_and_not_the_one_beside
     rebuilt.switch()
     rebuilt.paths.cursor.write_text("torn")
     doctor(NEXT, rebuilt.live.settings).execute()  # type: ignore[misc]
-    assert_drains(rebuilt, NEXT, "g2", 7)
+    cursor = read_cursor(rebuilt.paths.cursor)
+    assert (cursor.audited, cursor.judged) == (7, -1), "the next run judges all of it again"
+    assert cursor.table_version == version(rebuilt.paths.table)
