@@ -170,6 +170,41 @@ def accept(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
+        "sluice quarantine departure_delays             (shows what the failed run has proposed)",
+        "sluice quarantine departure_delays --execute",
+        "sluice quarantine departure_delays --record 0:1207 --record 1:88-90 --reason 'overflows'",
+    ),
+)
+def quarantine(
+    pipeline: PipelineName,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTITION:OFFSET",
+            help="A record, or a range of offsets: PARTITION:FIRST-LAST. Repeat the option for "
+            "more. Default: the records that the last run has proposed.",
+        ),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option(help="Why, for records that you name. It is in ops.quarantine.")
+    ] = "",
+    execute: Execute = False,
+) -> None:
+    """Put records aside on which an expression of the spec fails, so that runs and repairs go on.
+
+    They are malformed from then on, and `sluice replay` can merge them later.
+    """
+    from spark_jobs.admin.quarantine import quarantine as intend  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        spec, settings = _live(pipeline)
+        named = tuple(record or ())
+        _carry_out(intend(spec, settings, named, reason, getpass.getuser()), execute=execute)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
         "sluice maintain                         (dry run, all pipelines)",
         "sluice maintain flight_events --execute",
     ),

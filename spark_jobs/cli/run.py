@@ -25,6 +25,7 @@ from spark_jobs.cli.terminal import (
 from spark_jobs.contract import registry
 from spark_jobs.contract.archive import archive_name
 from spark_jobs.contract.duration import interval
+from spark_jobs.contract.overflow import overflowing
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
 
@@ -60,6 +61,8 @@ def validate(
                         f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
                         f"{'archive' if each.is_archive else each.output_mode}"
                     )
+                    for line in overflowing(each):
+                        say(f"warning  {label}  {line}")
         if deep:
             _plan_with_spark(pipelines or registry.names())
 

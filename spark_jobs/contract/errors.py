@@ -325,7 +325,9 @@ class CheckBroken(SluiceError):
 
 
 class DecisionRefused(SluiceError):
-    """`sluice accept` named a check that did not fail, or rows that no run has checked."""
+    """`sluice accept` named a check that did not fail, or rows that no run has checked; or `sluice
+    quarantine` records that cannot be put aside.
+    """
 
     code, exit_status = "DECISION_REFUSED", 52
     usual_remedy = (

@@ -145,9 +145,9 @@ def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
 
 
 def known_failing(paths: Paths, plan: RepairPlan) -> Reasons:
-    """The records on which drains saw an expression fail, without those that a replay brings:
-    their expression has been corrected."""
-    known = read_failing(paths.failing).reasons
+    """The records on which drains saw an expression fail, or that a person has put aside, without
+    those that a replay brings: their expression has been corrected."""
+    known = read_failing(paths.failing).in_repairs
     return {
         (partition, offset): why
         for (partition, offset), why in known.items()
