@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.settings import Settings
     from spark_jobs.repair.coverage import Coverage, Interval
-    from spark_jobs.repair.unreachable import Gone
+    from spark_jobs.repair.reach import Gone
 
 commands = typer.Typer(rich_markup_mode="rich")
 NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")

@@ -10,6 +10,9 @@ from spark_jobs.repair.lost import told
 from spark_jobs.repair.plan import offsets_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.contract.span import Span
     from spark_jobs.repair.lost import Counted
     from spark_jobs.repair.plan import RepairPlan
     from spark_jobs.repair.replaying import Replaying
@@ -74,6 +77,19 @@ def _never_read(counted: Counted) -> tuple[str, ...]:
         return ()
     number = f"{counted.never_read:,} offsets"
     return (f"  never read      {number} that retention took before any drain had read them",)
+
+
+def left_lines(left: Sequence[Span], late: int) -> tuple[str, ...]:
+    """That some ranges are not computed, with so many late records in them."""
+    if not left:
+        return ()
+    shown = "; ".join(map(str, left[:SHOWN]))
+    more = f"; and {len(left) - SHOWN} more" if len(left) > SHOWN else ""
+    waits = f", where {late:,} late records wait" if late else ""
+    return (
+        f"  left out        {shown}{more}{waits}: neither Kafka nor an archive has all of their "
+        "records",
+    )
 
 
 def replay_lines(

@@ -1,5 +1,5 @@
-"""Unreachable: of which rows neither Kafka nor an archive has all records any more, by the
-questions that the planner asks, without counting in Kafka.
+"""Reach: which rows of a table can be computed again, since Kafka or the archive has all of their
+records. Planner and coverage ask the same questions; nothing is counted in Kafka.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from spark_jobs.contract.span import joined
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.holes import EVER, Hole, holes
-from spark_jobs.repair.reading import reading
+from spark_jobs.repair.reading import Reading, reading
 from spark_jobs.repair.slices import Index, Parts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.ranged import Ranged
@@ -48,38 +49,46 @@ class Gone(Part):
     )
 
 
-class Unreachable(NamedTuple):
-    """What is to be asked of one table."""
+class Reach(NamedTuple):
+    """What there is of one table's records."""
 
     way: Ranged
     slices: Index
     holes: tuple[Hole, ...]
     places: tuple[Parts, Offsets]
     """What the archive has, and the first offsets that Kafka has."""
+    broken: CheckpointBroken | FormatNewer | None
+    """Why nobody knows what the archive has."""
 
     @classmethod
     def of(
-        cls, way: Ranged, paths: Paths, identity: Identity, earliest: Offsets, horizon: Offsets
-    ) -> Unreachable:
-        generations = identity.generations
+        cls, way: Ranged, paths: Paths, known: Identity, earliest: Offsets, horizon: Offsets
+    ) -> Reach:
+        """Of the batches up to the horizon."""
+        generations = known.generations
         begin = beginning(paths, generations)
         index = Index.read(paths, generations, begin, horizon)
-        has, _ = archived_or_why(paths.root, way.spec.topic, identity.topic_id)
+        has, broken = archived_or_why(paths.root, way.spec.topic, known.topic_id)
         found = holes(way.spec, paths, generations, index.lacking)
-        return cls(way, index, found, (has, earliest))
+        return cls(way, index, found, (has, earliest), broken)
 
-    def among(self, spans: Sequence[Span], waits: Sequence[Span]) -> set[Span]:
-        """Those that a hole touches of which nobody has all; and of `waits` those too of which a
-        record beside them is gone.
-        """
+    def reading(self, spans: Iterable[Span], every: Parts | None = None) -> Reading:
+        """What the rows in these spans need. Of `every`, all offsets are read."""
+        needed = joined(map(self.way.needed, spans))
+        return reading(self.slices, self.holes, needed, self.places, every)
+
+    def lacking(self, spans: Sequence[Span], *, without_lost: bool = False) -> tuple[Span, ...]:
+        """Those of which nobody has all records. `without_lost`: those in holes do not count."""
+        # One question for all of them, since nearly always everything is there.
+        if not spans or self._whole(spans, without_lost):
+            return ()
+        return tuple(span for span in spans if not self._whole([span], without_lost))
+
+    def touched(self, spans: Sequence[Span]) -> tuple[Span, ...]:
+        """Those that a hole can touch of which nobody has all, whatever waits for a repair."""
         lost = [hole for hole in self.holes if not hole.empty and self._nowhere(hole)]
-        found = {
-            span for span in spans if any(each.touches([self.way.needed(span)]) for each in lost)
-        }
-        # One question for all of them, since nearly always Kafka has everything.
-        if waits and self._lacks(waits):
-            found |= {span for span in waits if self._lacks([span])}
-        return found
+        needed = {span: [self.way.needed(span)] for span in spans} if lost else {}
+        return tuple(span for span, of in needed.items() if any(each.touches(of) for each in lost))
 
     @property
     def gone(self) -> tuple[Gone, ...]:
@@ -101,6 +110,6 @@ class Unreachable(NamedTuple):
     def _nowhere(self, hole: Hole) -> Parts:
         return located(hole.parts, *self.places).nowhere
 
-    def _lacks(self, some: Sequence[Span]) -> bool:
-        needed = joined(map(self.way.needed, some))
-        return bool(reading(self.slices, (), needed, self.places).lost)
+    def _whole(self, spans: Sequence[Span], without_lost: bool) -> bool:
+        found = self.reading(spans)
+        return not found.lost and (without_lost or found.has_holes)
