@@ -70,6 +70,7 @@ def plan_repair(
     errors of the preflight.
     """
     way = ranged(spec)
+    approve = request.approval(spec.ranges.approve)
     paths = Paths(settings.root, spec)
     require_writable(paths)
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
@@ -111,7 +112,7 @@ def plan_repair(
         kind=request.repair,
         note=request.note,
         who=request.who,
-        approve="always" if counted.lost else request.approve or spec.ranges.approve,
+        approve="always" if counted.lost else approve,
         spans=spans,
         needed=needed,
         generations=generations,
