@@ -219,7 +219,7 @@ class PublishedTableRefused(SluiceError):
 
 
 class LeaseLost(SluiceError):
-    """The run did not renew its lease in time: the lease expired, and another run took it."""
+    """The run's lease expired, or its lock was lost, and another run may have it."""
 
     code, exit_status, retry = "LEASE_LOST", 38, True
     usual_remedy = "Nothing: the other run continues."
