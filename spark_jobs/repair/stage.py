@@ -19,11 +19,11 @@ from spark_jobs.checks import expectations
 from spark_jobs.contract.change import change_checks, metrics
 from spark_jobs.contract.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.contract.fingerprint import in_force
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.span import Span
-from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.session import for_records

@@ -18,9 +18,9 @@ from upath import UPath
 
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import CheckBroken
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.state_metrics import StateMetrics
-from spark_jobs.contract.store import spark_url
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import CHECKPOINTS
 from spark_jobs.source import kafka_source

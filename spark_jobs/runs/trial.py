@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import StreamingQueryException
 
-from spark_jobs.contract.store import spark_url
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.data_error import DataError
 from spark_jobs.source import kafka_source

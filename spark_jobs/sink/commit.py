@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, assert_never
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.contract.archive_spec import PARTITIONED_BY, SORTED_BY
+from spark_jobs.contract.path_forms import SparkPath
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
 from spark_jobs.sink.contention import again
@@ -35,7 +36,7 @@ ARCHIVED = {
 class Commit(NamedTuple):
     """The table's path, and the transaction id: `owner` (pipeline/generation) and `batch_id`."""
 
-    path: str
+    path: SparkPath
     owner: str
     batch_id: int
     note: Note
