@@ -5,11 +5,24 @@ without Spark.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from spark_jobs.contract.model import refuse
 
 Columns = tuple[str, ...] | None
 """None where only Spark can resolve them."""
+
+
+def _quotable(given: str) -> str:
+    if "`" in given or not given:
+        refuse("column", given, "Sluice writes the name into SQL, in back-quotes", "Rename it")
+    return given
+
+
+ColumnName = Annotated[str, AfterValidator(_quotable)]
+"""A column that Sluice names in SQL of its own, and that only Spark may know."""
 
 
 def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:

@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_fa
 from spark_jobs.classify.classifier import good_records
 from spark_jobs.contract.errors import ExpressionFailed
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.paths import live_root
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
 from spark_jobs.runs.data_error import DataError
@@ -39,6 +40,7 @@ FEW = 10
 """Failing records of a part that are looked for by halves, at some twenty queries each."""
 MOST_ASIDE = 100_000
 """Records of one batch that are put aside at all: the decoder's tasks have them in memory."""
+SHOWN = 5
 REPEATED = "The next run repeats the batch without them."
 
 
@@ -86,9 +88,9 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     return batch.id
 
 
-def places(found: Iterable[FailingRecord], most: int = 5) -> str:
+def places(found: Iterable[FailingRecord]) -> str:
     """The first of them, for a reader."""
-    first = islice(found, most)
+    first = islice(found, SHOWN)
     return ", ".join(f"partition {each.partition} offset {each.offset}" for each in first)
 
 
@@ -110,13 +112,15 @@ def _nobody(run: Run, error: DataError, why: str) -> ExpressionFailed:
 
 def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> ExpressionFailed:
     name, batch = run.spec.name, found[0].batch
-    more = ", and others" if len(found) > len([*islice(found, 5)]) else ""
+    more = ", and others" if len(found) > SHOWN else ""
+    by_itself = "on_failing_expression='quarantine' lets a run put them into quarantine by itself."
+    by_hand = f"Look at them, and put them into quarantine: sluice quarantine {name}. {REPEATED} "
+    beside = live_root(run.paths.root) != run.paths.root  # a rebuild, which has no such command
     return error.failed(
         name,
         error.where(run.spec),
         f"It fails on {len(found):,} record(s) of batch {batch}: {places(found)}{more}.",
-        first=f"Look at them, and put them into quarantine: sluice quarantine {name}. "
-        f"{REPEATED} on_failing_expression='quarantine' lets a run do so by itself. Or: ",
+        first=f"{'' if beside else by_hand}{by_itself} Or: ",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.columns import ColumnName, Columns, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.origin import Origins, computed, of_sql
 from spark_jobs.contract.position import Position
@@ -42,7 +42,7 @@ class Aggregate(StepBase):
         description="the measure that is count(*); with it the account also compares accepted "
         "rows with groups",
     )
-    event_time: str | None = Described(
+    event_time: ColumnName | None = Described(
         default=None,
         description="the name of an output column with the window's last instant: a later "
         "stateful step's event time",
