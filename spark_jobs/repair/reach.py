@@ -48,6 +48,17 @@ class Gone(Part):
         description="all records of these that a drain accepted are earlier; null likewise"
     )
 
+    def __str__(self) -> str:
+        where = f"partition {self.partition}: offsets {self.first_offset:,} to {self.last_offset:,}"
+        if self.records == 0:
+            return f"{where} were gone before any drain had read them"
+        records = "records" if self.records is None else f"{self.records:,} records at most"
+        of = "an early batch" if self.batch is None else f"batch {self.batch}"
+        start = f" from {self.earliest:%F %H:%M:%S} on" if self.earliest else ""
+        end = f" before {self.before:%F %H:%M:%S}" if self.before else ""
+        times = f"{start} and{end}" if start and end else start + end or " that nobody knows"
+        return f"{where} are gone: {records} of {of}, with event times{times}"
+
 
 class Reach(NamedTuple):
     """What there is of one table's records."""

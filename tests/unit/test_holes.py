@@ -255,6 +255,9 @@ def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nob
     [gone] = found.gone
     assert (gone.batch, gone.first_offset, gone.last_offset, gone.records) == (3, 3, 3, 1)
     assert gone.earliest == at(3.2)
+    assert str(gone).startswith(
+        "partition 0: offsets 3 to 3 are gone: 1 records at most of batch 3"
+    )
     assert coverage(hourly, root.paths, {0: HOLE}).gone == ()
 
 
