@@ -16,6 +16,7 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.state_checks import acceptance_line
 from spark_jobs.runs import publication
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.due import Announced, due
@@ -148,6 +149,7 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
         *found.lines,
+        *filter(None, (acceptance_line(spec),)),
         *(lag_lines(found.topic, done) if spec.is_archive else ()),
         *(
             f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"
