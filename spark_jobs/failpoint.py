@@ -59,6 +59,11 @@ REPARTITION_POINTS: Final = {
     "repartition.counts": "the batch of a repartition counts, and its note is still there",
 }
 """Failpoint of a repartition -> what is true there."""
+ANEW_POINTS: Final = {
+    "anew.noted": "it is noted that a changed spec begins anew, and nothing is moved aside",
+    "anew.moved": "the table, or the checkpoint too, is moved aside, and the note does not say so",
+}
+"""Failpoint of a drain that begins anew -> what is true there."""
 EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
@@ -68,6 +73,7 @@ EVERY: Final = {
     **SWAP_POINTS,
     **SWITCH_POINTS,
     **REPARTITION_POINTS,
+    **ANEW_POINTS,
 }
 ACTIONS: Final = ("exit", "raise", "wait")
 

@@ -69,6 +69,7 @@ class Paths:
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
         self.running: UPath = self.version.parent / "running.json"
+        self.superseded: UPath = self.version.parent / "superseded.json"
         self.moving: UPath = self.version.parent / "moving.json"
         self.staging_lease: UPath = self.version.parent / "staging.lease"
         self.live: UPath = self.version.parent / LIVE

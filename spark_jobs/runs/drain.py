@@ -27,12 +27,14 @@ from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.rebuild.switch import complete
 from spark_jobs.run import Run
+from spark_jobs.runs.anew import begin_anew
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.first_rejected import first_rejected
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
+from spark_jobs.runs.read_again import take_out_read_again
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_other_state
@@ -84,6 +86,8 @@ def _run(
         failpoint.at("leased")
         complete(spec, paths, held)
         for line in settle(spec, paths, held):
+            LOG.warning("%s", line)
+        for line in begin_anew(spec, paths, held):
             LOG.warning("%s", line)
         found = preflight(spec, settings, paths)
         for line in found.lines:
@@ -174,6 +178,7 @@ def _read_and_check(
         outcome.took("audit", audit.seconds)
     warming.join()
     outcome.drained = drained(run, audit, recovered, limits, topic)
+    take_out_read_again(run)
     failpoint.at("checks")
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off
+from spark_jobs.checkpoint.superseded import read_superseded
 from spark_jobs.checkpoint.switching import Switching, read_switching
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
@@ -18,6 +19,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.state_checks import acceptance_line
 from spark_jobs.runs import publication
+from spark_jobs.runs.anew import anew_due
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.due import Announced, due
 from spark_jobs.runs.preflight import Preflight, preflight
@@ -67,6 +69,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         )
     if cut_off := read_switching(paths.switching):
         return _completes(spec, cut_off)
+    if reason := _begins_anew(spec, paths):
+        return Plan(pipeline=spec.name, new_offsets=0, reasons=(reason,), lines=(reason,))
     found = preflight(spec, settings, paths)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
@@ -90,6 +94,15 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *(reasons or ("nothing to do: every offset is drained and accounted for",)),
         ),
     )
+
+
+def _begins_anew(spec: Pipeline, paths: Paths) -> str:
+    """How many records there are to read, the run finds when it has begun."""
+    note = read_superseded(paths)
+    if note and not note.moved:
+        return f"{spec.name}: a run that began anew with a changed spec was cut off: it goes on"
+    due = anew_due(spec, paths)
+    return due.line if due else ""
 
 
 def _completes(spec: Pipeline, cut_off: Switching) -> Plan:
@@ -122,6 +135,8 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
         reasons.append(
             f"{which} have not passed the checks yet: they will be accounted for and judged"
         )
+    if read_superseded(paths):
+        reasons.append("rejected records of before the spec changed are not taken out yet")
     return tuple(reasons)
 
 
