@@ -11,6 +11,7 @@ from spark_jobs.admin.reset import Intent
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.contract.errors import DecisionRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import CheckResult, Report, parse_report
@@ -67,10 +68,8 @@ def accept(
                 "open_records": None,
             }
             cursor.model_copy(update=passed).write(paths.cursor)
-        return (
-            f"table version {report.table_version} counts as passed; the DAG's next run publishes "
-            "it",
-        )
+        who = publisher(paths.published)
+        return (f"table version {report.table_version} counts as passed. {who}",)
 
     return Intent(
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import subprocess
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +22,7 @@ from spark_jobs.cli.terminal import (
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.spec import MOST_PARTITIONS
+from spark_jobs.launch import relay
 
 if TYPE_CHECKING:
     from spark_jobs.admin.reset import Intent
@@ -114,7 +114,7 @@ def repartition(
             end_undone()
         words = repartition_command(settings, pipeline, wanted, planned.rows)
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+        raise typer.Exit(relay.run(words, variables))
 
 
 @commands.command(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +27,7 @@ from spark_jobs.contract.duration import interval
 from spark_jobs.contract.overflow import overflowing
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.launch import relay
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
@@ -163,7 +163,7 @@ def explain(pipeline: PipelineName) -> None:
         settings = Settings.from_environment()
         words = explain_command(settings, pipeline)
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+        raise typer.Exit(relay.run(words, variables))
 
 
 def _plan_with_spark(names: Iterable[str]) -> None:
@@ -174,10 +174,7 @@ def _plan_with_spark(names: Iterable[str]) -> None:
         os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
     settings = Settings.from_environment()
     variables = {**os.environ, **environment(settings)}
-    ended = [
-        subprocess.run(validate_command(settings, name), env=variables, check=False).returncode
-        for name in names
-    ]
+    ended = [relay.run(validate_command(settings, name), variables) for name in names]
     if failed := next(filter(None, ended), 0):
         raise typer.Exit(failed)
 

@@ -80,6 +80,10 @@ Delta's own class overwrites what another writer committed in the meantime.
 """
 
 
+TOLD = "--told"
+"""For a command at a terminal: it tells the run's problem, and the run does not tell it too."""
+
+
 def application() -> str:
     """The path of the application, for spark-submit."""
     return str(PACKAGE / "main.py")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off
 from spark_jobs.checkpoint.superseded import read_superseded
 from spark_jobs.checkpoint.switching import Switching, read_switching
@@ -26,6 +27,10 @@ from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
 
+NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
+"""Records may wait all the same, which Kafka gives to none yet: those of an open transaction, and
+those behind its first.
+"""
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
@@ -90,8 +95,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         lines=(
             *_lines(found, settings, done, new),
             *filter(None, (no_data_batch.clock_ahead(found.spec, clock),)),
-            *_to_publish(to_publish),
-            *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+            *_to_publish(to_publish, paths),
+            *(reasons or (NOTHING_TO_DO,)),
         ),
     )
 
@@ -173,10 +178,10 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
     )
 
 
-def _to_publish(version: int | None) -> tuple[str, ...]:
+def _to_publish(version: int | None, paths: Paths) -> tuple[str, ...]:
     if version is None:
         return ()
     return (
-        f"table version {version} has passed the checks and is not published: "
-        "the DAG's next run publishes it",
+        f"table version {version} has passed the checks and is not published. "
+        f"{publisher(paths.published)}",
     )
