@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.own_columns import is_own
 
 Columns = tuple[str, ...] | None
 """None where only Spark can resolve them."""
@@ -43,3 +44,9 @@ def refuse_repeated(field: str, names: Iterable[str]) -> None:
     twice = sorted({name for name in given if given.count(name) > 1})
     if twice:
         refuse(field, twice, "it is listed more than once", "List each name once")
+
+
+def refuse_own(field: str, names: Iterable[str]) -> None:
+    """Refuse a name that one of Sluice's own columns has."""
+    if taken := sorted({name for name in names if is_own(name)}):
+        refuse(field, taken, "Sluice adds columns with these names", "Choose another name")

@@ -23,12 +23,12 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import ProcessorFailed
+from spark_jobs.contract.own_columns import KAFKA, own
 from spark_jobs.contract.path_forms import spark_pattern, spark_url
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.steps.batch_chain import event_time
-from spark_jobs.steps.canonical import KAFKA
 from spark_jobs.steps.group_state import GroupStateOperator
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.timers import Timers
@@ -40,8 +40,8 @@ LOG = logging.getLogger(__name__)
 MOST_CLOSING = 100
 """Closing batches before a processor is taken for one that sets timers without end."""
 SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
-WATERMARK = "_sluice_watermark"
-"""The column that has the watermark. No field and no output column begins with `_`."""
+WATERMARK = own("watermark")
+"""The column that has the watermark."""
 
 
 class OneBatch:
