@@ -25,6 +25,7 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.archive import archive_name
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.overflow import overflowing
+from spark_jobs.contract.rounding import rounding_line
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.launch import relay
@@ -63,6 +64,8 @@ def validate(
                     )
                     for line in overflowing(each):
                         say(f"warning  {label}  {line}")
+                    if rounding := rounding_line(each):
+                        say(f"    {rounding}")
         if deep:
             _plan_with_spark(pipelines or registry.names())
 

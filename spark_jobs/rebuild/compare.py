@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import deltalake
 
+from spark_jobs.contract.own_columns import own
 from spark_jobs.contract.span import MICROSECOND
 from spark_jobs.contract.span_sql import floor_sql
 from spark_jobs.contract.steps import Aggregate, Transform
@@ -136,9 +137,8 @@ def _day(position: Position) -> str:
     return floor_sql(f"({at} - 1)" if position.edge == "end" else at, DAY)
 
 
-# No column of a table has such a name: this file's own are told from the table's by the tilde.
 _DAY, _OLD, _NEW, _MORE_OLD, _MORE_NEW, _CHANGED = (
-    f'"~{name}"' for name in ("day", "old", "new", "more old", "more new", "changed")
+    f'"{own(name)}"' for name in ("day", "old", "new", "more_old", "more_new", "changed")
 )
 
 
@@ -151,12 +151,16 @@ def _counts(day: str) -> str:
     )
 
 
+def _value(name: str, kind: str) -> str:
+    """A double without the last bits, which the order of its records decides; a map by key."""
+    if kind.startswith("MapType"):
+        return f'array_sort(map_entries("{name}"))'
+    return f'CAST("{name}" AS REAL)' if kind == 'PrimitiveType("double")' else f'"{name}"'
+
+
 def _rows(day: str, types: dict[str, str], identity: tuple[str, ...] | None) -> str:
     """Equal rows are counted first: what one table has more often is a change of their identity."""
-    values = ", ".join(
-        f'CAST("{name}" AS REAL) AS "{name}"' if "double" in kind.lower() else f'"{name}"'
-        for name, kind in types.items()
-    )
+    values = ", ".join(f'{_value(name, kind)} AS "{name}"' for name, kind in types.items())
     names = ", ".join(f'"{name}"' for name in types)
     keys = "".join(f', "{name}"' for name in identity or ())
     per = f"GROUP BY {_DAY}{keys}" if identity is not None else f"GROUP BY {_DAY}, {names}"

@@ -6,6 +6,7 @@ from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.rounding import rounding_line
 from spark_jobs.repair.lost import told
 from spark_jobs.repair.plan import offsets_in
 
@@ -69,6 +70,11 @@ def plan_lines(
         *(f"  without         {each}, which nobody has" for each in told(counted)),
         *_never_read(counted),
         f"  compared with   version {plan.table_version} of the table",
+        *(
+            (f"  rounding        {rounding}",)
+            if (rounding := rounding_line(closed.found.spec))
+            else ()
+        ),
     )
 
 

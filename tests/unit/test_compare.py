@@ -91,6 +91,26 @@ def test_columns_may_have_any_name(tmp_path: Path, first: str, second: str) -> N
     assert day == Day(MIDNIGHT.date(), 2, 2, 0, 1, 1)
 
 
+def test_maps_are_compared_by_key_and_lists_of_doubles_as_they_are(tmp_path: Path) -> None:
+    prices = pa.map_(pa.string(), pa.float64())
+    schema = pa.schema(
+        [*list(SCHEMA)[:3], pa.field("prices", prices), ("all", pa.list_(pa.float64()))]
+    )
+
+    def made(name: str, *rows: list[tuple[str, float]]) -> UPath:
+        of = [
+            dict(zip(schema.names, (MIDNIGHT, MIDNIGHT, "a", row, [1.0]), strict=True))
+            for row in rows
+        ]
+        deltalake.write_deltalake(str(tmp_path / name), pa.Table.from_pylist(of, schema))
+        return UPath(tmp_path / name)
+
+    live = made("live", [("x", 1.0), ("y", 2.0)], [("x", 1.0)])
+    side = made("side", [("y", 2.0), ("x", 1.0)], [("x", 3.0)])
+    [day] = difference(live, side, EVENTS, None).days
+    assert (day.added, day.removed) == (1, 1)
+
+
 def test_where_columns_differ_rows_are_counted(tmp_path: Path) -> None:
     live = table(tmp_path / "live", [(1, "a", 1.0)])
     other = pa.schema(

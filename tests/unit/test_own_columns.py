@@ -19,6 +19,7 @@ from spark_jobs.contract.own_columns import KAFKA, PREFIX, WINDOW, is_own
 from spark_jobs.contract.steps import Aggregate, GroupState
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.steps.packed import BUCKET
 
 SOURCES = Path(__file__).parents[2]
 PACKAGES = ("source", "decode", "classify", "steps", "sink", "audit", "checks", "repair", "rebuild")
@@ -132,3 +133,7 @@ def test_a_measure_cannot_be_named_as_the_column_by_which_a_window_groups() -> N
     with pytest.raises(SpecInvalid, match="Rename the measure"):
         Aggregate(**OTHERS, measures={WINDOW: "count(*)"})
     Aggregate(keys=("at",), measures={WINDOW: "count(*)"})
+
+
+def test_those_that_are_in_sparks_state_have_the_names_that_older_checkpoints_know() -> None:
+    assert (WINDOW, BUCKET) == ("window", "_sluice_bucket")
